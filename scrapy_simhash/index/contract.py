@@ -182,11 +182,14 @@ class Index:
            its text is beyond reach by now, and repeats no other living entry, a provisional entry
            with its new text supersedes the own one. It is ``SAME`` if an earlier run has delivered
            its text, by whole seconds.
-        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``.
+        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``,
+           unless it repeats a living entry that was seen in this run, as of 3.
            The entry is seen in this run, and is provisional until it is confirmed. When it is
            released, it is again what it was.
         3. The page repeats, as the judge says, a living entry that was seen in this run or is of
-           another spider: duplicate. Its own entry is deleted.
+           another spider: duplicate. Its own entry is seen in this run if the page is the same;
+           else it stays as it was, if its page was delivered, because the next run may find it
+           again; else it is deleted.
         4. The own entry has another text: original, ``CHANGED``.
         5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
            ``MOVED`` from there.
@@ -195,9 +198,10 @@ class Index:
         7. Original, ``NEW``.
 
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
-        its own entry, and the one from which it has moved, and takes the place of expired entries
-        that are judged to be copies. An own entry that never was confirmed makes no page ``SAME``
-        or ``CHANGED`` but ``NEW``, because nobody has got that page.
+        its own entry, and the one from which it has moved, if an alias names that: without one, the
+        old address may answer yet. It takes the place of expired entries that are judged to be
+        copies. An own entry that never was confirmed makes no page ``SAME`` or ``CHANGED`` but
+        ``NEW``, because nobody has got that page.
         """
         (answer,) = self.claim_all([arrival])
         return answer
@@ -267,7 +271,7 @@ class Index:
             checks = {at: seen.entries[at].state for at in positions if at in records}
             new = {number: (packed, one.pack()) for number, one in decision.new.items()}
             writes: dict[int, bytes | None] = dict.fromkeys(decision.deleted)
-            for at, record in decision.leased.items():
+            for at, record in (*decision.leased.items(), *decision.seen.items()):
                 if at < UNWRITTEN:
                     writes[at] = record.state.pack()
             if new or writes:

@@ -57,6 +57,7 @@ class Step(NamedTuple):
         admits: the page becomes an entry.
         replaces: entries that are deleted.
         keeps: the own entry, which is seen in this run and leased to this crawler.
+        sees: the own entry of an earlier run, which is seen in this run, as confirmed as it was.
         since: when the text of a page that is admitted was admitted before; None if it never was.
     """
 
@@ -64,6 +65,7 @@ class Step(NamedTuple):
     admits: bool = False
     replaces: tuple[Match, ...] = ()
     keeps: Match | None = None
+    sees: Match | None = None
     since: float | None = None
 
 
@@ -88,13 +90,10 @@ class Claimant:
         candidates = sorted(candidates, key=nearest)
         owns = [match for match in candidates if match.key == page.key]
         own = max(owns, key=lambda match: match.entry, default=None)
-        if own and self._is_as_before(own):
-            step = self._keep(own)
-            if era.has_seen(own) or (page.facts, 0) == (own.facts, own.distance):
-                return step
-            # The rest of the page is not as it was, and copies are judged by that, too.
-            since = own.time if own.delivered else None
-            return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
+        is_as_before = own is not None and self._is_as_before(own)
+        came_before = [match for match in candidates if match not in owns and match.run == era.run]
+        if own and is_as_before and (era.has_seen(own) or not came_before):
+            return self._go_on(own)
         copies, others = self._judged(match for match in candidates if match not in owns)
         living = [match for match in copies if not (match.expired or self._is_old(match))]
         matches = tuple(living)
@@ -109,7 +108,11 @@ class Claimant:
                 return Step(claim, keeps=own if own.provisional else None)
             return Step(claim, admits=True, replaces=(*owns, *lost))
         if free < 0:
-            return Step(Claim(Outcome.DUPLICATE, matches, near), replaces=tuple(owns))
+            claim = Claim(Outcome.DUPLICATE, matches, near)
+            sees = own if own and own.delivered and is_as_before else None
+            return Step(claim, replaces=tuple(o for o in owns if not o.delivered), sees=sees)
+        if own and is_as_before:
+            return self._go_on(own)
         change, before, since = Change.NEW, None, None
         named = [match for match in candidates if match.key in page.aliases and self._is_old(match)]
         old = [match for match in copies if match.delivered and match not in living]
@@ -122,8 +125,19 @@ class Claimant:
             change, before = Change.MOVED, moved[0]
             since = before.time if self._is_same(before) else None
         claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
-        replaces = {match.entry: match for match in (*owns, *lost, *moved)}
+        # Whether a page without an alias has left its old address is known when the run ends.
+        left = [match for match in moved if match.key in page.aliases or not match.delivered]
+        replaces = {match.entry: match for match in (*owns, *lost, *left)}
         return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)
+
+    def _go_on(self, own: Match) -> Step:
+        """Return what the claim of a page does that is as its own entry has it."""
+        step, page = self._keep(own), self.arrival
+        if self.era.has_seen(own) or (page.facts, 0) == (own.facts, own.distance):
+            return step
+        # The rest of the page is not as it was, and copies are judged by that, too.
+        since = own.time if own.delivered else None
+        return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
 
     def _is_as_before(self, own: Match) -> bool:
         if self.era.has_seen(own):
@@ -187,6 +201,7 @@ class Decision:
         records: these entries; deleted ones are missing.
         new: the entries of pages that become originals, by the page's number.
         leased: entries whose leases begin now, the new ones among them, by position.
+        seen: entries of earlier runs that are seen in this run, by position.
         deleted: positions of entries whose place a page takes.
         unjudged: near entries that were too many to be judged.
         claims: the answers, by the page's number.
@@ -203,6 +218,7 @@ class Decision:
     records: dict[int, Record]
     new: dict[int, Record] = field(default_factory=dict)
     leased: dict[int, Record] = field(default_factory=dict)
+    seen: dict[int, Record] = field(default_factory=dict)
     deleted: set[int] = field(default_factory=set)
     unjudged: int = 0
     claims: dict[int, Claim] = field(init=False)
@@ -220,6 +236,11 @@ class Decision:
             self._admit(number, page, step.since)
         if step.keeps:
             self._keep(self.records[step.keeps.entry])
+        if step.sees:
+            own = self.records[step.sees.entry]
+            if own.state.owner is None:
+                own = own._replace(state=State(self.era.run))
+                self.seen[own.position] = self.records[own.position] = own
         return step.claim
 
     def _admit(self, number: int, page: Arrival, since: float | None) -> None:
@@ -233,11 +254,13 @@ class Decision:
         state = own.state
         back = state.run if state.owner is None else state.back
         own = own._replace(state=self.lease._replace(run=self.era.run or state.run, back=back))
+        self.seen.pop(own.position, None)
         self.leased[own.position] = self.records[own.position] = own
 
     def _delete(self, position: int) -> None:
         del self.records[position]
         self.leased.pop(position, None)
+        self.seen.pop(position, None)
         if position >= UNWRITTEN:
             del self.new[position - UNWRITTEN]
         else:

@@ -55,7 +55,6 @@ class Copies(OverStore):
             assert [claim.outcome for claim in claims].count(ORIGINAL) == 2
             index.confirm(order)
             index.end_run(finished=True)
-            assert len(index) == 2
 
     def test_pages_that_claim_at_once_take_no_more_places_than_there_are(
         self, store: Store

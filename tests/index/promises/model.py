@@ -82,7 +82,9 @@ class Model:
             elif own.owner is not None:
                 self.lease(own, owner, now)
             return REVISIT, [page.key, *names], others, None, None
-        if own and self.apart(own, page) == 0:
+        is_same = own is not None and self.apart(own, page) == 0
+        came = [k for k in living if k.run == crawler.run]
+        if own and is_same and not came:
             change = Change.SAME if own.delivered else Change.NEW
             if own.page.facts != page.facts:
                 self.admit(owner, page, now, [own])
@@ -98,7 +100,10 @@ class Model:
                 page.key if own.delivered and own.back is not None else None,
             )
         if living:
-            self.log = [known for known in self.log if known is not own]
+            if own and not own.delivered:
+                self.log = [known for known in self.log if known is not own]
+            elif own and own.owner is None and is_same:
+                own.run = crawler.run
             return DUPLICATE, names, others, None, None
         change, before = Change.NEW, None
         named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
@@ -107,7 +112,8 @@ class Model:
             change, before = Change.CHANGED, page.key
         elif moved and moved[0].delivered:
             change, before = Change.MOVED, moved[0].page.key
-        self.admit(owner, page, now, [*([own] if own else []), *lost, *moved])
+        left = [k for k in moved if k.page.key in page.aliases or not k.delivered]
+        self.admit(owner, page, now, [*([own] if own else []), *lost, *left])
         return ORIGINAL, [], others, change, before
 
     def apart(self, known: Known, page: Arrival) -> int:
