@@ -134,6 +134,20 @@ def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site
     assert day(site).stat("same") == POSTS + 1
 
 
+def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(
+    day: Any, site: Any
+) -> None:
+    posts(site, range(POSTS))
+    day(site)
+    good = dict(site.pages)
+    notice = html(article(5000), title="Maintenance")
+    site.pages |= {f"/post-{number}": notice for number in range(1, POSTS)}
+    bad = day(site)
+    assert list(changes(bad).values()).count("changed") == 1
+    site.pages |= good
+    assert sorted(changes(day(site)).values()) == ["changed"] + ["same"] * POSTS
+
+
 def test_addresses_that_redirect_to_new_ones_are_moved_whatever_stands_there(
     day: Any, site: Any
 ) -> None:
