@@ -47,7 +47,8 @@ class PageAnalysis:
 
     Attributes:
         fingerprint: of the main text; of a page without main text, of all that it shows.
-        facts: 88 bytes by which the rule tells the page from others; 3 of a text, its state.
+        facts: 88 bytes by which the rule tells the page from others; 3 of a long
+            text that is no page, its state.
         reason: why there is no fingerprint.
         excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
             the page from others.
@@ -162,5 +163,7 @@ def analyse_text(
     fingerprint = recipe.fingerprint(lines, weights, counted)
     if fingerprint.value == recipe.nothing:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
-    facts = facts_of(extraction, recipe, normal) if extraction else facts_of_text(text, recipe)
+    facts = (
+        facts_of(extraction, recipe, normal) if extraction else facts_of_text(text, recipe, normal)
+    )
     return PageAnalysis(fingerprint, facts, excerpt=beginning)

@@ -35,6 +35,7 @@ _LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16s3sBB{STATE_SIZE}s")
 FACTS_SIZE = _LAYOUT.size
 
 _STEPS = 8  # of a length, to an octave
+_LONG_ITEM = 1000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +174,14 @@ def address_hash(address: str) -> int:
     return xxhash.xxh3_64_intdigest(address.encode("utf-8", "replace")) & 0xFFFFFF or 1
 
 
-def facts_of_text(text: str, recipe: Recipe) -> bytes:
-    """Return the facts of a text that is no page, which are its state alone."""
+def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes:
+    """Return the facts of a text that is no page; of a long one these are its state alone.
+
+    Short texts of one form, such as offers, differ in numbers and names. A long one is told from
+    others by its fingerprint.
+    """
+    if _size(text[:_LONG_ITEM]) < _LONG_ITEM:
+        return facts_of(Extraction(text, content=text), recipe, normal)
     return state_of(text, key_from_seed(recipe.seed) if recipe.seed else b"")
 
 
