@@ -146,7 +146,9 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
 
 
 def _text(name: str, text: str, recipe: Recipe) -> _Side:
-    return _Side(name, Extraction(text), analyse_text(text, replace(recipe, min_length=1)))
+    # A text that somebody types is no item of a form: what other programs say is its distance.
+    analysis = replace(analyse_text(text, replace(recipe, min_length=1)), facts=b"")
+    return _Side(name, Extraction(text), analysis)
 
 
 def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:

@@ -134,7 +134,8 @@ def test_settings_of_the_command_line_change_the_named_recipe(capsys: Any) -> No
     one, other = "How are you? I am fine.", "How old are you? I am fine."
     _, _, out = compared(capsys, *recipe, one, other, settings={"SIMHASH_DISTANCE": 40})
     assert "(k = 3)" in out
-    out = compared(capsys, *recipe, "-s", "SIMHASH_DISTANCE=15", one, other)[2]
+    status, distance, out = compared(capsys, *recipe, "-s", "SIMHASH_DISTANCE=15", one, other)
+    assert (status, distance) == (0, 15)
     assert "(k = 15)" in out
 
 
