@@ -175,7 +175,7 @@ def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Rul
             if near > 0 and is_in_text and are_pairs and is_edited:
                 return Ruling(True, "edits")
             return Ruling(False, "own-text")
-    if limits.is_asked and (_stand_against(a, b) or _list_others(a, b, 1)):
+    if limits.is_asked and (_stand_against(a, b) or _list_others(a, b, 2)):
         return Ruling(False, "own-values")
     is_thin = a.thin or b.thin
     return Ruling(True, "thin-page") if is_thin else Ruling(True, "like-headings")

@@ -455,3 +455,8 @@ def test_order_does_not_matter_and_every_reason_has_a_meaning(
 def test_facts_of_another_length_count_as_none() -> None:
     assert Rule(48)(Page("a", bytes(24)), Page("b", bytes(5)), 48).is_copy
     assert not Rule(48)(Page("a", bytes(5)), Page("b", bytes(24)), 49).is_copy
+
+
+def test_a_single_link_back_to_the_collection_is_no_list() -> None:
+    one, other = page(listed=("back to all",)), page(listed=("back to brass",))
+    assert rule(one, other, VIEW, 0, 48) == (True, "like-headings")
