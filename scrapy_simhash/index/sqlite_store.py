@@ -181,8 +181,7 @@ class SqliteStore:
             states = self._states(checked) if checked else {}
             first = end = self._last() + 1
             for part in parts:
-                newer = any(at >= part.since for n in part.members for _, at in near.get(n, ()))
-                if newer or any(states.get(at) != old for at, old in part.checks.items()):
+                if _stands(part, near, states):
                     written.append(None)
                     continue
                 written.append(range(end, end + len(part.new)))
@@ -215,28 +214,30 @@ class SqliteStore:
         rows, leases, settled = list[Any](), list[Any](), list[Any]()
         moved, deleted, counts = list[Any](), list[Any](), Counter[int]()
         in_file = self._file.path is not None
+        runs = _Runs()
         for position, part in writing:
             for number, (state, body) in part.new.items():
                 # As bytes a value would take SQLite's module longer than all others together.
                 content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                rows.append((position, run_of(state), bytearray(body), content))
-                counts[run_of(state)] += 1
+                run = runs[state]
+                rows.append((position, run, bytearray(body), content))
+                counts[run] += 1
                 if len(state) > RUN_BYTES:
                     leases.append((position, state))
                 position += 1
             for at, after in part.writes.items():
-                before = run_of(states[at])
-                counts[before] -= 1
+                before = runs[states[at]]
                 if after and len(after) > RUN_BYTES:
                     leases.append((at, after))
                 else:
                     settled.append((at,))
                 if after is None:
                     deleted.append((at,))
-                    continue
-                counts[run_of(after)] += 1
-                if run_of(after) != before:
-                    moved.append((run_of(after), at))
+                    counts[before] -= 1
+                elif runs[after] != before:
+                    moved.append((runs[after], at))
+                    counts[before] -= 1
+                    counts[runs[after]] += 1
         for sql, values in (
             ("INSERT INTO entries VALUES (?, ?, ?, ?)", rows),
             ("UPDATE header SET last = last + ?", [(new,)] if new else []),
@@ -347,6 +348,22 @@ class SqliteStore:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Runs(dict[bytes, int]):
+    """The runs of states, of which a commit has few."""
+
+    def __missing__(self, state: bytes) -> int:
+        self[state] = run = run_of(state)
+        return run
+
+
+def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:
+    """Return whether something stands against a part."""
+    for at, old in part.checks.items():
+        if states.get(at) != old:
+            return True
+    return bool(near) and any(at >= part.since for n in part.members for _, at in near.get(n, ()))
 
 
 def _state(run: object, state: object) -> bytes:
