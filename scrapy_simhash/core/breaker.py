@@ -16,7 +16,6 @@ from scrapy_simhash.index.contract import (
     Index,
     StoreDamaged,
     StoreError,
-    StoreMismatch,
     StoreUnavailable,
 )
 from scrapy_simhash.index.decision import ruling
@@ -262,7 +261,8 @@ class Breaker:
                 self._tell(store, Report())
             answer = call(store)
         except Exception as error:  # no fault of the store may cost a page
-            if self._store is None and isinstance(error, StoreMismatch | StoreDamaged | ValueError):
+            may_come = isinstance(error, StoreUnavailable)
+            if self._store is None and isinstance(error, StoreError | ValueError) and not may_come:
                 self.refused = error
             if self._memory is not None and not self.away and not self.left:
                 # Until now, somebody might have asked how its pages fared.

@@ -1,0 +1,57 @@
+"""Errors of the index that waiting cannot heal stop the start, with one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.exceptions import SettingError
+from tests import servers
+from tests.crawl.spiders import Pages
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """The place of a server with a password, and a user who may only read."""
+    redis = pytest.importorskip("redis", reason="redis is not installed")
+    with servers.redis_server() as server:
+        with redis.Redis.from_url(server.url) as client:
+            client.acl_setuser(
+                "reader", enabled=True, passwords=["+word-5"], categories=["+@read"], keys=["*"]
+            )
+            client.config_set("requirepass", "pass-word-5")
+        yield server.url.partition("://")[2].partition("/")[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://{}/0",
+        "redis://:wrong-5@{}/0",
+        "redis://nobody:pass-word-5@{}/0",
+        "redis://:pass-word-5@{}/99",
+        "redis://:pass-word-5@no-such-host.invalid/0",
+        "redis://:pass-word-5@{}/zero",
+        "rediz://:pass-word-5@{}/0",
+    ],
+)
+@pytest.mark.parametrize("away", ["continue", "stop"])
+def test_a_crawl_does_not_start_with_an_index_that_it_will_never_reach(
+    crawl: Any, site: Any, guarded: str, url: str, away: str
+) -> None:
+    settings = {"SIMHASH_INDEX_URL": url.format(guarded), "SIMHASH_ON_UNAVAILABLE": away}
+    with pytest.raises(SettingError) as caught:
+        crawl(Pages, settings=settings, site=site, paths=["/"])
+    message = str(caught.value)
+    assert "SIMHASH_INDEX_URL" in message
+    assert len(message.splitlines()) == 1
+    assert "word-5" not in message
+    assert not site.hits
+
+
+def test_a_server_that_may_come_is_waited_for(crawl: Any, site: Any) -> None:
+    site.pages["/"] = b"<p>a page"
+    settings = {"SIMHASH_INDEX_URL": "redis://127.0.0.1:9/0", "SIMHASH_ON_UNAVAILABLE": "continue"}
+    assert crawl(Pages, settings=settings, site=site, paths=["/"]).items
