@@ -321,7 +321,6 @@ class FilterSettings:
     namespace: str = _setting(None, _namespace)
     lease: float = _setting(60.0, _number(float, 1, _LONGEST_WAIT))
     on_unavailable: OnUnavailable = _setting("continue", _choice(get_args(OnUnavailable)))
-    outage_pages: int = _setting(100_000, _number(int, 0))
     max_body_size: int = _setting(4 * 1024 * 1024, _number(int, 1))
     timeout: float = _setting(10.0, _number(float, 0.1, _LONGEST_WAIT))
     processes: int = _setting(None, _processes)

@@ -120,7 +120,7 @@ def counted() -> set[str]:
     names = {text_of(key_of_count(node)) for node in [*nodes("crawl/*.py"), *nodes("*.py")]}
     names |= keys_in("core/dedup.py", "counts") | set(_DONE.values())
     names |= keys_in("crawl/sparing.py", "stats")
-    names |= {f"outage/{name}" for name in keys_in("core/breaker.py", "__init__")}
+    names |= {"flooded", "damaged"}  # which the index counts
     found = {name for name in names if name}
     found |= set(get_args(Kind)) | {change.value for change in Change}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason) if reason != "no_callback"}

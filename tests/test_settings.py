@@ -81,8 +81,6 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_SPARE_NEVER", '["("]', "no list of regular expressions: missing )"),
         ("SIMHASH_SPARE_NEVER", [3], "is no list of regular expressions"),
         ("SIMHASH_ON_UNAVAILABLE", "panic", "continue, stop"),
-        ("SIMHASH_OUTAGE_PAGES", -1, "at least 0"),
-        ("SIMHASH_OUTAGE_PAGES", float("nan"), "whole number"),
         ("SIMHASH_MAX_BODY_SIZE", True, "whole number"),
         ("SIMHASH_TIMEOUT", 0, "at least 0.1"),
         ("SIMHASH_PROCESSES", -1, "at least 0"),

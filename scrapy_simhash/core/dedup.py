@@ -58,7 +58,6 @@ class Dedup:
         timeout: seconds that a worker process may take for a page.
         max_size: bytes of the largest page that is compared.
         excerpt_length: characters of the main text that a verdict has with it.
-        outage_pages: pages that are let through while the store is away.
         start_without: whether a remote store may be away at the start.
         runs: it takes part in a run of its spider; without, every page counts as seen in this one.
         resumed: the number of the unfinished run that it goes on with; "last" for the last one.
@@ -85,7 +84,6 @@ class Dedup:
         timeout: float = 10.0,
         max_size: int = 4 << 20,
         excerpt_length: int = 0,
-        outage_pages: int = 100_000,
         start_without: bool = True,
         runs: bool = False,
         resumed: int | Literal["last"] | None = None,
@@ -104,7 +102,6 @@ class Dedup:
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
             spec,
-            pages=outage_pages,
             # A file on this machine that cannot be opened now will not come by itself.
             start_without=start_without and store.remote,
         )
@@ -318,16 +315,14 @@ class Dedup:
     @property
     def left(self) -> int:
         """How many pages were let through and are not in the store."""
-        return self._breaker.left
+        return self._breaker.let_through
 
     @property
     def counts(self) -> dict[str, int]:
         """Counts of events besides verdicts, by the names of the stats."""
-        counts = {f"outage/{name}": number for name, number in self._breaker.counts.items()}
-        return counts | {
+        return self._breaker.counts | {
+            "outage": self._breaker.let_through,
             "same_body": self._pool.repeats,
-            "flooded": self._breaker.flooded,
-            "damaged": self._breaker.damaged,
             "expired": self._upkeep.expired,
             "claim_seconds": round(self._claims.seconds),
         }

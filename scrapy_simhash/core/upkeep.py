@@ -155,16 +155,17 @@ class _News(NamedTuple):
     """The answer of the index in one round.
 
     Attributes:
-        more: there is more to be reconciled after an outage.
-        untold: keys of pages that failed, and that were delivered, of which the index does not know
-            because it is away.
+        entries: originals that it was asked about.
+        lost: keys of this crawler's pages that failed, as it was told.
+        done: those that were delivered.
+        failed: it could not be asked.
     """
 
     entries: Sequence[int] = ()
     unsettled: Unsettled = Unsettled(frozenset(), frozenset())
-    more: bool = False
+    lost: Sequence[str] = ()
+    done: Sequence[str] = ()
     failed: bool = False
-    untold: tuple[Sequence[str], Sequence[str]] = ((), ())
 
 
 class Upkeep:
@@ -206,8 +207,7 @@ class Upkeep:
         if self._running is not None:
             self._running.cancel()
         self.progress.end_all()
-        while (await self._do(at_once=True)).more:
-            pass
+        await self._do(at_once=True)
         self.copies.end_all()
 
     def end_part(self, key: str, *, failed: bool) -> None:
@@ -227,8 +227,7 @@ class Upkeep:
         except NotYet:
             return True
         self._idle = None
-        is_lost = self._act_on(news)
-        return is_lost or news.more or bool(self.copies)
+        return self._act_on(news) or bool(self.copies)
 
     async def _run(self) -> None:
         failed, pause, took = False, min(FAULT_SECONDS, self._lease / 3), 0.0
@@ -267,12 +266,11 @@ class Upkeep:
 
         def talk() -> _News:
             try:
-                unsettled = index.report(Report(failed, delivered, renewed, entries))
-                more = index.catch_up(at_once=at_once)
+                news = Report(failed, delivered, renewed, entries)
+                unsettled = index.report(news, at_once=at_once)
                 if self._keep_runs and now >= self._expires_at and not at_once:
                     self._expire(now)
-                untold = (failed, delivered) if index.away else ([], [])
-                return _News(entries, unsettled, more, untold=untold)
+                return _News(entries, unsettled, failed, delivered)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
                 logger.error("The index does not take what was delivered: %s", repr(error))
                 return _News(failed=True)
@@ -286,8 +284,8 @@ class Upkeep:
 
     def _act_on(self, news: _News) -> bool:
         """Tell the copies of settled originals; return whether an original was lost."""
-        # Copies of pages of this crawler need no index that is away.
-        lost, done = map(self.copies.entries_of, news.untold)
+        # Copies of this crawler's own pages need no index, which may be away.
+        lost, done = map(self.copies.entries_of, (news.lost, news.done))
         provisional, gone = news.unsettled
         unsettled = Unsettled(provisional - lost - done, gone - done | lost)
         return self.copies.settle(dict.fromkeys((*news.entries, *lost, *done)), unsettled)

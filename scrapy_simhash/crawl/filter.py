@@ -306,7 +306,6 @@ def open_dedup(
             timeout=settings.timeout,
             max_size=settings.max_body_size,
             excerpt_length=settings.log_text if settings.log else 0,
-            outage_pages=settings.outage_pages,
             start_without=settings.on_unavailable == "continue",
             runs=True,
             resumed=resumed,

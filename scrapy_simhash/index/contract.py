@@ -110,6 +110,7 @@ class Index:
         self._lock, self._closed = threading.RLock(), False
         # The entries in progress of each key: their states by position, as this crawler wrote them.
         self._open: dict[str, dict[int, bytes]] = {}
+        self._release = releaser(self.crawler)
         # Entries that cannot be read.
         self._damaged: set[int] = set()
         # Up to which position it was looked whether entries expire.
@@ -334,8 +335,7 @@ class Index:
         They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
         unknown or leased by another crawler are left alone.
         """
-        act = releaser(self.crawler)
-        self._settle(dict.fromkeys(keys, act))
+        self._settle(dict.fromkeys(keys, self._release))
 
     def renew(self, keys: Iterable[str]) -> None:
         """Start the leases of this crawler's provisional entries of these keys anew."""
@@ -365,10 +365,10 @@ class Index:
         """
         with self._use():
             expires = self._now() + self.spec.lease
-            release, renewed = releaser(self.crawler), renewer(self.crawler, expires)
+            renewed = renewer(self.crawler, expires)
             acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renewed)
             acts |= dict.fromkeys(news.delivered, confirmed)
-            acts |= dict.fromkeys(news.failed, release)
+            acts |= dict.fromkeys(news.failed, self._release)
             if acts:
                 self._settle(acts, renewed)
             if news.renewed is not None and self._era.run:
@@ -385,6 +385,13 @@ class Index:
                 for key, act in acts.items()
                 for position, state in self._open.get(key, {}).items()
             }
+            # A claim that had no answer may have made an original of which nobody knows here.
+            unknown = [key for key, act in acts.items() if act is self._release]
+            if unknown := [key for key in unknown if key not in self._open]:
+                todo |= {
+                    position: (record.state.pack(), self._release)
+                    for position, record in self._of_keys(unknown).items()
+                }
             self._act(todo)
             for key, act in acts.items():
                 if act is not renewed:
