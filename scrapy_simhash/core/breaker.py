@@ -128,6 +128,9 @@ class Breaker:
             of_memory = [-entry for entry in news.entries if entry < 0]
             in_memory = self._memory.report(news._replace(entries=of_memory))
         unsettled, asked = Unsettled(frozenset(), frozenset()), news._replace(entries=of_store)
+        if self.away and asked.renewed is None:
+            # A store that can be read and not written is not back, and to renew is to write.
+            asked = asked._replace(renewed=[])
         if self._owed or self.away or any(asked) or news.renewed is not None:
             try:
                 unsettled = self._ask(lambda store: self._tell(store, asked), at_once=at_once)
