@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo quick test coverage lint docs bench clean redis-server
+.PHONY: demo picture quick test coverage lint docs bench clean redis-server
 
 demo: $(VENV)/installed
 	cd example_project && ../$(BIN)/python -m example.demo
@@ -32,21 +32,26 @@ lint: $(VENV)/installed-lint
 docs: $(VENV)/installed-docs
 	$(BIN)/sphinx-build -W -n --keep-going -b html docs out/docs
 
+# The picture of the report in the README, of the newsroom's crawl; it needs chromium.
+picture: $(VENV)/installed
+	rm -rf out/picture && mkdir -p out/picture
+	cd example_project && ../$(BIN)/scrapy crawl newsroom --nolog -s SIMHASH_ACTION=flag \
+	    -s SIMHASH_LOG=../out/picture/dedup.jsonl
+	$(BIN)/scrapy simhash report out/picture/dedup.jsonl -o out/picture/report.html
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,900 \
+	    --screenshot=docs/_static/report.png out/picture/report.html
+
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
 bench: $(VENV)/installed-test,bench
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.crawl $(if $(FULL),--pages 2000)
-	$(BIN)/python benchmarks/index.py $(if $(FULL),--full)
+	$(BIN)/python -m benchmarks.index $(if $(FULL),--full)
 ifdef FULL
-	$(BIN)/python benchmarks/docs_crawl.py
-	$(BIN)/python -m benchmarks.verdict
-	$(BIN)/python -m benchmarks.redis_race
-	$(BIN)/python -m benchmarks.redis_speed --full
-	$(BIN)/python -m benchmarks.redis_recall --full
-	$(BIN)/python -m benchmarks.redis_scripts
-	$(BIN)/python -m benchmarks.redis_workers
-	$(BIN)/python -m benchmarks.sizing
-	$(BIN)/python -m benchmarks.corpus --pages 1000000 --cosine docs-html records-html
+	$(BIN)/python -m benchmarks.verdict --rivals
+	$(BIN)/python -m benchmarks.redis --race 8
+	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m benchmarks.recrawl docs forum
+	$(BIN)/python -m benchmarks.corpus --pages 1000000
 endif
 
 # The tests want a real redis-server. Root may install one, which is said first; where there is none

@@ -25,7 +25,7 @@ def give_rows_anchors(_: Sphinx, page: str, source: list[str]) -> None:
 
     settings.html#simhash-log leads to the row of SIMHASH_LOG.
     """
-    if page in ("settings", "meta", "stats", "commands"):
+    if page in ("settings", "reference"):
 
         def anchored(row: "re.Match[str]") -> str:
             name = re.sub(r"\W+", "-", row[2].lower().replace("_", "-")).strip("-")

@@ -145,7 +145,7 @@ class Claims:
         if self._busy > WATCHED / 2 and self._busy / self._calls > SLOW_CALL:
             logger.warning(
                 "The index is slow, and holds the crawl up: a call for some pages takes %.0f ms; "
-                'see "The index is slow" in docs/outage.md',
+                'see "When the index is unavailable" in docs/sharing.md',
                 1000 * self._busy / self._calls,
             )
             self._watched = math.inf
