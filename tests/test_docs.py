@@ -206,9 +206,9 @@ def test_signals_and_exceptions_are_those_of_the_code() -> None:
     sent = {name for name in vars(signals) if name.islower() and name not in ("annotations",)}
     sent = {name for name in sent if not name.startswith("_")}
     raised = {name for name, value in vars(exceptions).items() if _is_ours(value)}
-    assert set(re.findall(r"^`(?:scrapy_simhash\.)?(\w+)`$", PARTS["Signals and exceptions"], re.M)) == (
-        sent | raised | {"StoreError"}
-    )
+    assert set(
+        re.findall(r"^`(?:scrapy_simhash\.)?(\w+)`$", PARTS["Signals and exceptions"], re.M)
+    ) == (sent | raised | {"StoreError"})
 
 
 def _is_ours(value: object) -> bool:
