@@ -122,14 +122,6 @@ def of_the_project() -> dict[str, str]:
     return {re.split(r"[\[><]", line)[0]: line for line in listed}
 
 
-def test_the_list_without_jieba_and_trafilatura_is_that_of_the_project() -> None:
-    page = (ROOT / "docs" / "install.md").read_text("utf-8")
-    listed = page.split("```text\n")[1].split("```")[0].splitlines()
-    left_out = {"jieba", "trafilatura", "lxml_html_clean"}
-    needed = {line for name, line in of_the_project().items() if name not in left_out}
-    assert set(listed) == needed
-
-
 def test_the_conda_recipe_needs_what_the_project_needs() -> None:
     recipe = (ROOT / ".ci" / "conda" / "meta.yaml").read_text("utf-8")
     run = recipe.split("  run:\n")[1].split("\ntest:")[0]
@@ -138,18 +130,3 @@ def test_the_conda_recipe_needs_what_the_project_needs() -> None:
     for line in needed:
         name, version = line.split(">=")
         assert f"    - {names.get(name, name)} >={version}\n" in run
-
-
-def test_it_crawls_without_jieba_and_trafilatura(built: Path, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "install.md").read_text("utf-8")
-    (tmp_path / "requirements.txt").write_text(page.split("```text\n")[1].split("```")[0])
-    venv.create(tmp_path / "small", with_pip=True)
-    python, pip = tmp_path / "small" / "bin" / "python", ("-m", "pip", "install", "--quiet")
-    small = ("--only-binary", ":all:", "-r", "requirements.txt")
-    run(python, *pip, *small, folder=tmp_path)
-    run(python, *pip, "--no-deps", *built.glob("*.whl"), folder=tmp_path)
-    run(python, "-c", CRAWL, folder=tmp_path)
-    chinese = CRAWL.replace("Some words of a page", "中文网页的正文内容").replace("* 20", "* 12")
-    run(python, "-c", chinese, folder=tmp_path)
-    missing = "import importlib.util as u; print(u.find_spec('jieba'), u.find_spec('trafilatura'))"
-    assert run(python, "-c", missing, folder=tmp_path).split() == ["None", "None"]
