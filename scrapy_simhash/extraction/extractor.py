@@ -7,7 +7,7 @@ bound the size of a page, because time and memory grow with it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import count
+from itertools import compress, count
 from typing import Any
 
 from scrapy_simhash.extraction.content import Content, content_of, offers
@@ -51,7 +51,7 @@ class Extraction:
         weights: of each of these lines, from 1; those of the text have more than half of the most.
         content: the lines of the content, see :mod:`.content`, that are not mostly links, and the
             values of its fields.
-        links: the lines of the content that are, and the prices that the page names to programs.
+        own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
         canonical: the address that the page declares canonical, which may be relative.
@@ -69,7 +69,7 @@ class Extraction:
     weighed: str = ""
     weights: tuple[int, ...] = ()
     content: str = ""
-    links: str = ""
+    own: str = ""
     template: str = ""
     marks: tuple[str, ...] = ()
     listed: frozenset[str] = frozenset()
@@ -163,15 +163,11 @@ def _extraction(
     is_said = said(page)
     own = [True] * len(is_said) if content is None else content.own
     texts: list[str] = []
-    linked: list[str] = []
     around: list[str] = []
     for line, is_own, is_text in zip(page.texts, own, is_said, strict=True):
-        if is_own:
-            (texts if is_text else linked).append(line)
-        elif is_text:
-            around.append(line)
+        if is_text:
+            (texts if is_own else around).append(line)
     texts += told(page)
-    linked += offers(page)
     joined = "\n".join(texts)
     is_list = content is not None and content.is_list
     return Extraction(
@@ -185,7 +181,7 @@ def _extraction(
         weighed=weighed,
         weights=weights,
         content=joined,
-        links="\n".join(linked),
+        own="\n".join([*compress(page.texts, own), *offers(page)]),
         template="\n".join(around),
         marks=marks(page, joined, thin or is_list),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),

@@ -163,7 +163,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         backed=names.backed,
         canonical=address_hash(extraction.canonical),
         grams=sketch(grams_of(text, recipe.seed), width=WIDE).bits,
-        state=state_of(f"{extraction.content or extraction.text}\n{extraction.links}", key),
+        state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
 
 
