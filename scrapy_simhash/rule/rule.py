@@ -122,7 +122,9 @@ class Rule:
         # Parts of a list may declare the whole one, so it is evidence of a view only.
         names = a.canonical or address_hash(page.key), b.canonical or address_hash(other.key)
         if kin is Kinship.DOMAIN and names[0] == names[1] != 0:
-            kin = Kinship.VIEW
+            ruling = rule(a, b, Kinship.VIEW, distance, self.distance)
+            if ruling.is_copy:
+                return ruling
         return rule(a, b, kin, distance, self.distance)
 
 

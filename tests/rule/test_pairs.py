@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,12 +185,6 @@ def table() -> str:
 
 def test_how_it_decides_has_the_pairs_as_the_rule_judges_them() -> None:
     assert f"\n{table()}\n" in DECIDES.read_text("utf-8")
-
-
-def test_the_pairs_have_each_row_of_the_rule_in_its_words() -> None:
-    text = DECIDES.read_text("utf-8").split("## The way of a page")[0]
-    heads = re.findall(r"^\| (alike|other) \|", text, re.MULTILINE)
-    assert [row.partition("; ")[0] for row in PAIRS] == heads
 
 
 def test_each_sentence_of_the_rule_decides_a_pair_but_those_of_rare_pages() -> None:
