@@ -256,7 +256,7 @@ def test_explain_judges_the_pages_of_the_index_that_are_near(tmp_path: Path, cap
     assert "another page: the headings differ" in out
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local"])
+@pytest.mark.parametrize("backend", ["sqlite", "redis"])
 def test_explain_looks_as_far_as_a_crawl_does(
     backend: str, stores: Callable[[str], Any], capsys: Any
 ) -> None:

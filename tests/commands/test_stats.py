@@ -28,7 +28,7 @@ def made(value: int, blocks: int) -> Fingerprint:
     return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
 
 
-@pytest.fixture(params=["sqlite", "redis", "redis-local", "cluster"])
+@pytest.fixture(params=["sqlite", "redis", "cluster"])
 def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
     store = stores(request.param)
     wanted = spec_of(DEFAULT)
@@ -69,10 +69,10 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -
     assert simhash("stats", "--check", "--index", path) == 0
     assert re.search("^whole +yes$", capsys.readouterr().out, re.M)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE entries SET facts = 'text'")
+        connection.execute("UPDATE entries SET body = X'00'")
         connection.commit()
     assert simhash("stats", "--check", "--index", path) == 1
-    assert re.search("^damaged +.*entry 1 has a wrong value", capsys.readouterr().out, re.M)
+    assert re.search("^damaged +.*entry 1", capsys.readouterr().out, re.M)
 
 
 def test_where_a_name_is_unknown_those_that_are_there_are_listed(

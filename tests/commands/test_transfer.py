@@ -45,7 +45,7 @@ def listed(url: str) -> list[Entry]:
         index.close()
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local", "cluster"])
+@pytest.mark.parametrize("backend", ["sqlite", "redis", "cluster"])
 @pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.GZ"])
 def test_an_index_goes_to_another_store_and_back_unchanged(
     backend: str,
@@ -194,7 +194,7 @@ def test_wide_fingerprints_keep_their_blocks_and_facts(tmp_path: Path) -> None:
         assert (again, again.fingerprint.blocks) == (entry, entry.fingerprint.blocks)
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "redis", "redis-local"])
+@pytest.mark.parametrize("backend", ["sqlite", "redis"])
 def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
     backend: str, stores: Any, tmp_path: Path, capsys: Any
 ) -> None:

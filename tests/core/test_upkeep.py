@@ -21,7 +21,7 @@ class Calls:
         self.told: list[tuple[str, Any]] = []
         self.error: Exception | None = None
         self.answer = Unsettled(frozenset(), frozenset())
-        self.more = self.away = False
+        self.away = False
 
     def note(self, name: str, what: Any = None) -> None:
         self.told.append((name, what))
@@ -42,7 +42,7 @@ class Calls:
             self.note("unsettled", entries)
         return self.answer
 
-    def report(self, news: Report) -> Unsettled:
+    def report(self, news: Report, *, at_once: bool = False) -> Unsettled:
         if news.failed:
             self.release(news.failed)
         if news.delivered:
@@ -50,9 +50,6 @@ class Calls:
         if news.renewed is not None:
             self.renew(news.renewed)
         return self.unsettled(news.entries)
-
-    def catch_up(self, *, at_once: bool) -> bool:
-        return self.more
 
 
 class Late:
@@ -151,13 +148,6 @@ def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> 
 
     finished(end_in_the_middle())
     assert crawl.told == [False]
-
-
-def test_crawl_stays_while_pages_of_an_outage_are_taken_to_the_store(crawl: Crawl) -> None:
-    crawl.index.more = True
-    assert crawl.has_work()
-    crawl.index.more = False
-    assert not crawl.has_work()
 
 
 def test_late_answer_of_the_index_ends_the_crawl_when_it_is_there(crawl: Crawl) -> None:
