@@ -101,8 +101,9 @@ class Cluster:
         raise LookupError(slot)
 
     def _move(self, slot: int, source: RedisServer, to: RedisServer, limit: int) -> int:
-        with source.client() as client:
-            keys = client.execute_command("CLUSTER GETKEYSINSLOT", slot, limit)
+        # Names of keys are bytes, which redis-py would decode if the command were one word.
+        with redis.Redis(host=HOST, port=source.port) as client:
+            keys = client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, limit)
             if keys:
                 client.execute_command("MIGRATE", HOST, to.port, "", 0, 5000, "KEYS", *keys)
         return len(keys)
