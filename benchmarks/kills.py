@@ -1,15 +1,11 @@
 """Clusters that a crawl loses when crawlers are killed and callbacks fail, with the filter or not.
 
-    python -m benchmarks.kills [--clusters 200] [--kills 30] [--failing 0.3] [--seed 1]
+    python -m benchmarks.kills [--clusters 40] [--kills 4] [--seeds 3]
 
-Four processes of one spider share an index in Redis. Each page of a cluster of three is another
-crawler's, at about the same time, and its callback takes up to a second, so that copies wait for
-originals of other crawlers. Some callbacks fail, chosen by the address. A crawler is killed (-9)
-once it has got so many pages, and goes on behind them. A last crawl of no pages of its own adopts
-what is left. The rows are told apart by the filter alone: seed, kills and failures are the same.
-
-*Lost*: nobody delivered a page of the cluster. *Lost by the filter*: the crawl without it did
-deliver one.
+Three processes of one spider share a queue of scrapy-redis and an index in Redis. Each cluster has
+three copies; a callback takes up to half a second, and two of five fail, chosen by the address. A
+crawler is killed (-9) at random moments, and started again. The same seeds run with the filter and
+without it. *Lost*: nobody delivered a page of the cluster, although one of its callbacks succeeds.
 """
 
 from __future__ import annotations
@@ -18,213 +14,146 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from scrapy import Request, Spider
-from scrapy.crawler import CrawlerProcess
-
-from benchmarks.redis_measuring import Table, need_redis
-from scrapy_simhash.index import decision
 from tests.pages import article, html
 from tests.servers import redis_server
 
 ROOT = Path(__file__).resolve().parents[1]
-CRAWLERS, COPIES = 4, 3
-LEASE = 3.0
-LIMIT = 600.0
+CRAWLERS, COPIES, FAILING = 3, 3, 0.4
+# Seconds after which a crawl is given up.
+PATIENCE = 120.0
 
 
-def chance(path: str, what: str) -> float:
+def chance(what: str, path: str) -> float:
     """Return a number from 0 to 1 that an address always has."""
     return Random(f"{what} {path}").random()
 
 
-class Got:
-    """Notes each page that arrives, before the filter sees it."""
+def crawl(url: str, notes: str, pages: list[str], is_on: bool) -> None:
+    """Crawl, in the process that is there for it, and note what is downloaded and delivered."""
+    from scrapy import Request, Spider
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.http import HtmlResponse
 
-    def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-        note("got", request.url)
-        return response
+    def note(what: str, path: str) -> None:
+        with Path(notes).open("a") as file:
+            file.write(f"{what} {path}\n")
 
+    class Made:
+        """Downloads pages that are made here."""
 
-def note(what: str, url: str) -> None:
-    line = f"{what} /{url.split('/', 3)[3]}\n".encode()
-    file = os.open(os.environ["KILLS_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(file, line)
-    os.close(file)
+        lazy = False
 
+        @classmethod
+        def from_crawler(cls, crawler: Any) -> Made:
+            return cls()
 
-class Killed(Spider):
-    name = "killed"
+        async def download_request(self, request: Any, spider: Any = None) -> Any:
+            path = request.url.rpartition("/")[2]
+            note("downloaded", path)
+            await asyncio.sleep(0.01)
+            body, headers = (
+                html(article(int(path.partition("-")[0]))),
+                {"Content-Type": "text/html"},
+            )
+            return HtmlResponse(request.url, headers=headers, body=body, request=request)
 
-    def __init__(self, base: str, paths: list[str], failing: float) -> None:
-        super().__init__()
-        self.base, self.paths, self.failing = base, paths, failing
+        async def close(self) -> None:
+            pass
 
-    async def start(self) -> AsyncIterator[Any]:
-        for place, path in enumerate(self.paths):
-            yield Request(self.base + path, meta={"depth": 1}, priority=-place)
+    class Pages(Spider):
+        name = "pages"
 
-    async def parse(self, response: Any) -> Any:
-        path = response.url.removeprefix(self.base)
-        await asyncio.sleep(chance(path, "slow"))
-        if chance(path, "fails") < self.failing:
-            raise RuntimeError("the callback fails")
-        note("delivered", response.url)
-        yield {"path": path}
+        async def start(self) -> AsyncIterator[Any]:
+            for path in pages:
+                yield Request(f"http://a.test/{path}", meta={"depth": 1})
 
+        async def parse(self, response: Any) -> AsyncIterator[Any]:
+            path = response.url.rpartition("/")[2]
+            await asyncio.sleep(chance("slow", path) / 2)
+            if chance("fails", path) < FAILING:
+                raise RuntimeError("it fails")
+            note("delivered", path)
+            yield {"path": path}
 
-def crawl(order: dict[str, Any]) -> None:
-    if order["waiting"] == "in memory":
-        decision.MAX_WAITING = -1
     settings: dict[str, Any] = {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "SCHEDULER_PERSIST": True,
+        "REDIS_URL": url,
+        "DOWNLOAD_HANDLERS": {"http": Made},
+        "CONCURRENT_REQUESTS": 8,
         "LOG_LEVEL": "CRITICAL",
-        "CONCURRENT_REQUESTS": 4,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
-        "DOWNLOADER_MIDDLEWARES": {Got: 546},
-        "SIMHASH_PROCESSES": 0,
-        "SIMHASH_LEASE": LEASE,
-        "SIMHASH_INDEX_URL": order["index"],
         "TELNETCONSOLE_ENABLED": False,
+        "SIMHASH_PROCESSES": 0,
+        "SIMHASH_LEASE": 3,
     }
-    if order["waiting"] != "no filter":
+    if is_on:
         settings["ADDONS"] = {"scrapy_simhash.Addon": 500}
     process = CrawlerProcess(settings)
-    process.crawl(Killed, base=order["base"], paths=order["paths"], failing=order["failing"])
+    process.crawl(Pages)
     process.start()
 
 
-class Pages:
-    """Serves the pages of all clusters: /cluster/copy."""
-
-    def __init__(self, clusters: int) -> None:
-        bodies = {
-            f"/{number}/{copy}": html(article(number))
-            for number in range(clusters)
-            for copy in range(COPIES)
-        }
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            wbufsize = -1
-
-            def do_GET(self) -> None:
-                body = bodies[self.path]
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            def handle_error(self, *_: Any) -> None:
-                pass  # a crawler was killed
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-
-class Crawler:
-    """A process that is killed and started again."""
-
-    def __init__(self, order: dict[str, Any], file: Path, kills: list[int]) -> None:
-        self.order, self.file, self.kills = order, file, sorted(kills)
-        self.process = self.start(order["paths"])
-
-    def start(self, paths: list[str]) -> subprocess.Popen[bytes]:
-        order = json.dumps(self.order | {"paths": paths})
-        command = [sys.executable, "-m", "benchmarks.kills", "--crawl", order]
-        return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "KILLS_FILE": str(self.file)})
-
-    def noted(self, what: str) -> list[str]:
-        lines = self.file.read_text().splitlines() if self.file.exists() else []
-        return [path for kind, path in map(str.split, lines) if kind == what]
-
-    def look(self) -> bool:
-        """Kill it if it is time, and start it again; return whether it has work."""
-        if self.process.poll() is not None:
-            return False
-        got = set(self.noted("got"))
-        if self.kills and len(got) >= self.kills[0]:
-            self.kills.pop(0)
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
-            self.process = self.start([p for p in self.order["paths"] if p not in got])
-        return True
-
-
-def run(args: argparse.Namespace, base: str, waiting: str) -> Counter[str]:
-    """Return how often each cluster was delivered."""
-    random = Random(args.seed)
-    paths: list[list[str]] = [[] for _ in range(CRAWLERS)]
-    for number in range(args.clusters):
-        for copy, crawler in enumerate(random.sample(range(CRAWLERS), COPIES)):
-            paths[crawler].append(f"/{number}/{copy}")
-    kills: list[list[int]] = [[] for _ in range(CRAWLERS)]
-    for _ in range(args.kills):
-        crawler = random.randrange(CRAWLERS)
-        kills[crawler].append(random.randrange(5, len(paths[crawler])))
+def run(clusters: int, kills: int, seed: int, is_on: bool) -> dict[str, list[str]]:
+    """Return the pages that were downloaded, and those that were delivered."""
+    rng = Random(seed)
+    pages = [f"{cluster}-{copy}" for cluster in range(clusters) for copy in range(COPIES)]
+    rng.shuffle(pages)
     with redis_server() as server, tempfile.TemporaryDirectory() as folder:
-        # A busy machine is slow, and a store that is away would let pages through.
-        index = f"{server.url}?socket_timeout=20&socket_connect_timeout=20"
-        order = {"base": base, "index": index, "waiting": waiting, "failing": args.failing}
-        crawlers = [
-            Crawler(order | {"paths": own}, Path(folder) / str(n), kills[n])
-            for n, own in enumerate(paths)
-        ]
-        until = time.monotonic() + LIMIT
-        while [c for c in crawlers if c.look()] and time.monotonic() < until:
-            time.sleep(0.02)
-        if waiting != "no filter":
-            time.sleep(LEASE + 1)
-            crawlers.append(Crawler(order | {"paths": []}, Path(folder) / "last", []))
-            crawlers[-1].process.wait(LIMIT)
+        notes = str(Path(folder) / "notes")
+
+        def start(own: list[str]) -> subprocess.Popen[bytes]:
+            order = json.dumps([server.url, notes, own, is_on])
+            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.kills", "--order", order]
+            return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+        crawlers = [start(pages[number::CRAWLERS]) for number in range(CRAWLERS)]
+        for _ in range(kills):
+            time.sleep(2 + rng.random())
+            number = rng.randrange(CRAWLERS)
+            crawlers[number].kill()
+            crawlers[number].wait()
+            crawlers[number] = start([])
         for crawler in crawlers:
-            crawler.process.kill()
-            crawler.process.wait()
-        pages = {path for crawler in crawlers for path in crawler.noted("delivered")}
-    return Counter(path.split("/")[1] for path in pages)
+            crawler.wait(PATIENCE)
+        lines = [line.split() for line in Path(notes).read_text().splitlines()]
+    return {what: [p for w, p in lines if w == what] for what in ("downloaded", "delivered")}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clusters", type=int, default=200)
-    parser.add_argument("--kills", type=int, default=30)
-    parser.add_argument("--failing", type=float, default=0.3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--crawl")
-    args = parser.parse_args()
-    if args.crawl:
-        crawl(json.loads(args.crawl))
-        return
-    need_redis()
-    base = Pages(args.clusters).url
-    table = Table("the filter", "clusters delivered", "lost by the filter", "kept twice")
-    plain = run(args, base, "no filter")
-    table.row("none", len(plain), "", "")
-    for waiting, name in (
-        ("in memory", "copies wait in memory alone"),
-        ("beside the lease", "one waits beside the lease"),
-    ):
-        found = run(args, base, waiting)
-        twice = sum(count > 1 for count in found.values())
-        table.row(name, len(found), len(plain.keys() - found.keys()), twice)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--clusters", type=int, default=40)
+    parser.add_argument("--kills", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.order:
+        return crawl(*options.order)
+    print(
+        "| seed | filter | clusters delivered | downloads | copies delivered | lost by the filter |"
+    )
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    for seed in range(1, options.seeds + 1):
+        without: set[str] = set()
+        for is_on in (False, True):
+            pages = run(options.clusters, options.kills, seed, is_on)
+            delivered = {path.partition("-")[0] for path in pages["delivered"]}
+            copies = len(pages["delivered"]) - len(delivered)
+            lost = len(without - delivered) if is_on else "–"
+            cells = (len(delivered), len(pages["downloaded"]), copies, lost)
+            name = "on" if is_on else "off"
+            print(f"| {seed} | {name} | " + " | ".join(map(str, cells)) + " |", flush=True)
+            without = without or delivered
+    return None
 
 
 if __name__ == "__main__":
