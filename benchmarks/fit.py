@@ -11,18 +11,20 @@ as it has, against the bytes of its page's main text.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
 
 from benchmarks.documents import DATA, html_of, read_marked
-from benchmarks.extraction import LOST, Likeness, likeness
 from benchmarks.kinds import make_kinds
 from benchmarks.kinds.templates import own_text, shingles
 from scrapy_simhash.extraction import likelihood
@@ -42,6 +44,26 @@ MIN_SHARE = 0.6
 MIN_BODY = 100
 #: Lines beside the main text of a page count no more than so many times that text.
 MOST_BESIDE = 2.0
+
+
+TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+# A page of which less is taken is lost.
+LOST = 0.3
+
+
+class Likeness(NamedTuple):
+    """How much of a text is main text, and how much of the main text is there."""
+
+    f1: float
+    recall: float
+    precision: float
+
+
+def likeness(text: str, body: str) -> Likeness:
+    words, marked = Counter(TOKEN.findall(text)), Counter(TOKEN.findall(body))
+    shared = (words & marked).total()
+    recall, precision = shared / max(1, marked.total()), shared / max(1, words.total())
+    return Likeness(2 * shared / max(1, words.total() + marked.total()), recall, precision)
 
 
 @dataclass
