@@ -72,8 +72,11 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
 def _prepared(file: SqliteFile, asked: IndexSpec | None) -> IndexSpec:
     """Make the tables, if there are none, and check that the index fits; return its spec."""
     with file.transaction():
-        tables = file.run("SELECT name FROM sqlite_master")
-        if asked and not tables and file.run("PRAGMA application_id") == [(0,)]:
+        kinds = {kind for (kind,) in file.run("SELECT DISTINCT type FROM sqlite_master")}
+        if kinds - {"table", "index"}:
+            # A view may have no end, and a trigger may do anything.
+            raise StoreDamaged(f"{file.name} is no index: it has a view or a trigger")
+        if asked and not kinds and file.run("PRAGMA application_id") == [(0,)]:
             for statement in _SCHEMA:
                 file.run(statement)
             header = (asked.recipe, asked.bits, asked.distance, asked.blocks)

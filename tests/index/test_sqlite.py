@@ -319,3 +319,15 @@ def test_a_confirmed_entry_costs_little_on_disk(path):
             index.confirm([str(i - 50)])
     # The key, 4 digits, among them; 24 bytes of fingerprint and blocks.
     assert path.stat().st_size / 5000 < 65
+
+
+def test_a_file_with_a_view_without_end_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.sqlite"
+    open_index(f"sqlite:///{path}", spec()).close()
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("DROP TABLE header")
+        file.execute(f"CREATE VIEW header(recipe) AS {endless}")
+        file.commit()
+    with pytest.raises(StoreDamaged, match="a view or a trigger"):
+        open_index(f"sqlite:///{path}", spec())
