@@ -35,6 +35,7 @@ def guarded() -> Iterator[str]:
         "redis://:pass-word-5@no-such-host.invalid/0",
         "redis://:pass-word-5@{}/zero",
         "rediz://:pass-word-5@{}/0",
+        "redis+cluster://:pass-word-5@{}",
     ],
 )
 @pytest.mark.parametrize("away", ["continue", "stop"])

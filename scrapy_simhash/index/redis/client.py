@@ -164,13 +164,13 @@ def _texts(parts: Sequence[Any]) -> list[str | bytes]:
 
 
 def _is_lasting(error: BaseException | None) -> bool:
-    """Return whether an error is of the URL: an unknown host, no TLS, a password, no Redis."""
+    """Return whether the URL is to be mended: host, password, TLS, or what the server is."""
     while error:
         if isinstance(error, socket.gaierror):
             return error.errno != socket.EAI_AGAIN
         if isinstance(error, (ssl.SSLError, errors.AuthenticationError, errors.InvalidResponse)):
             return not isinstance(error, ssl.SSLEOFError)
-        if "protocol error" in str(error).lower():
+        if re.search("(?i)protocol error|cluster (mode|support)", str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False
