@@ -221,7 +221,8 @@ class Dedup:
             if not (wait and verdict.provisional) or verdict.original == original:
                 return verdict
             fate = loop.create_future()
-            if not self.follow(verdict, partial(_tell, fate)) or await self._wait(fate, patience):
+            self.follow(verdict, partial(_tell, fate))
+            if await self._wait(fate, patience):
                 return verdict
             if loop.time() >= patience:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
@@ -254,18 +255,10 @@ class Dedup:
             self._has_failed = True
         return analysis
 
-    def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> bool:
-        """Have ``told`` called with whether the original of a provisional copy was delivered.
-
-        It returns False, and calls nobody, if a hundred copies of the original wait already: when
-        it fails, one delivered copy is enough.
-        """
+    def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> None:
+        """Have ``told`` called with whether the original of a provisional copy was delivered."""
         original = verdict.matches[0]
-        return self.follow_entry(original.entry, original.key, told)
-
-    def follow_entry(self, entry: int, original: str, told: Callable[[bool], None]) -> bool:
-        """Do as :meth:`follow` does for a copy of which another crawler has had the verdict."""
-        return self._upkeep.copies.wait(entry, original, told)
+        self._upkeep.copies.wait(original.entry, original.key, told)
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""

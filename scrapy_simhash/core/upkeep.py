@@ -31,8 +31,6 @@ FAULT_SECONDS = 5.0
 # How many entries of old runs are deleted at once, and how often: claims wait meanwhile.
 EXPIRED_AT_ONCE = 200
 EXPIRE_SECONDS = 1.0
-# Copies that wait on one original. When it fails, one delivered copy is enough.
-COPIES_OF_ONE = 100
 # Originals that the index is asked about together.
 ASKED_AT_ONCE = 256
 
@@ -112,14 +110,10 @@ class Copies:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def wait(self, entry: int, key: str, told: Callable[[bool], None]) -> bool:
-        """Keep a copy until its original is settled; return False if enough wait already."""
+    def wait(self, entry: int, key: str, told: Callable[[bool], None]) -> None:
+        """Keep a copy until its original is settled."""
         self._keys[entry] = key
-        copies = self._waiting.setdefault(entry, [])
-        if len(copies) >= COPIES_OF_ONE:
-            return False
-        copies.append(told)
-        return True
+        self._waiting.setdefault(entry, []).append(told)
 
     def entries(self, most: int | None = ASKED_AT_ONCE) -> list[int]:
         """Return the originals to ask the index about, the one that waits longest first."""

@@ -4,19 +4,17 @@ A page waits for one of two things: a copy, until its original is delivered or h
 SIMHASH_PREFER any page, until the address that it declares canonical has come. Its response is kept
 meanwhile, as long as there is room, so that it is not downloaded a second time.
 
-On Scrapy's own queue the request rests in memory until it is known how it goes on. A queue in Redis
-outlives this process, so there the request of a copy is in the queue all the time: whoever takes it
-out puts it back first, and then holds its slot for a moment.
+On Scrapy's own queue the request rests in memory until its page may go on. A queue in Redis
+outlives this process, so there the request of a copy goes back at once. Whoever takes it out asks
+the index, and puts it back while the original is in progress.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from cachetools import LRUCache
@@ -41,11 +39,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.summary import Judged
     from scrapy_simhash.settings import FilterSettings
 
-# Bytes of all responses that are kept, and what one takes beside its body.
+# Bytes of all responses that are kept.
 MOST_BYTES = 64 << 20
-_OVERHEAD = 2048
-# The seconds after which a page no longer waits for an address, and those for which a request whose
-# fate nobody knows holds its slot.
+# The seconds after which a page no longer waits for an address, and those for which a copy whose
+# original is in progress holds its slot.
 PATIENCE = 600.0
 PAUSE = 1.0
 # Each page that waits for an address in vain may have cost a download. Pages whose addresses have
@@ -61,24 +58,12 @@ _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
 _OF_CRAWL = ("depth", "rule", "link_text")
 
 
-@dataclass(slots=True, eq=False)
-class _Page:
-    """A page that waits.
-
-    Attributes:
-        canonical: the key of the address that it waits for; empty for a copy.
-        delivered: whether the original of a copy was delivered; None if nobody knows yet.
-    """
+class _Page(NamedTuple):
+    """A page that waits for the address with the key ``canonical``, since a monotonic time."""
 
     request: Request
-    response: Response | None
     canonical: str
     since: float
-    delivered: bool | None = None
-
-    @property
-    def size(self) -> int:
-        return len(self.response.body) + _OVERHEAD if self.response is not None else 0
 
 
 class Waiting:
@@ -99,16 +84,14 @@ class Waiting:
     ) -> None:
         self._crawler, self._dedup, self._counts, self._queue = crawler, dedup, counts, queue
         self._prefers = settings.prefer == "canonical"
-        # Only an index that others can ask knows the entries of this crawler.
         self._is_shared = uses_scrapy_redis(crawler.settings)
-        self._tells_entries = self._is_shared and settings.survives
-        # By their keys, those first that have waited longest; and the bytes of all.
-        self._pages: OrderedDict[str, _Page] = OrderedDict()
-        self._bytes = 0
-        # Keys of pages that wait, by the key of the address that they wait for.
+        # Responses of pages that wait or are on their way back, by key; the oldest give way.
+        self._responses: LRUCache[str, Response] = LRUCache(MOST_BYTES, lambda page: len(page.body))
+        # Copies that wait in memory, and pages that wait for an address, by key.
+        self._copies: dict[str, Request] = {}
+        self._pages: dict[str, _Page] = {}
+        # Keys of pages, by the key of the address that they wait for.
         self._waiting_for: dict[str, list[str]] = {}
-        # Responses on their way back, by the keys of their pages.
-        self._back: LRUCache[str, Response] = LRUCache(MOST_BYTES, lambda page: len(page.body))
         # Hashes of the keys of pages that came or failed.
         self._ended: LRUCache[int, None] = LRUCache(_MOST)
         # Pages by the form of their addresses, and those of them that waited in vain.
@@ -119,67 +102,55 @@ class Waiting:
 
     def copy(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Have a copy of a page in progress wait until it is known how that page fares."""
-        original = verdict.matches[0]
-        key = verdict.key
-        if not self._follow(key, original.entry, original.key):
-            return
-        again = once_more(request)
+        key, again = verdict.key, once_more(request)
         # A tab of a browser is closed by now.
-        kept = None if "playwright_page" in request.meta else response
-        self._hold(key, _Page(again, kept, "", monotonic()))
-        # The spider gets the page with this request, and not with that of its way back.
-        response.request = request
+        if "playwright_page" not in request.meta:
+            self._keep(key, request, response)
         if self._is_shared:
-            entry = original.entry if self._tells_entries and original.entry > 0 else None
-            self._requeue(again, [key, again.priority, entry, original.key])
-
-    def _follow(self, key: str, entry: int, original: str) -> bool:
-        return self._dedup.follow_entry(
-            entry, original, lambda delivered: self._told(key, delivered)
-        )
-
-    def _told(self, key: str, delivered: bool) -> None:
-        page = self._pages.get(key)
-        if page is None or page.canonical:
-            return
-        page.delivered = delivered
-        if self._is_shared:
-            if delivered:
-                self._keep(page, None)
-        elif delivered:
-            self._take(key)
+            self._put_back(again, [key, again.priority, verdict.original])
         else:
-            self._come_back([key])
+            self._copies[key] = again
+            self._dedup.follow(verdict, lambda delivered: self._settled(key, delivered))
 
-    def _requeue(self, request: Request, copy: list[object]) -> None:
+    def _settled(self, key: str, delivered: bool) -> None:
+        request = self._copies.pop(key, None)
+        if delivered:
+            self._responses.pop(key, None)
+        elif request is not None:
+            self._counts["crawled_again"] += 1
+            self._go_on(key, request)
+
+    def _put_back(self, request: Request, copy: list[object]) -> None:
         # Behind other pages, because each look at it costs a moment.
         meta = {**request.meta, COPY: copy}
         self._queue([request.replace(meta=meta, dont_filter=True, priority=request.priority - 1)])
 
     async def _look_at_copy(self, request: Request) -> Response | None:
-        key, priority, entry, original = copy = request.meta[COPY]
-        page = self._pages.get(key)
-        if page is None and entry is not None and self._follow(key, entry, original):
-            # It is a copy of another crawler.
-            page = _Page(request, None, "", monotonic())
-            self._hold(key, page)
-        if page is not None and page.delivered is None:
-            request.priority = priority
-            self._requeue(request, copy)
+        key, request.priority, original = copy = request.meta[COPY]
+        # Its errback was told when the page was dropped.
+        errback, request.errback = request.errback, None
+        delivered = await self._was_delivered(original)
+        if delivered is None:
+            self._put_back(request.replace(errback=errback), copy)
             await self._pause()
-            raise self._ignored(request)
-        if page is not None and page.delivered and await self._is_delivered(original):
-            self._take(key)
-            raise self._ignored(request)
+            raise IgnoreRequest(f"{request.url} waits for {original}, which is in progress")
+        response = self._responses.pop(key, None)
+        if delivered:
+            raise IgnoreRequest(f"{request.url} repeats {original}, which was delivered")
         del request.meta[COPY]
-        request.priority = priority
+        request.errback = errback
         self._counts["crawled_again"] += 1
-        return self._take(key).response if page is not None else None
+        return response
 
-    async def _is_delivered(self, original: str) -> bool:
-        """Return whether the index has the original; a position may be another log's."""
-        entries = await self._dedup.ask(lambda store: store.entries_of([original]))
-        return any(not entry.provisional for entry in entries or ())
+    async def _was_delivered(self, key: str) -> bool | None:
+        """Return whether a page was delivered; None while it is in progress.
+
+        A page that nobody knows was not delivered, and no page is while the index is away.
+        """
+        if self._dedup.in_progress(key):
+            return None
+        answers = await self._dedup.ask(lambda index: [index.was_delivered(key)])
+        return answers[0] if answers else False
 
     async def _pause(self) -> None:
         was_idle = self._is_idle()
@@ -192,14 +163,8 @@ class Waiting:
         engine = self._crawler.engine
         assert engine is not None
         slot = engine.scraper.slot
-        return (slot is None or slot.is_idle()) and all(
-            COPY in request.meta for request in engine.downloader.active
-        )
-
-    def _ignored(self, request: Request) -> IgnoreRequest:
-        # Its errback was told when the page was dropped.
-        request.errback = None
-        return IgnoreRequest(f"{request.url} repeats a page, or waits for it")
+        on_the_way = {*engine.downloader.active, *(slot.active if slot else ())}
+        return all(COPY in request.meta for request in on_the_way)
 
     # Addresses that pages declare canonical.
 
@@ -214,15 +179,14 @@ class Waiting:
             canonical in (key, *_chain(request))
             or hash(canonical) in self._ended
             # Addresses may declare each other canonical.
-            or canonical in self._pages
-            or key in self._pages
+            or {canonical, key} & (self._pages.keys() | self._copies.keys())
             or self._is_vain(key)
         ):
             return None
-        response.request = request
         self._waiting_for.setdefault(canonical, []).append(key)
         self._counts["preferred/waited"] += 1
-        self._hold(key, _Page(request, response, canonical, monotonic()))
+        self._pages[key] = _Page(request, canonical, monotonic())
+        self._keep(key, request, response)
         return bare_request(url, request, canonical)
 
     def ended(self, request: Request, key: str = "") -> None:
@@ -241,12 +205,7 @@ class Waiting:
     def come_back(self, patience: float | None = None) -> bool:
         """Let pages come back that have waited so long for an address; tell whether any did."""
         late = monotonic() - (PATIENCE if patience is None else patience)
-        keys = [
-            key
-            for keys in self._waiting_for.values()
-            for key in keys
-            if self._pages[key].since <= late
-        ]
+        keys = [key for key, page in self._pages.items() if page.since <= late]
         self._come_back(keys)
         return bool(keys)
 
@@ -271,7 +230,7 @@ class Waiting:
             for name in [*request.headers]:
                 if name not in _ACCEPTED:
                     del request.headers[name]
-        return self._back.pop(request.meta.get(WAITED, ""), None)
+        return self._responses.pop(request.meta.get(WAITED, ""), None)
 
     def judged(self, judged: Judged) -> None:
         """Note that a page has come."""
@@ -289,50 +248,25 @@ class Waiting:
 
     def end(self) -> None:
         """Put the requests of pages that wait into the queue: a later run of the job has them."""
-        for key in [*self._pages]:
-            page = self._take(key)
-            # A queue that is shared has the copies.
-            if page.canonical or not (self._is_shared or page.delivered):
-                self._queue([once_more(page.request)])
+        self._queue([once_more(page.request) for page in self._pages.values()])
 
-    def _hold(self, key: str, page: _Page) -> None:
-        if key in self._pages:
-            self._take(key)
-        self._pages[key] = page
-        self._bytes += page.size
-        if self._bytes > MOST_BYTES:
-            for other, oldest in [*self._pages.items()]:
-                if oldest.canonical:
-                    self._come_back([other])
-                else:
-                    self._keep(oldest, None)
-                if self._bytes <= MOST_BYTES:
-                    break
+    def _keep(self, key: str, request: Request, response: Response) -> None:
+        # The spider gets the page with this request, and not with that of its way back.
+        response.request = request
+        if len(response.body) <= MOST_BYTES:
+            self._responses[key] = response
 
-    def _keep(self, page: _Page, response: Response | None) -> None:
-        self._bytes -= page.size
-        page.response = response
-        self._bytes += page.size
-
-    def _take(self, key: str) -> _Page:
-        page = self._pages.pop(key)
-        self._bytes -= page.size
-        if page.canonical:
+    def _come_back(self, keys: Iterable[str]) -> None:
+        """Let pages go on that have waited for an address."""
+        for key in [*keys]:
+            page = self._pages.pop(key)
             self._waiting_for[page.canonical].remove(key)
             if not self._waiting_for[page.canonical]:
                 del self._waiting_for[page.canonical]
-        return page
+            self._go_on(key, page.request.replace(priority=page.request.priority + SOON))
 
-    def _come_back(self, keys: Iterable[str]) -> None:
-        for key in [*keys]:
-            page = self._take(key)
-            if page.response is not None:
-                self._back[key] = page.response
-            if not page.canonical:
-                self._counts["crawled_again"] += 1
-            meta = {**page.request.meta, WAITED: key}
-            priority = page.request.priority + SOON * bool(page.canonical)
-            self._queue([page.request.replace(meta=meta, dont_filter=True, priority=priority)])
+    def _go_on(self, key: str, request: Request) -> None:
+        self._queue([request.replace(meta={**request.meta, WAITED: key}, dont_filter=True)])
 
 
 def bare_request(url: str, request: Request, key: str) -> Request:

@@ -528,6 +528,13 @@ class Index:
             stored = store.read([*self._of_keys(keys)], contents=True)
             return self._shown(sorted(stored.items()))
 
+    def was_delivered(self, key: str) -> bool | None:
+        """Return whether a page of this key was delivered; None while one is in progress."""
+        with self._use():
+            entries = self._of_keys([key]).keys()
+        provisional, gone = self.unsettled(entries)
+        return None if provisional else bool(entries - gone)
+
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
         act: Act = lambda _: None  # noqa: E731

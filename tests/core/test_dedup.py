@@ -161,7 +161,7 @@ def test_copy_that_does_not_wait_can_be_told_how_its_original_fared() -> None:
             await dedup.check(text(name, article(fails)))
             copy = await dedup.check(text(name * 2, article(fails)), wait=False)
             assert copy.provisional
-            assert dedup.follow(copy, told.append)
+            dedup.follow(copy, told.append)
             (dedup.failed if fails else dedup.delivered)(name)
             while len(told) < 1 + fails:
                 await asyncio.sleep(0.01)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, COPIES_OF_ONE, Copies, Progress
+from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Copies, Progress
 from scrapy_simhash.index.values import Unsettled
 
 
@@ -69,16 +69,6 @@ def test_copies_are_told_whether_their_original_was_delivered_once_it_is_settled
     assert copies.entries() == [1]
     assert not copies.settle([1], unsettled())
     assert not copies
-
-
-def test_a_hundred_copies_wait_on_one_original_at_most() -> None:
-    copies, told = Copies(), []
-    kept = [copies.wait(1, "", told.append) for _ in range(COPIES_OF_ONE + 10)]
-    assert kept == [True] * COPIES_OF_ONE + [False] * 10
-    copies.wait(2, "", told.append)
-    copies.settle([1], unsettled(gone={1}))
-    assert told == [False] * COPIES_OF_ONE
-    assert copies.entries() == [2]
 
 
 def test_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn() -> None:

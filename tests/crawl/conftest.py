@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests import servers
+from tests.crawl.spiders import ONE_AT_A_TIME
 from tests.pages import article, edited, html
 
 
@@ -29,3 +33,30 @@ def articles(site: Any) -> Any:
         site.pages[f"/{number}"] = html(article(number))
         site.pages[f"/{number}/copy"] = html(article(number))
     return site
+
+
+@pytest.fixture
+def scrapy_redis_settings() -> Iterator[dict[str, Any]]:
+    """Its scheduler on a Redis; the clients are closed here, because it never closes them."""
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    from redis import Redis
+
+    with contextlib.ExitStack() as stack:
+
+        class Closed(Redis):
+            @classmethod
+            def from_url(cls, url: str, **options: Any) -> Redis:
+                return stack.enter_context(Redis.from_url(url, **options))
+
+        url = (
+            stack.enter_context(servers.redis_server()).url
+            if servers.PROGRAM
+            else stack.enter_context(servers.fake_server())
+        )
+        yield {
+            **ONE_AT_A_TIME,
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+            "REDIS_URL": url,
+            "REDIS_PARAMS": {"redis_cls": Closed},
+        }

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from scrapy import Request, signals
 
-from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths
 
 ALL = ["/first", "/second", "/other"]
@@ -143,65 +140,6 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
     crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT
     assert crawled.items[0]["title"] == "A page"
-
-
-@pytest.fixture
-def scrapy_redis_settings() -> Iterator[dict[str, Any]]:
-    """Its scheduler on a Redis; the clients are closed here, because it never closes them."""
-    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
-    from redis import Redis
-
-    with contextlib.ExitStack() as stack:
-
-        class Closed(Redis):
-            @classmethod
-            def from_url(cls, url: str, **options: Any) -> Redis:
-                return stack.enter_context(Redis.from_url(url, **options))
-
-        url = (
-            stack.enter_context(servers.redis_server()).url
-            if servers.PROGRAM
-            else stack.enter_context(servers.fake_server())
-        )
-        yield {
-            **ONE_AT_A_TIME,
-            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-            "REDIS_URL": url,
-            "REDIS_PARAMS": {"redis_cls": Closed},
-        }
-
-
-class FirstIsSlow(Pages):
-    """The callback of /first takes a moment, notes what lies in the queue, and may fail."""
-
-    fails: bool
-    queued: list[int]
-
-    async def parse(self, response: Any) -> AsyncIterator[Any]:
-        if response.url.endswith("/first"):
-            for _ in range(20):
-                await asyncio.sleep(0.1)
-                self.queued.append(len(self.crawler.engine._slot.scheduler))
-            if self.fails:
-                raise RuntimeError("the first one fails")
-        for item in super().parse(response):
-            yield item
-
-
-@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_copy_stays_in_the_queue_of_scrapy_redis_until_its_original_has_ended(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any], fails: bool
-) -> None:
-    """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
-    spider = type("Slow", (FirstIsSlow,), {"fails": fails, "queued": []})
-    crawled = crawl(spider, settings=scrapy_redis_settings, site=twins, paths=["/first", "/second"])
-    assert paths(crawled) == (["/second"] if fails else ["/first"])
-    assert crawled.stat("crawled_again") == fails
-    assert crawled.stats["downloader/request_count"] == 2
-    # It is out of the queue only in the moment in which it is put back.
-    assert 1 in spider.queued[5:]
 
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
