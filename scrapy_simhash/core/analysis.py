@@ -31,6 +31,8 @@ SkipReason = Literal[
     # It could not be compared, and is let through.
     "timeout",
     "slow_host",
+    "memory",
+    "crash",
     "extractor_error",
     "unavailable",
 ]
@@ -39,6 +41,7 @@ SkipReason = Literal[
 #: Bytes of the lines that tell a page from others, as a multiple of the characters of its text:
 #: on many templates, half of them come before the first value of a record.
 DETAILS = 4
+LONGEST_ERROR = 10_000  # characters; an extractor may tell the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class PageAnalysis:
         excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
             the page from others.
         canonical: the address that the page declares canonical, as it stands there; or nothing.
-        error: what a log says of ``timeout`` and ``extractor_error``, such as a traceback.
+        error: what a log says of a page that could not be compared, such as a traceback.
     """
 
     fingerprint: Fingerprint | None
@@ -116,8 +119,11 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
             return PageAnalysis(None, reason="too_short")
         analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
         return replace(analysis, canonical=extraction.canonical)
+    except MemoryError:
+        return PageAnalysis(None, reason="memory", error="it takes too much memory")
     except Exception:  # noqa: BLE001 - it is reported
-        return PageAnalysis(None, reason="extractor_error", error=traceback.format_exc())
+        report = traceback.format_exc()[-LONGEST_ERROR:]
+        return PageAnalysis(None, reason="extractor_error", error=report)
 
 
 def read_body(body: Body, recipe: Recipe) -> Extraction | None:

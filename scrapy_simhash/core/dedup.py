@@ -140,10 +140,6 @@ class Dedup:
         await self.close()
         return False
 
-    async def warm(self) -> None:
-        """Start a worker process, so that the first page does not wait for it."""
-        await self._pool.warm()
-
     async def ask(self, call: Callable[[Index], T]) -> T | None:
         """Return the answer of the store to a call of an operator; None if it is away."""
         return await asyncio.wrap_future(self._claims.run(lambda: self._breaker.read(call)))
@@ -245,8 +241,8 @@ class Dedup:
         if len(document.data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
         analysis = await self._pool.analyse(body, page_scope(document.url, "domain"))
-        if analysis.reason == "timeout":
-            logger.warning("SIMHASH_TIMEOUT: %s: %s; let through unchecked", key, analysis.error)
+        if analysis.reason in ("timeout", "memory", "crash"):
+            logger.warning("%s is let through unchecked: %s", key, analysis.error)
         elif analysis.error:
             said = analysis.error.strip().rpartition("\n")[2]
             logger.error("The extractor failed on %s; let through unchecked: %s", key, said)

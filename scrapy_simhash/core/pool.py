@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import xxhash
 from cachetools import LRUCache, TTLCache
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body
 from scrapy_simhash.core.process import WorkerProcess
 from scrapy_simhash.core.worker import pack_order
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -41,28 +41,43 @@ class _Job:
     body: Body
     site: str
     answer: asyncio.Future[PageAnalysis]
+    # How many pages had cost a worker when this one came.
+    strikes_before: int
 
     def end(self, analysis: PageAnalysis) -> None:
         """Answer, unless nobody waits any more."""
         if not self.answer.done():
             self.answer.set_result(analysis)
 
+    def skip(self, reason: SkipReason, error: str = "") -> None:
+        self.end(PageAnalysis(None, reason=reason, error=error))
+
 
 class Turns:
-    """Pages that wait for a worker. Sites take turns, those of which a page cost a worker last.
+    """Pages that wait for a worker. Sites take turns.
 
-    Pages without a site wait together, and are never let through.
+    While some pages cost workers, sites of which a page was analysed go first, and those of which a
+    page cost a worker go last. Pages without a site wait together, and are never let through.
+
+    Args:
+        patience: a page that waits is let through when so many others have cost a worker.
+
+    Attributes:
+        strikes: pages that cost a worker so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: int) -> None:
+        self.strikes = 0
+        self._patience = patience
         self._waiting: dict[str, deque[_Job]] = {}
         self._strikes: TTLCache[str, int] = TTLCache(SITES, PAUSE, lambda: time.monotonic())
+        self._analysed: LRUCache[str, bool] = LRUCache(SITES)
         self._arrived = asyncio.Event()
 
     def put(self, job: _Job) -> None:
         """Have a page wait, unless its site is let through."""
-        if self._strikes_of(job.site) >= STRIKES:
-            job.end(PageAnalysis(None, reason="slow_host"))
+        if self._strikes.get(job.site, 0) >= STRIKES:
+            job.skip("slow_host")
             return
         self._waiting.setdefault(job.site, deque()).append(job)
         self._arrived.set()
@@ -75,7 +90,7 @@ class Turns:
                 await self._arrived.wait()
             site = next(iter(self._waiting))
             if self._strikes:
-                site = min(self._waiting, key=self._strikes_of)
+                site = min(self._waiting, key=self._rank)
             jobs = self._waiting.pop(site)
             job = jobs.popleft()
             if jobs:
@@ -83,11 +98,19 @@ class Turns:
             if not job.answer.done():
                 return job
 
+    def _rank(self, site: str) -> int:
+        return self._strikes.get(site, 0) or -self._analysed.get(site, False)
+
+    def praise(self, site: str) -> None:
+        """Note that a page of a site was analysed."""
+        self._analysed[site] = True
+
     def strike(self, site: str) -> None:
-        """Note that a page of a site cost a worker; with the third one, let the others through."""
+        """Note that a page of a site cost a worker; pages that wait may have to be let through."""
         if not site:
             return
-        self._strikes[site] = number = self._strikes_of(site) + 1
+        self.strikes += 1
+        self._strikes[site] = number = self._strikes.get(site, 0) + 1
         if number == STRIKES:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long or ended their worker process; its"
@@ -95,17 +118,11 @@ class Turns:
                 *(number, site, PAUSE / 60),
             )
             for job in self._waiting.pop(site, ()):
-                job.end(PageAnalysis(None, reason="slow_host"))
-
-    def clear(self) -> None:
-        """Give up all that wait."""
+                job.skip("slow_host")
         for jobs in self._waiting.values():
             for job in jobs:
-                job.answer.cancel()
-        self._waiting.clear()
-
-    def _strikes_of(self, site: str) -> int:
-        return self._strikes.get(site, 0)
+                if self.strikes - job.strikes_before >= self._patience:
+                    job.skip("timeout", "no worker was free, because pages of other sites hang")
 
 
 class WorkerPool:
@@ -117,7 +134,8 @@ class WorkerPool:
         recipe: from text to fingerprint.
         processes: the number of worker processes; with 0, one thread does their work, and no page
             can be stopped in it.
-        timeout: seconds that a worker process may take for one page.
+        timeout: seconds that a worker process may take for one page. A page that has a site waits
+            for twice as long at most.
         excerpt_length: characters of the main text that each analysis has with it.
     """
 
@@ -129,11 +147,11 @@ class WorkerPool:
         self._timeout = timeout
         self._excerpt_length = excerpt_length
         self._order = pack_order(recipe, timeout, excerpt_length)
-        self._turns = Turns()
+        # Each worker takes no more than two pages that hang.
+        self._turns = Turns(patience=2 * processes)
         self._workers: set[asyncio.Task[None]] = set()
-        # Pages that wait or are being analysed.
-        self._open = 0
-        self._is_warm = asyncio.Event()
+        # Of pages that wait or are being analysed.
+        self._answers: set[asyncio.Future[PageAnalysis]] = set()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         # By digest, charset and reader of a body.
@@ -148,87 +166,75 @@ class WorkerPool:
     @property
     def is_busy(self) -> bool:
         """True if worker processes have pages that they have not answered."""
-        return self._open > 0
-
-    async def warm(self) -> None:
-        """Start the first worker process, so that no page waits for it."""
-        if self._processes:
-            if not self._workers:
-                self._add_worker()
-            await self._is_warm.wait()
+        return bool(self._answers)
 
     async def analyse(self, body: Body, site: str = "") -> PageAnalysis:
         """Return the analysis of a page or text, which has an error if it failed.
 
         ``site`` is the registered domain of a page, if it has one.
         """
-        loop = asyncio.get_running_loop()
-        digest = xxhash.xxh3_128_digest(body.data, self._seed)
-        name = digest, body.charset, body.reader
+        name = xxhash.xxh3_128_digest(body.data, self._seed), body.charset, body.reader
         analysis = self._seen.get(name)
         if analysis is not None:
             self.repeats += 1
             return analysis
         if self._processes:
-            self._open += 1
-            try:
-                job = _Job(body, site, loop.create_future())
-                self._turns.put(job)
-                if len(self._workers) < min(self._open, self._processes):
-                    self._add_worker()
-                analysis = await job.answer
-            finally:
-                self._open -= 1
+            analysis = await self._in_process(body, site)
         else:
-            how = body, self._recipe, self._excerpt_length
-            analysis = await loop.run_in_executor(self._thread, analyse_body, *how)
+            analysis = await asyncio.get_running_loop().run_in_executor(
+                self._thread, analyse_body, body, self._recipe, self._excerpt_length
+            )
         if analysis.fingerprint is not None or analysis.reason in ("empty", "too_short"):
             self._seen[name] = analysis
         return analysis
 
-    def _add_worker(self) -> None:
-        self._workers.add(asyncio.get_running_loop().create_task(self._work()))
+    async def _in_process(self, body: Body, site: str) -> PageAnalysis:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[PageAnalysis] = loop.create_future()
+        self._answers.add(answer)
+        try:
+            self._turns.put(_Job(body, site, answer, self._turns.strikes))
+            if len(self._workers) < min(len(self._answers), self._processes):
+                self._workers.add(loop.create_task(self._work()))
+            return await answer
+        finally:
+            self._answers.discard(answer)
 
     async def _work(self) -> None:
         """Answer pages, in one process after another."""
-        task = asyncio.current_task()
-        assert task is not None
+        worker = asyncio.current_task()
+        assert worker is not None
         while True:
             try:
-                process = await WorkerProcess.start(self._order, self._recipe.bits, self._timeout)
+                process = await WorkerProcess.start(self._order, self._timeout)
+                try:
+                    await self._serve(process)
+                finally:
+                    process.end()
             except OSError as error:
-                self._is_warm.set()
                 if len(self._workers) > 1:  # the others go on
-                    self._workers.discard(task)
+                    self._workers.discard(worker)
                     return
-                said = f"no worker process can be started: {error}"
-                failed = PageAnalysis(None, reason="extractor_error", error=said)
-                (await self._turns.take()).end(failed)
-                continue
-            self._is_warm.set()
-            try:
-                for _ in range(PAGES_PER_PROCESS):
-                    job = await self._turns.take()
-                    if process.has_ended:  # while it had no page
-                        self._turns.put(job)
-                        break
-                    await self._answer(job, process)
-                    if process.has_ended:
-                        self._turns.strike(job.site)
-                        break
-            finally:
-                process.end()
+                job = await self._turns.take()
+                job.skip("extractor_error", f"no worker process can be started: {error}")
 
-    async def _answer(self, job: _Job, process: WorkerProcess) -> None:
-        try:
+    async def _serve(self, process: WorkerProcess) -> None:
+        for _ in range(PAGES_PER_PROCESS):
+            job = await self._turns.take()
+            if process.has_ended:  # while it had no page
+                self._turns.put(job)
+                return
             job.end(await process.analyse(job.body))
-        finally:
-            job.answer.cancel()  # if the pool is closed
+            if process.has_ended:
+                self._turns.strike(job.site)
+                return
+            self._turns.praise(job.site)
 
     async def close(self) -> None:
         """End the processes and the thread; pages that still wait are given up."""
         for task in self._workers:
             task.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
-        self._turns.clear()
+        for answer in self._answers:
+            answer.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -3,15 +3,13 @@
 It is started as a program of its own, not by multiprocessing: a crawl started from a script
 without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in the child.
 
-Parent and child talk in frames over a socket that is the child's standard input and output::
+Parent and child send lines of JSON through the child's standard input and output::
 
-    frame    u32 header length | u32 body length | header, JSON | body
-    page     header {"charset", "reader"}; the body of a response, or a text in UTF-8
-    answer   header {"reason", "facts" (hexadecimal), "excerpt", "canonical", "error"}; the body
-             is empty, or the fingerprint's bytes and then its blocks
+    order    {"recipe", "identity", "timeout", "excerpt_length"}; {} answers it
+    page     {"size", "charset", "reader"}, and after this line the bytes of a body
+    answer   the fields of a PageAnalysis, with bytes in hexadecimal
 
-The first frame's header carries the whole recipe, its identity and the limits; an empty frame
-answers it once the child is ready. The child ends when its input does.
+The child ends when its input does.
 """
 
 import contextlib
@@ -20,11 +18,10 @@ import json
 import os
 import resource
 import signal
-import struct
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
@@ -35,22 +32,20 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 # machine's memory is not less. A page that wants more fails.
 MOST_MEMORY = 512 << 20
 
-LENGTHS = struct.Struct("!II")
 
-
-def pack_frame(header: dict[str, Any], body: bytes = b"") -> bytes:
-    head = json.dumps(header).encode()
-    return b"".join((LENGTHS.pack(len(head), len(body)), head, body))
+def pack(values: dict[str, Any], body: bytes = b"") -> bytes:
+    """Return a line, and the bytes that follow it."""
+    return json.dumps(values, default=bytes.hex).encode() + b"\n" + body
 
 
 def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
-    """Return the first frame that a child gets: a recipe, seconds a page, characters of a text."""
+    """Return what a child gets first: a recipe, seconds a page, characters of an excerpt."""
     limits = {"timeout": timeout, "excerpt_length": excerpt_length}
-    return pack_frame({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
+    return pack({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
 
 
 def unpack_recipe(order: dict[str, Any]) -> Recipe:
-    """Return the recipe in a first frame, all of whose values are plain.
+    """Return the recipe of an order, all of whose values are plain.
 
     Raises:
         ValueError: it has another identity here, so its fingerprints would be others.
@@ -62,44 +57,52 @@ def unpack_recipe(order: dict[str, Any]) -> Recipe:
     return recipe
 
 
-def pack_answer(analysis: PageAnalysis) -> bytes:
-    fingerprint = analysis.fingerprint
-    body = b"" if fingerprint is None else fingerprint.to_bytes() + fingerprint.blocks
-    header = {name: getattr(analysis, name) for name in ("reason", "excerpt", "canonical", "error")}
-    return pack_frame(header | {"facts": analysis.facts.hex()}, body)
+def pack_page(body: Body) -> bytes:
+    header = {"size": len(body.data), "charset": body.charset, "reader": body.reader}
+    return pack(header, body.data)
 
 
-def unpack_answer(header: dict[str, Any], body: bytes, bits: int) -> PageAnalysis:
-    fingerprint = None
-    if body:
-        value, blocks = body[: bits // 8], body[bits // 8 :]
-        fingerprint = Fingerprint(int.from_bytes(value, "big"), bits, blocks)
-    facts = bytes.fromhex(header["facts"])
-    return PageAnalysis(fingerprint, **{**header, "facts": facts})
+def unpack_answer(line: bytes) -> PageAnalysis:
+    """Return the analysis in a line.
+
+    Raises:
+        ValueError: the child ended before it had written the line.
+    """
+    answer = json.loads(line)
+    answer["facts"] = bytes.fromhex(answer["facts"])
+    if fingerprint := answer["fingerprint"]:
+        blocks = bytes.fromhex(fingerprint["blocks"])
+        answer["fingerprint"] = Fingerprint(**{**fingerprint, "blocks": blocks})
+    return PageAnalysis(**answer)
 
 
 def main() -> None:
     """Answer pages from standard input until it ends."""
     pages, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # Whatever an extractor prints must not get between the frames.
+    # Whatever an extractor prints must not get between the answers.
     os.dup2(2, 1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
-    # The parent is gone, or does not wait for this child any more.
-    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        order, _ = _read(pages)
-        recipe = unpack_recipe(order)
-        _limit_memory()
-        # Modules stay, so collections need not look at them.
-        gc.freeze()
-        _write(answers, pack_frame({}))
-        while True:
-            header, data = _read(pages)
+    if not (line := pages.readline()):
+        return
+    order = json.loads(line)
+    recipe = unpack_recipe(order)
+    _limit_memory()
+    # Modules stay, so collections need not look at them.
+    gc.freeze()
+    # The parent may be gone, or does not wait for this child any more.
+    with contextlib.suppress(BrokenPipeError), answers:
+        answers.write(pack({}))
+        answers.flush()
+        for line in pages:
+            header = json.loads(line)
+            data = pages.read(header.pop("size"))
             # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
             # thread that watches would cost as much as decoding a page.
             signal.setitimer(signal.ITIMER_REAL, order["timeout"])
             analysis = analyse_body(Body(data, **header), recipe, order["excerpt_length"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            _write(answers, pack_answer(analysis))
+            answers.write(pack(asdict(analysis)))
+            answers.flush()
 
 
 def _limit_memory() -> None:
@@ -109,20 +112,3 @@ def _limit_memory() -> None:
         memory = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (taken + min(memory // 4, MOST_MEMORY), hard))
-
-
-def _write(stream: IO[bytes], frame: bytes) -> None:
-    stream.write(frame)
-    stream.flush()
-
-
-def _read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
-    head, body = LENGTHS.unpack(_read_exactly(stream, LENGTHS.size))
-    return json.loads(_read_exactly(stream, head)), _read_exactly(stream, body)
-
-
-def _read_exactly(stream: IO[bytes], length: int) -> bytes:
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data

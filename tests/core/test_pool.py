@@ -18,17 +18,15 @@ import pytest
 
 from scrapy_simhash.core import pool as pool_module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
-from scrapy_simhash.core.pool import PAUSE, STRIKES, WorkerPool
+from scrapy_simhash.core.pool import PAUSE, STRIKES, Turns, WorkerPool, _Job
 from scrapy_simhash.core.sync import analyse_all
-from scrapy_simhash.core.worker import LENGTHS, pack_order, unpack_recipe
+from scrapy_simhash.core.worker import pack_order, unpack_recipe
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.readers import ITEM
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")
-PAGE = Body(b"a page")
-EVIL = "evil.example"
 
 
 def hostile(text: str) -> str:
@@ -59,22 +57,18 @@ def with_pool(
     recipe: Recipe = HOSTILE,
     processes: int = 1,
     timeout: float = 2,
-    **given: Any,
+    **options: Any,
 ) -> Any:
     """Return what ``work`` makes of a pool, on a loop of its own."""
 
     async def run() -> Any:
-        pool = WorkerPool(recipe, processes=processes, timeout=timeout, **given)
+        pool = WorkerPool(recipe, processes=processes, timeout=timeout, **options)
         try:
             return await work(pool)
         finally:
             await pool.close()
 
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(run())
-    finally:
-        loop.close()
+    return asyncio.run(run())
 
 
 async def outcomes(pool: WorkerPool, *bodies: bytes, site: str = "") -> list[str]:
@@ -90,15 +84,7 @@ async def child(pool: WorkerPool, page: bytes = b"process") -> int:
     return int((await pool.analyse(Body(page))).excerpt.split()[0])
 
 
-def is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("processes", [0, 1, 2])
+@pytest.mark.parametrize("processes", [0, 2])
 def test_each_page_gets_its_own_answer(processes: int) -> None:
     recipe = replace(RECIPE, seed="secret")
     bodies = [Body(html(article(seed)), "utf-8") for seed in range(9)]
@@ -108,46 +94,38 @@ def test_each_page_gets_its_own_answer(processes: int) -> None:
         return await asyncio.gather(*map(pool.analyse, bodies))
 
     answers = with_pool(work, recipe=recipe, processes=processes, excerpt_length=50)
-    assert answers == [analyse_body(body, recipe, excerpt_length=50) for body in bodies]
-    assert [answer.fingerprint and answer.fingerprint.blocks for answer in answers] == [
-        analysis.fingerprint and analysis.fingerprint.blocks
-        for analysis in (analyse_body(body, recipe) for body in bodies)
-    ]
+    expected = [analyse_body(body, recipe, excerpt_length=50) for body in bodies]
+    assert answers == expected
+    for answer, analysis in zip(answers, expected, strict=True):
+        if analysis.fingerprint is not None:
+            assert answer.fingerprint.blocks == analysis.fingerprint.blocks
 
 
-@pytest.mark.parametrize(
-    ("page", "says"),
-    [
-        (b"hang", "no answer within 2 seconds"),
-        (b"sigstop", "no answer within 2 seconds"),
-        (b"raise", "as the page said"),
-        (b"exit", "ended with status 3"),
-        (b"gorge", "MemoryError"),
-        (b"print", "ok"),
-    ],
-)
-def test_page_that_fails_costs_no_other_its_answer(page: bytes, says: str) -> None:
-    async def work(pool: WorkerPool) -> list[str]:
-        first = await outcomes(pool, b"a page", page, b"a page", b"a page" * 100_000)
-        return [*first, *await outcomes(pool, b"another page")]
+def test_page_that_fails_has_a_reason_and_costs_no_other_its_answer() -> None:
+    failures = {
+        b"hang": ("timeout", "no answer within 2 seconds"),
+        b"sigstop": ("timeout", "no answer within 2 seconds"),
+        b"raise": ("extractor_error", "as the page said"),
+        b"exit": ("crash", "ended with status 3"),
+        b"gorge": ("memory", "too much memory"),
+    }
 
-    answers = with_pool(work)
-    assert says in answers.pop(1)
-    assert answers == ["ok"] * 4
+    async def work(pool: WorkerPool) -> list[PageAnalysis]:
+        bodies = (b"a page", *failures, b"print", b"a page" * 100_000, b"another page")
+        return await asyncio.gather(*(pool.analyse(Body(body)) for body in bodies))
 
-
-def test_extractor_that_fails_is_reported_without_a_worker_process_too() -> None:
-    good, bad = with_pool(lambda pool: outcomes(pool, b"a page", b"raise"), processes=0)
-    assert good == "ok"
-    assert "as the page said" in bad
+    first, *failed, printing, large, last = with_pool(work, processes=2)
+    assert all(answer.fingerprint for answer in (first, printing, large, last))
+    for answer, (reason, says) in zip(failed, failures.values(), strict=True):
+        assert answer.reason == reason
+        assert says in answer.error
 
 
 def test_process_that_is_killed_between_two_pages_is_replaced() -> None:
     async def work(pool: WorkerPool) -> list[str]:
         pid = await child(pool)
         os.kill(pid, signal.SIGKILL)
-        while is_running(pid) and b"Z" not in Path(f"/proc/{pid}/stat").read_bytes():
-            await asyncio.sleep(0.01)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         return await outcomes(pool, b"a page", b"a page")
 
     assert with_pool(work, excerpt_length=10) == ["ok", "ok"]
@@ -169,7 +147,6 @@ def test_process_that_cannot_be_started_fails_its_pages_only(program: str, says:
     async def work(pool: WorkerPool) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.executable", program)
-            await pool.warm()
             for answer in await outcomes(pool, b"a page", b"a page" * 100_000, b"a third"):
                 assert says in answer
         # The next start may have been tried just before.
@@ -190,9 +167,12 @@ def test_modules_and_paths_of_a_crawl_do_no_harm(
     assert with_pool(lambda pool: outcomes(pool, b"a page")) == ["ok"]
 
 
-def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
+def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+
     async def work(pool: WorkerPool) -> list[int]:
-        await pool.warm()
         pids = {await child(pool, b"process %d" % number) for number in range(9)}
         assert len(pids) == 1
         assert not pool.is_busy
@@ -200,76 +180,40 @@ def test_processes_start_when_they_are_needed_and_end_with_the_pool() -> None:
         await asyncio.sleep(0)
         pids.add(await child(pool, b"another process"))
         assert not hanging.done()
+        for pid in pids:
+            assert len([*Path(f"/proc/{pid}/task").iterdir()]) == 1
         return [*pids]
 
     pids = with_pool(work, processes=2, timeout=60, excerpt_length=10)
     assert len(pids) == 2
-    assert not any(map(is_running, pids))
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
-def test_numpy_starts_no_threads_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-
-    async def work(pool: WorkerPool) -> list[Path]:
-        return list(Path(f"/proc/{await child(pool)}/task").iterdir())
-
-    assert len(with_pool(work, excerpt_length=10)) == 1
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def test_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
     """Whether a process has it already or not."""
 
     async def work(pool: WorkerPool) -> list[str]:
-        given_up = [asyncio.ensure_future(pool.analyse(Body(b"%d" % n))) for n in range(6)]
+        tasks = [asyncio.ensure_future(pool.analyse(Body(b"%d" % n))) for n in range(6)]
         await asyncio.sleep(0)
-        for task in given_up:
+        for task in tasks:
             task.cancel()
-        answers = await outcomes(pool, b"a page", b"a page")
-        assert all(task.cancelled() for task in given_up)
-        return answers
+        return await outcomes(pool, b"a page", b"a page")
 
     assert with_pool(work) == ["ok", "ok"]
 
 
-@pytest.mark.parametrize("page", [b"a page", b"hang"])
-def test_pool_that_is_closed_gives_up_what_waits(page: bytes) -> None:
+def test_pool_that_is_closed_gives_up_what_waits() -> None:
     async def work(pool: WorkerPool) -> list[object]:
-        await pool.warm()
-        tasks = [asyncio.ensure_future(pool.analyse(Body(page + b"%d" % n))) for n in range(6)]
+        await outcomes(pool, b"a page")
+        tasks = [asyncio.ensure_future(pool.analyse(Body(b"hang %d" % n))) for n in range(6)]
         await asyncio.sleep(0.05)
         await pool.close()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    for answer in with_pool(work):
-        assert isinstance(answer, asyncio.CancelledError) or (
-            page == b"a page" and not answer.error
-        )
+    assert [*map(type, with_pool(work, timeout=60))] == [asyncio.CancelledError] * 6
 
 
 # Sites that hold up others.
-
-
-def test_a_page_waits_for_at_most_one_page_of_a_site_that_hangs() -> None:
-    """In each process; and not for those that have not begun."""
-
-    async def work(pool: WorkerPool) -> list[str]:
-        ended = list[str]()
-
-        async def analyse(body: bytes, site: str) -> None:
-            answer = await pool.analyse(Body(body), site)
-            ended.append(f"{site} {answer.reason}")
-
-        hanging = [analyse(b"hang %d" % number, EVIL) for number in range(100)]
-        others = [analyse(b"a page %d" % number, f"{number % 3}.example") for number in range(9)]
-        await asyncio.gather(*hanging, *others)
-        return ended
-
-    ended = with_pool(work, processes=2, timeout=1)
-    before = ended[: 1 + max(place for place, end in enumerate(ended) if EVIL not in end)]
-    assert before.count(f"{EVIL} timeout") <= 2
-    assert ended.count(f"{EVIL} timeout") <= STRIKES + 1
-    assert ended.count(f"{EVIL} slow_host") >= 100 - STRIKES - 1
 
 
 class Clock:
@@ -286,31 +230,90 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_a_site_is_let_through_for_a_while_with_one_warning(clock: Clock, caplog: Any) -> None:
-    async def work(pool: WorkerPool) -> None:
-        pages = [b"exit"] * STRIKES + [b"a page"] * 2
-        *failed, fourth, fifth = await outcomes(pool, *pages, site=EVIL)
-        assert all("status 3" in answer for answer in failed)
-        assert fourth == fifth == "slow_host"
-        assert await outcomes(pool, b"a page", site="other.example") == ["ok"]
-        assert await outcomes(pool, b"another page", site=EVIL) == ["slow_host"]
-        clock.now += PAUSE + 1
-        assert await outcomes(pool, b"another page", site=EVIL) == ["ok"]
+def in_turns(work: Callable[[Turns, Callable[..., _Job]], Awaitable[None]]) -> None:
+    """Run a test with turns of patience 4, and a function that has a page of a site wait."""
 
-    with_pool(work)
+    async def run() -> None:
+        turns = Turns(4)
+
+        def put(site: str) -> _Job:
+            future = asyncio.get_running_loop().create_future()
+            job = _Job(Body(b""), site, future, turns.strikes)
+            turns.put(job)
+            return job
+
+        await work(turns, put)
+
+    asyncio.run(run())
+
+
+def reason(job: _Job) -> str | None:
+    return job.answer.result().reason if job.answer.done() else None
+
+
+def test_sites_take_turns_and_those_that_cost_workers_come_last() -> None:
+    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
+        for site in ("evil", "evil", "evil", "new", "good", "good"):
+            put(site)
+        assert [(await turns.take()).site for _ in range(3)] == ["evil", "new", "good"]
+        turns.praise("good")
+        turns.strike("evil")
+        put("new")
+        assert [(await turns.take()).site for _ in range(4)] == ["good", "new", "evil", "evil"]
+
+    in_turns(work)
+
+
+def test_a_site_is_let_through_for_a_while_with_one_warning(clock: Clock, caplog: Any) -> None:
+    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
+        # Pages that fail now and then do no harm to their site, and those of no site none at all.
+        for _ in range(STRIKES + 1):
+            turns.strike("evil")
+            turns.strike("")
+            clock.now += PAUSE + 1
+        waiting, innocent, item = put("evil"), put("good"), put("")
+        for _ in range(STRIKES):
+            assert reason(waiting) is None
+            turns.strike("evil")
+        assert reason(waiting) == reason(put("evil")) == "slow_host"
+        assert reason(innocent) == reason(item) == reason(put("good")) is None
+        clock.now += PAUSE + 1
+        assert reason(put("evil")) is None
+
+    in_turns(work)
     assert len(caplog.records) == 1
 
 
-def test_pages_that_fail_now_and_then_do_no_harm_to_their_site(clock: Clock) -> None:
-    async def work(pool: WorkerPool) -> None:
-        for number in range(STRIKES + 1):
-            await outcomes(pool, b"exit %d" % number, site=EVIL)
-            clock.now += PAUSE + 1
-        assert await outcomes(pool, b"a page", site=EVIL) == ["ok"]
-        # Pages of no site are not those of one site.
-        assert (await outcomes(pool, *[b"exit"] * STRIKES, b"a page"))[-1] == "ok"
+def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
+    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
+        innocent = put("good")
+        for number in range(4):
+            later = put("good")
+            assert reason(innocent) is None
+            turns.strike(f"evil{number}")
+        assert reason(innocent) == "timeout"
+        assert await turns.take() is not later
+        assert reason(later) is None
 
-    with_pool(work)
+    in_turns(work)
+
+
+def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
+    async def work(pool: WorkerPool) -> list[str]:
+        ended = list[str]()
+
+        async def analyse(body: bytes, site: str) -> None:
+            answer = await pool.analyse(Body(body), site)
+            ended.append(f"{site} {answer.reason}")
+
+        hanging = [analyse(b"hang %d" % number, "evil") for number in range(100)]
+        await asyncio.gather(*hanging, analyse(b"a page", "good"))
+        return ended
+
+    ended = with_pool(work, processes=2)
+    assert ended[: ended.index("good None")].count("evil timeout") <= 2
+    assert ended.count("evil timeout") <= STRIKES + 1
+    assert ended.count("evil slow_host") >= 100 - STRIKES - 1
 
 
 # Equal bodies.
@@ -331,18 +334,14 @@ def test_equal_bodies_are_analysed_once(processes: int) -> None:
 
 
 def test_equal_bytes_of_another_charset_or_kind_are_other_pages() -> None:
-    letters = bytes(range(0xE0, 0x100))
-    data = b"<p>" + b" ".join(letters[at : at + 9] for at in range(20)) * 4
+    data = b"<p>" + bytes(range(0xE0, 0x100)) * 9
+    bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
 
     async def work(pool: WorkerPool) -> list[PageAnalysis]:
-        kinds = Body(data, "cp1251"), Body(data, "cp1253"), Body(b"<p>" * 20, reader=ITEM)
-        answers = [await pool.analyse(body) for body in (*kinds, Body(b"<p>" * 20))]
-        assert pool.repeats == 0
-        return answers
+        return [await pool.analyse(body) for body in bodies]
 
-    cyrillic, greek, text, page = with_pool(work, recipe=RECIPE, processes=0)
-    assert cyrillic != greek
-    assert text != page
+    answers = with_pool(work, recipe=RECIPE, processes=0)
+    assert answers == [analyse_body(body, RECIPE) for body in bodies]
 
 
 def test_analyses_are_remembered_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,18 +371,11 @@ def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int
     assert answers == {number: analyse_body(bodies[number], HOSTILE) for number in answers}
 
 
-@pytest.mark.parametrize("processes", [0, 1])
-def test_caller_may_stop_in_the_middle_of_many_bodies(processes: int) -> None:
+def test_caller_may_stop_in_the_middle_of_many_bodies() -> None:
     pages = ((number, Body(b"%d" % number)) for number in range(100))
-    answers = analyse_all(pages, HOSTILE, processes=processes, timeout=5)
+    answers = analyse_all(pages, HOSTILE, processes=1, timeout=5)
     assert next(answers)[1].fingerprint is not None
     answers.close()
-
-
-def test_page_that_hangs_has_a_reason_without_an_event_loop() -> None:
-    pages = enumerate([Body(b"hang"), PAGE])
-    answers = dict(analyse_all(pages, HOSTILE, processes=1, timeout=1))
-    assert [answer.reason for answer in answers.values()] == ["timeout", None]
 
 
 # The recipe in a worker.
@@ -394,21 +386,16 @@ def digits(feature: str, bits: int) -> bytes:
     return (7 * len(feature) * 0x9E3779B97F4A7C15 % 2**bits).to_bytes(bits // 8, "big")
 
 
-@pytest.mark.parametrize("bits", [64, 128])
-def test_worker_fingerprints_by_the_whole_recipe_whatever_its_name(bits: int) -> None:
-    recipe = Recipe(
-        "default", FeatureSpec("words", 2), bits, 9, hash="tests.core.test_pool.digits", sign=">="
-    )
+def test_worker_fingerprints_by_the_whole_recipe_whatever_its_name() -> None:
+    name = "tests.core.test_pool.digits"
+    recipe = Recipe("default", FeatureSpec("words", 2), 128, 9, hash=name, sign=">=")
     body = Body(html(article(1)))
-
-    async def work(pool: WorkerPool) -> PageAnalysis:
-        return await pool.analyse(body)
-
-    assert with_pool(work, recipe=recipe) == analyse_body(body, recipe)
+    answer = with_pool(lambda pool: pool.analyse(body), recipe=recipe)
+    assert answer == analyse_body(body, recipe)
 
 
 def test_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
-    order = json.loads(pack_order(RECIPE, 1.0, 0)[LENGTHS.size :])
+    order = json.loads(pack_order(RECIPE, 1.0, 0))
     assert unpack_recipe(order) == RECIPE
     order["identity"] = order["identity"].replace("main/", "main/0")
     with pytest.raises(ValueError, match="the worker has simhash/1 "):
