@@ -81,16 +81,16 @@ def rooms_imported(path: Path) -> set[str]:
     return rooms - {"__version__", room_of(path)}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_room_imports_from_the_rooms_that_stand_behind_it_only(path: Path) -> None:
-    here = room_of(path)
-    if here != "__init__":
-        assert rooms_imported(path) <= ROOMS.get(here, set())
-    roots = {name.partition(".")[0] for name in imports(path)}
-    if here not in SCRAPY:
-        assert not {"scrapy", "twisted"} & roots
-    if here != "testing":
-        assert not {"pytest", "hypothesis"} & roots
+def test_a_room_imports_from_the_rooms_that_stand_behind_it_only() -> None:
+    for path in FILES:
+        name = room_of(path)
+        if name != "__init__":
+            assert rooms_imported(path) <= ROOMS.get(name, set()), path
+        roots = {name.partition(".")[0] for name in imports(path)}
+        if name not in SCRAPY:
+            assert not {"scrapy", "twisted"} & roots, path
+        if name != "testing":
+            assert not {"pytest", "hypothesis"} & roots, path
 
 
 def test_each_import_that_a_room_may_make_is_made() -> None:
