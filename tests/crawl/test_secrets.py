@@ -18,43 +18,37 @@ from scrapy_simhash.index.registry import store_of
 from tests.pages import article, html
 
 SECRET = "pass-word-5"
-KINDS = "address key headers cookies proxy form body meta kwargs".split()
+SITE, WITH_PASSWORD = "http://site.example", f"http://user:{SECRET}@site.example"
 HEADERS = {"Authorization": f"Bearer {SECRET}", "X-Api-Key": SECRET, "Cookie": f"a={SECRET}"}
+LOGIN = {"http_user": "user", "http_pass": SECRET}
+# Where a request may have a secret.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "address": {},
+    "key": {"meta": {"simhash_key": WITH_PASSWORD}},
+    "headers": {"headers": HEADERS},
+    "cookies": {"cookies": {"session": SECRET}},
+    "proxy": {"meta": {"proxy": WITH_PASSWORD}},
+    "form": {"formdata": {"password": SECRET}},
+    "body": {"method": "POST", "body": SECRET},
+    "meta": {"meta": {"token": SECRET}},
+    "kwargs": {"cb_kwargs": {"login": LOGIN}},
+}
 
 
 class Secretive(Spider):
-    """Asks in nine ways that have a secret in them, and meets copies of each."""
+    """Sends each request for a page and for a copy of it."""
 
     name = "secretive"
 
-    base = "http://site.example"
-
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{self.base}/list", meta={"depth": 1})
+        for copy, (kind, options) in product("01", REQUESTS.items()):
+            url = f"{WITH_PASSWORD if kind == 'address' else SITE}/{copy}/{kind}"
+            meta = {"depth": 1, **options.get("meta", {})}
+            if kind == "key":
+                meta["simhash_key"] += f"/{copy}"
+            yield FormRequest(url, **{**options, "meta": meta})
 
-    def parse(self, response: Any) -> Any:
-        address = f"user:{SECRET}@{self.base.partition('://')[2]}"
-        for copy in range(2):
-            path, meta = f"/{copy}", {"depth": 1}
-            yield Request(f"http://{address}{path}/address", self.page, meta=meta)
-            key = {"simhash_key": f"http://{address}{path}/named", **meta}
-            yield Request(self.base + path + "/key", self.page, meta=key)
-            yield Request(self.base + path + "/headers", self.page, headers=HEADERS, meta=meta)
-            cookies = {"session": SECRET}
-            yield Request(self.base + path + "/cookies", self.page, cookies=cookies, meta=meta)
-            proxy = {"proxy": f"http://{address}", **meta}
-            yield Request(self.base + path + "/proxy", self.page, meta=proxy)
-            form = {"password": SECRET}
-            yield FormRequest(f"{self.base}{path}/form", self.page, formdata=form, meta=meta)
-            yield Request(self.base + path + "/body", self.page, "POST", body=SECRET, meta=meta)
-            kept = {"token": SECRET, **meta}
-            yield Request(self.base + path + "/meta", self.page, meta=kept)
-            login = {"http_user": "user", "http_pass": SECRET}
-            yield Request(
-                self.base + path + "/kwargs", self.page, meta=meta, cb_kwargs={"login": login}
-            )
-
-    def page(self, response: Any, **_: Any) -> Any:
+    def parse(self, response: Any, **_: Any) -> Any:
         yield {"url": response.url}
 
 
@@ -63,8 +57,8 @@ class Answers:
 
     def process_request(self, request: Request, spider: Any = None) -> HtmlResponse:
         kind = urlsplit(request.url).path.rpartition("/")[2]
-        number = KINDS.index(kind) if kind in KINDS else 99
-        return HtmlResponse(request.url, body=html(article(number)), encoding="utf-8")
+        body = html(article([*REQUESTS].index(kind)))
+        return HtmlResponse(request.url, body=body, encoding="utf-8")
 
 
 def test_no_secret_of_a_request_reaches_index_log_or_messages(
@@ -79,16 +73,17 @@ def test_no_secret_of_a_request_reaches_index_log_or_messages(
     }
     with caplog.at_level(logging.DEBUG):
         crawled = crawl(Secretive, settings=settings)
-    assert crawled.stat("unique") == len(KINDS) + 1
-    assert len(crawled.dropped) == len(KINDS)
-    ours = [record for record in caplog.records if record.name.startswith("scrapy_simhash")]
-    written = "\n".join(record.getMessage() for record in ours).encode()
-    written += (tmp_path / "dedup.jsonl").read_bytes()
-    written += b"".join(key + (client.dump(key) or b"") for key in client.keys("*"))
-    written += str(crawled.dropped).encode()
-    basic = base64.b64encode(f"user:{SECRET}".encode())
-    for secret in (SECRET.encode(), basic, b"user:"):
-        assert secret not in written
+    assert crawled.stat("unique") == len(crawled.dropped) == len(REQUESTS)
+    messages = [r.getMessage() for r in caplog.records if r.name.startswith("scrapy_simhash")]
+    places = {
+        "index": b"".join(key + (client.dump(key) or b"") for key in client.keys("*")),
+        "log": (tmp_path / "dedup.jsonl").read_bytes(),
+        "messages": "\n".join(messages).encode(),
+        "signals and stats": str([crawled.dropped, crawled.stats]).encode(),
+    }
+    for place, text in places.items():
+        for secret in (SECRET.encode(), base64.b64encode(f"user:{SECRET}".encode()), b"user:"):
+            assert secret not in text, place
 
 
 SCHEMES = ("redis://", "rediss://", "redis:/", "redis+cluster://", "")
