@@ -216,13 +216,13 @@ def _seed(settings: BaseSettings, name: str) -> str | None:
 
 
 def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
-    from scrapy_simhash.readers import own_readers
+    from scrapy_simhash.readers import checked_readers
 
     given = _get(settings, name)
     if given is None:
         return None
     try:
-        return own_readers(json.loads(given) if isinstance(given, str) else given)
+        return checked_readers(json.loads(given) if isinstance(given, str) else given)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise _error(name, f"{given!r:.80} has no readers by content types: {error}") from None
 

@@ -34,7 +34,7 @@ from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
 from scrapy_simhash.printable import indented, logger_of
-from scrapy_simhash.readers import own_readers
+from scrapy_simhash.readers import checked_readers
 from scrapy_simhash.rule.better import Canonicals
 
 logger = logger_of(__name__)
@@ -91,7 +91,7 @@ class Dedup:
     ) -> None:
         self.run: Run | None = None
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        self._recipe = recipe = replace(recipe, readers=own_readers(recipe.readers))
+        self._recipe = recipe = replace(recipe, readers=checked_readers(recipe.readers))
         scoped = scope != "global"
         spec = spec_of(recipe, lease=lease, spider=spider, copies=copies, scoped=scoped)
         self._scope: Scope = scope

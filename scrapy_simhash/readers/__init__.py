@@ -5,12 +5,14 @@ caller bounds its size, a worker process its time and memory, and the readers de
 """
 
 from collections.abc import Callable, Mapping
-from pkgutil import resolve_name
+from importlib.util import find_spec
 from typing import Any
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.loading import load
+from scrapy_simhash.readers.data import read_json, read_xml
+from scrapy_simhash.readers.text import read_bytes, read_pdf, read_text, text_alone
 
 #: A reader gets the bytes, and the charset that the header declares. It returns a text, or an
 #: :class:`.Extraction`; None for a document that says too little to be compared.
@@ -19,12 +21,12 @@ Reader = Callable[[bytes, str | None], Extraction | str | None]
 #: The name of what the recipe's extractor reads, and of a text that stands for itself.
 HTML, ITEM = "html", "item"
 #: Readers by their names, those of HTML and of items apart.
-READERS = {
-    "text": "scrapy_simhash.readers.text:read_text",
-    "json": "scrapy_simhash.readers.data:read_json",
-    "xml": "scrapy_simhash.readers.data:read_xml",
-    "pdf": "scrapy_simhash.readers.pdf:read_pdf",
-    "bytes": "scrapy_simhash.readers.text:read_bytes",
+READERS: dict[str, Reader] = {
+    "text": read_text,
+    "json": read_json,
+    "xml": read_xml,
+    "pdf": read_pdf,
+    "bytes": read_bytes,
 }
 #: Content types that have a reader. One that ends with "+json" or "+xml" is read like these.
 TYPES = {
@@ -48,15 +50,9 @@ def reader_of(kind: str, recipe: Recipe) -> str | None:
     """
     if kind in recipe.readers:
         return recipe.readers[kind]
-    suffix = kind.rpartition("+")[2]
-    name = TYPES.get(kind) or (suffix if "+" in kind and suffix in ("json", "xml") else None)
-    return None if name == "pdf" and not has_pdf() else name
-
-
-def has_pdf() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pypdfium2") is not None
+    type_, _, suffix = kind.rpartition("+")
+    name = TYPES.get(kind) or TYPES.get(f"application/{suffix}" if type_ else "")
+    return None if name == "pdf" and not find_spec("pypdfium2") else name
 
 
 def load_reader(name: str) -> Reader:
@@ -65,22 +61,22 @@ def load_reader(name: str) -> Reader:
     Raises:
         ValueError: there is no such reader.
     """
-    found: Any = resolve_name(READERS[name]) if name in READERS else load(name)
-    if not callable(found):
-        raise ValueError(f"the reader {name!r:.200} is a {type(found).__name__}, not a callable")
-    return found  # type: ignore[no-any-return]
+    reader: Any = READERS.get(name) or load(name)
+    if not callable(reader):
+        raise ValueError(f"the reader {name!r:.200} is a {type(reader).__name__}, not a callable")
+    return reader  # type: ignore[no-any-return]
 
 
-def own_readers(given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return readers by content types, as :func:`kind_of` writes these.
+def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return names of readers by content types, as :func:`kind_of` writes these.
 
     Raises:
         ValueError: there is no such reader.
     """
-    for name in given.values():
+    for name in readers.values():
         if name not in (None, HTML):
             load_reader(name)
-    return {kind_of(kind): name for kind, name in given.items()}
+    return {kind_of(kind): name for kind, name in readers.items()}
 
 
 def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
@@ -90,11 +86,9 @@ def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
         TypeError: a reader of the project's own returned something else.
         Exception: whatever it raises.
     """
-    from scrapy_simhash.readers.text import text_alone
-
-    found = load_reader(name)(data, charset)
-    if isinstance(found, str):
-        return text_alone(found)
-    if found is None or isinstance(found, Extraction):
-        return found
-    raise TypeError(f"the reader {name} returned {type(found).__name__}, not a text")
+    content = load_reader(name)(data, charset)
+    if isinstance(content, str):
+        return text_alone(content)
+    if content is None or isinstance(content, Extraction):
+        return content
+    raise TypeError(f"the reader {name} returned {type(content).__name__}, not a text")

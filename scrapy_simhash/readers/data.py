@@ -9,17 +9,17 @@ to many requests.
 import json
 from collections.abc import Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 from xml.parsers import expat
 
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.readers.text import in_letters, read_text
+from scrapy_simhash.readers.text import MOST_TEXT, in_letters, read_text
 
 # Values that are looked at; if a document has more, its bytes count, too.
 _MOST = 50_000
 _LEAST = 300  # characters of text
-_MOST_TEXT = 1_000_000  # characters that are fingerprinted
 _CHUNK = 1 << 16  # characters that are parsed before the values are counted
 
 Values = list[tuple[str, str]]
@@ -50,7 +50,7 @@ def read_xml(data: bytes, charset: str | None) -> Extraction | None:
 
 
 def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | None:
-    text = "\n".join(value for _, value in values if value)[:_MOST_TEXT]
+    text = "\n".join(value for _, value in values if value)[:MOST_TEXT]
     if len(text) < _LEAST:
         return None
     content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
@@ -66,7 +66,7 @@ def _in_json(root: Any) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             yield f"{name}{{", ""
             waiting.append(("}", ""))
-            waiting += [(own, value[own]) for own in sorted(value, reverse=True)]
+            waiting += sorted(value.items(), key=itemgetter(0), reverse=True)
         elif isinstance(value, list):
             yield f"{name}[", ""
             waiting.append(("]", ""))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash import Document, StoreError, SyncDedup
 from scrapy_simhash.core import worker
-from scrapy_simhash.core.analysis import Body, analyse_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.readers import READERS, TYPES, read, reader_of
 from tests.pages import article
@@ -79,24 +79,24 @@ def feed(item: str, about: str = ABOUT) -> bytes:
 def kinds(*documents: tuple[str, bytes], **readers: str) -> list[str]:
     """Return verdicts on documents of one host, by their content types and bytes."""
     with SyncDedup(recipe=replace(RECIPE, readers=readers), processes=0) as dedup:
-        found = [
+        verdicts = [
             dedup.check(Document(f"http://a.example/{n}", data, kind), wait=False)
             for n, (kind, data) in enumerate(documents)
         ]
-    return [v.reason or "" if v.kind == "skipped" else v.kind for v in found]
+    return [v.reason or "" if v.kind == "skipped" else v.kind for v in verdicts]
 
 
-@pytest.mark.parametrize("changed", CHANGED, ids=str)
-def test_records_that_differ_in_one_value_are_both_kept(changed: dict[str, Any]) -> None:
-    both = (json.dumps(record).encode() for record in (RECORD, RECORD | changed))
-    assert kinds(*(("application/json", data) for data in both)) == ["unique", "unique"]
+def test_records_that_differ_in_one_value_are_all_kept() -> None:
+    records = (json.dumps(RECORD | changed).encode() for changed in ({}, *CHANGED))
+    verdicts = kinds(*(("application/json", data) for data in records))
+    assert verdicts == ["unique"] * (1 + len(CHANGED))
 
 
 def test_a_record_that_is_written_in_another_way_is_a_copy() -> None:
     plain = json.dumps(RECORD).encode()
     spaced = json.dumps(dict(reversed(RECORD.items())), indent=2).encode("utf-16")
-    told = kinds(("application/json", plain), ("application/ld+json; charset=utf-16", spaced))
-    assert told == ["unique", "duplicate"]
+    verdicts = kinds(("application/json", plain), ("application/ld+json; charset=utf-16", spaced))
+    assert verdicts == ["unique", "duplicate"]
 
 
 @given(
@@ -112,8 +112,8 @@ def test_any_json_is_read_and_says_the_same_as_itself(value: Any) -> None:
 
 def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept() -> None:
     documents = [feed("1"), feed("2"), feed("1").replace(b"<rss>", b"<rss >")]
-    told = kinds(*(("application/rss+xml", data) for data in documents))
-    assert told == ["unique", "unique", "duplicate"]
+    verdicts = kinds(*(("application/rss+xml", data) for data in documents))
+    assert verdicts == ["unique", "unique", "duplicate"]
 
 
 def test_answers_that_say_little_pass() -> None:
@@ -125,8 +125,8 @@ def test_plain_texts_are_told_apart_by_numbers_and_their_first_line() -> None:
     text = f"Invoice\n\n{article(3)}\n\nTotal 117.20"
     other = text.replace("117.20", "117.30")
     named = text.replace("Invoice", "Reminder")
-    told = kinds(*(("text/plain", each.encode()) for each in (text, other, named, text + "\n")))
-    assert told == ["unique", "unique", "unique", "duplicate"]
+    verdicts = kinds(*(("text/plain", each.encode()) for each in (text, other, named, text + "\n")))
+    assert verdicts == ["unique", "unique", "unique", "duplicate"]
 
 
 def test_the_text_of_pdf_files_is_compared() -> None:
@@ -134,8 +134,8 @@ def test_the_text_of_pdf_files_is_compared() -> None:
     words = text.decode().split()
     lines = "\n".join(" ".join(words[at : at + 12]) for at in range(0, len(words), 12))
     files = [pdf(lines), pdf(lines) + b"\n%rewritten", pdf(f"Part 2\n{lines}")]
-    told = kinds(*(("application/pdf", data) for data in files))
-    assert told == ["unique", "duplicate", "unique"]
+    verdicts = kinds(*(("application/pdf", data) for data in files))
+    assert verdicts == ["unique", "duplicate", "unique"]
 
 
 def test_images_pass_or_are_compared_by_their_bytes() -> None:
@@ -147,8 +147,8 @@ def test_images_pass_or_are_compared_by_their_bytes() -> None:
         ("image/png", b""),
     ]
     assert kinds(*documents) == ["other_type"] * 4
-    told = kinds(*documents, **{"image/png": "bytes"})
-    assert told == ["unique", "duplicate", "unique", "too_short"]
+    verdicts = kinds(*documents, **{"image/png": "bytes"})
+    assert verdicts == ["unique", "duplicate", "unique", "too_short"]
 
 
 def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
@@ -188,8 +188,8 @@ def read_csv(data: bytes, charset: str | None) -> str:
 
 def test_a_damaged_feed_is_compared_by_its_bytes() -> None:
     damaged = [feed(item).replace(b"News", b"News&nbsp;") for item in "112"]
-    told = kinds(*(("application/rss+xml", data) for data in damaged))
-    assert told == ["unique", "duplicate", "unique"]
+    verdicts = kinds(*(("application/rss+xml", data) for data in damaged))
+    assert verdicts == ["unique", "duplicate", "unique"]
 
 
 BOMB = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
@@ -239,31 +239,26 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_documents_cost_little_time_and_memory_and_tell_nothing_of_the_machine(
-    name: str,
-) -> None:
+def test_hostile_documents_cost_little_time_and_memory_and_tell_nothing_of_the_machine() -> None:
     """In a process with the limit of a worker; CPU is counted, with room for a slow machine."""
-    reader, data = HOSTILE[name]
-    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
-        reason, excerpt, seconds, size = executor.submit(measured, data, reader).result()
-    print(f"{seconds:.1f} s, {size >> 20} MB")
-    assert reason != "extractor_error", excerpt
-    assert "root:" not in excerpt
-    assert size < 600 << 20
-    assert seconds < 10
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=worker._limit_memory) as executor:
+        for name, (reader, data) in HOSTILE.items():
+            analysis, seconds, size = executor.submit(measured, data, reader).result()
+            print(f"{seconds:.1f} s, {size >> 20} MB: {name}")
+            assert not analysis.error, name
+            assert "root:" not in analysis.excerpt, name
+            assert size < 600 << 20, name
+            assert seconds < 10, name
 
 
-def measured(data: bytes, reader: str) -> tuple[str | None, str, float, int]:
-    """Return reason and text of an analysis, its seconds of CPU, and bytes of memory."""
-    worker._limit_memory()
+def measured(data: bytes, reader: str) -> tuple[PageAnalysis, float, int]:
+    """Return an analysis, its seconds of CPU, and the most memory of this process meanwhile."""
+    Path("/proc/self/clear_refs").write_text("5")
     begun = time.process_time()
     analysis = analyse_body(Body(data, None, reader), RECIPE, 5000)
     seconds = time.process_time() - begun
-    # The peak of this program; that of getrusage begins with the process that started it.
     status = Path("/proc/self/status").read_text()
-    size = 1024 * int(status.partition("VmHWM:")[2].split()[0])
-    return analysis.reason, analysis.error or analysis.excerpt, seconds, size
+    return analysis, seconds, 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def test_each_reader_has_a_content_type_but_that_of_bytes() -> None:
