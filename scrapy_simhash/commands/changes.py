@@ -1,7 +1,7 @@
 """List the pages that are new, changed, moved or missing in a run, with what differs.
 
     scrapy simhash changes --log dedup.jsonl
-    scrapy simhash changes --run 9 --since 4 --log dedup.jsonl --csv > changes.csv
+    scrapy simhash changes --run 9 --since 4 --log dedup.jsonl --json
 
 Without --run, it is the last finished run of the index, or of --spider. With --since, it
 is all that has happened since that run. The index knows which pages are missing; which
@@ -10,8 +10,6 @@ crawl writes it with SIMHASH_LOG.
 """
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -20,7 +18,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import columns, has_colours, say, show
+from scrapy_simhash.commands.output import columns, has_colours, show
 from scrapy_simhash.commands.selection import (
     NO_RUN,
     add_shared_options,
@@ -39,7 +37,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=int, metavar="N", help="the run; by default, the last one")
     parser.add_argument("--since", type=int, metavar="N", help="since this run of the spider")
     parser.add_argument("--spider", metavar="NAME", help="the last run of this spider")
-    parser.add_argument("--csv", action="store_true", help="print the result as CSV")
     add_shared_options(parser, "log", "index", "json")
 
 
@@ -79,11 +76,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             "-s SIMHASH_LOG=dedup.jsonl\n"
         )
     ordered = sorted(changes.values(), key=lambda each: (CHANGES.index(each.change), each.url))
-    if options.csv:
-        _say_csv(ordered)
-    else:
-        kinds = CHANGES if is_logged else ("missing",)
-        show(options, _lines(last, ordered, kinds), _as_json(last, ordered, kinds))
+    kinds = CHANGES if is_logged else ("missing",)
+    show(options, _lines(last, ordered, kinds), _as_json(last, ordered, kinds))
     return 0 if changes else 1
 
 
@@ -121,13 +115,3 @@ def _as_json(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> 
         for each in changes
     ]
     return {"run": last._asdict(), "known": kinds, "changes": rows}
-
-
-def _say_csv(changes: Sequence[PageChange]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_FIELDS, "differs"])
-    for each in changes:
-        values = [getattr(each, name) for name in _FIELDS]
-        writer.writerow([*values, " | ".join(each.differs())])
-    say(text.getvalue().splitlines())

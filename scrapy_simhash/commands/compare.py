@@ -32,13 +32,7 @@ from scrapy.http import Headers, HtmlResponse, TextResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import (
-    columns,
-    has_colours,
-    say,
-    sentence,
-    side_by_side,
-)
+from scrapy_simhash.commands.output import aligned, columns, has_colours, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.extractor import Extraction
@@ -79,30 +73,29 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     sides = [_side(name, options.text, recipe, settings) for name in (options.a, options.b)]
     colour = has_colours()
     lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", ""]
-    lines += side_by_side(("A", "B"), *map(_described, sides))
+    described = zip(*(_described(side, recipe.bits) for side in sides), strict=True)
+    lines += aligned([("", "A", "B"), *((name, a, b) for (name, a), (_, b) in described)])
     apart, ruling = "not compared", None
-    prints = [side.analysis.fingerprint for side in sides]
-    if prints[0] and prints[1]:
-        distance = hamming_distance(prints[0].value, prints[1].value)
+    a, b = (side.analysis for side in sides)
+    if a.fingerprint and b.fingerprint:
+        distance = hamming_distance(a.fingerprint.value, b.fingerprint.value)
         apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
         if distance <= recipe.reach:
-            a, b = (Page(side.key, side.analysis.facts) for side in sides)
-            ruling = Rule(recipe.distance)(b, a, distance)
+            pages = Page(sides[1].key, b.facts), Page(sides[0].key, a.facts)
+            ruling = Rule(recipe.distance)(*pages, distance)
     is_copy = ruling is not None and ruling.is_copy
     verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
     lines += ["", f"distance  {apart}: {verdict}"]
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")
-    for letter, side in zip("AB", sides, strict=True):
-        if side.analysis.reason:
-            lines.append(f"{letter} is not compared ({side.analysis.reason})")
-    pages = [Shown(s.extraction.text[:_LONGEST], s.extraction.details) for s in sides]
-    texts = [side.extraction.text.split() for side in sides]
-    if differs := difference_lines(pages[0], pages[1], columns(), _CHANGES, colour):
+    for letter, analysis in (("A", a), ("B", b)):
+        if analysis.reason:
+            lines.append(f"{letter} is not compared ({analysis.reason})")
+    shown = [Shown(side.extraction.text[:_LONGEST], side.extraction.details) for side in sides]
+    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES, colour):
         lines += ["", "what differs: only A shows | only B shows", *differs]
-    elif all(prints) and texts[0] == texts[1]:
-        what = "" if options.text else ", and so are the titles and fields"
-        lines += ["", f"The two texts are the same{what}."]
+    elif a.fingerprint and b.fingerprint and shown[0].text == shown[1].text:
+        lines += ["", "Nothing that is compared differs."]
     if options.steps:
         lines += _steps(sides, recipe)
     say(lines)
@@ -171,15 +164,12 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
         raise UsageError(f"{url}: {error}") from None
 
 
-def _described(side: _Side) -> dict[str, str]:
-    rows: dict[str, str] = {}
-    if side.extraction.title or side.extraction.headings:
-        rows["title"] = _short(side.extraction.title or "-", 40)
-        rows["h1"] = _short(" | ".join(side.extraction.headings) or "-", 40)
-    rows["characters"] = f"{len(side.extraction.text):,}"
-    digits = str(side.analysis.fingerprint or "-")
+def _described(side: _Side, bits: int) -> list[tuple[str, str]]:
+    rows = [("characters", f"{len(side.extraction.text):,}")]
+    digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
     for start in range(0, len(digits), 16):
-        rows[f"from bit {4 * start}" if start else "fingerprint"] = digits[start : start + 16]
+        name = f"from bit {4 * start}" if start else "fingerprint"
+        rows.append((name, digits[start : start + 16]))
     return rows
 
 

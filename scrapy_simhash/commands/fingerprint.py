@@ -3,9 +3,9 @@
 PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files
 with up to 65,536 pages in the folder of --to, with key, URL, fingerprint, block values
 and facts. An interrupted run is run again: what is there stays. Many machines share the
-work, each with a --part of its own, if PAGES are the same on all.
+work if each has other PAGES.
 
-    scrapy simhash fingerprint crawl/*.warc.gz --to prints --part 1/16
+    scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet
 
 It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES says how many processes
@@ -15,7 +15,6 @@ work, and the other settings of the project hold as in "dedupe".
 import argparse
 import contextlib
 import itertools
-import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -36,13 +35,10 @@ from scrapy_simhash.offline.saved_pages import SavedPage, page_files, read_pages
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
-_PART = re.compile(r"([1-9]\d{0,6})/([1-9]\d{0,6})")
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where the files go")
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="only each N-th of PAGES")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
@@ -51,10 +47,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    part = _PART.fullmatch(options.part)
-    if not part or int(part[1]) > int(part[2]):
-        raise UsageError(f"--part {options.part}: it must be a number of a part, as 3/16")
-    paths = dict([*paths.items()][int(part[1]) - 1 :: int(part[2])])
     total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
     recipe, fields = chosen.recipe, item_fields(chosen)
     passed_over, now, written, old = Counter[str](), int(time.time()), 0, 0

@@ -56,14 +56,6 @@ def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]
     return lines
 
 
-def side_by_side(
-    heads: tuple[str, str], left: Mapping[str, str], right: Mapping[str, str]
-) -> list[str]:
-    """Return a table of what is known of two pages, by name."""
-    rows = [(name, left.get(name, "-"), right.get(name, "-")) for name in {**left, **right}]
-    return aligned([("", *heads), *rows])
-
-
 def sentence(reason: str) -> str:
     """Return a reason, with the sentence of the rule if it stands for one."""
     return f"{REASONS[reason]} ({reason})" if reason in REASONS else reason

@@ -5,7 +5,7 @@ A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside 
 report is one HTML file that needs no network: the doubtful drops by address pattern,
 what has changed since earlier runs, and a table of all drops with what differs. A log
 may hold several crawls: the report is about the last one, and names the others. A FILE
-that ends in .csv or .json gets all drops of the crawl, one a row.
+that ends in .csv gets all drops of the crawl, one a row.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
@@ -18,8 +18,7 @@ To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 
 import argparse
 import csv
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -42,16 +41,8 @@ from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
 
 _COLUMNS = (
-    "time",
-    "url",
-    "original",
-    "distance",
-    "reason",
-    "action",
-    "host",
-    "bytes",
-    "pattern",
-    "doubtful",
+    *("time", "url", "original", "distance", "reason"),
+    *("action", "host", "bytes", "pattern", "doubtful"),
 )
 
 
@@ -65,14 +56,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
-    suffix = Path(options.output).suffix
     with whole_file(options.output, *log_files(logs)) as file:
         table = LogTable(log_lines(logs))
         crawl = _chosen(table, options.crawl)
         verdicts = table.counts(crawl, "verdict")
         dropped, judged = verdicts.get("duplicate", 0), sum(verdicts.values())
-        if suffix in (".csv", ".json"):
-            _write_drops(file, table.drops(crawl), suffix)
+        if Path(options.output).suffix == ".csv":
+            _write_drops(file, table.drops(crawl))
         else:
             missing: list[PageChange] = []
             if options.index:
@@ -101,20 +91,15 @@ def _missing(table: LogTable, crawl: str, index: Index) -> list[PageChange]:
     if number not in runs or not runs[number].finished:
         return []
     return [
-        PageChange("missing", one.key, one.key, last_seen=runs[one.run].begun)
-        for one in islice(index.missing(number), CHANGED)
-        if one.run in runs
+        PageChange("missing", entry.key, entry.key, last_seen=runs[entry.run].begun)
+        for entry in islice(index.missing(number), CHANGED)
+        if entry.run in runs
     ]
 
 
-def _write_drops(file: IO[bytes], drops: Sequence[Drop], suffix: str) -> None:
-    """Write near-duplicates as CSV, or as an array of JSON."""
-    rows = [{name: getattr(drop.line, name) for name in _COLUMNS} for drop in drops]
+def _write_drops(file: IO[bytes], drops: Iterable[Drop]) -> None:
     text = TextIOWrapper(file, "utf-8", "replace", newline="")
-    if suffix == ".csv":
-        table = csv.DictWriter(text, _COLUMNS)
-        table.writeheader()
-        table.writerows(rows)
-    else:
-        json.dump(rows, text)
+    rows = csv.writer(text)
+    rows.writerow(_COLUMNS)
+    rows.writerows([getattr(drop.line, name) for name in _COLUMNS] for drop in drops)
     text.detach()

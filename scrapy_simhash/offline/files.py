@@ -23,9 +23,6 @@ from typing import IO, Any
 LARGEST = 1 << 24
 #: Bytes that are read at a time.
 PIECE = 1 << 16
-# A dictionary in front of the archive's own frames, as archives of many small pages have it:
-# https://iipc.github.io/warc-specifications/specifications/warc-zstd
-_DICTIONARY, _ZSTD = b"\x5d\x2a\x4d\x18", b"\x28\xb5\x2f\xfd"
 _BETWEEN = re.compile(r"[\s,\[]*")  # two elements of a JSON array
 
 
@@ -50,15 +47,8 @@ def _zstd(raw: IO[bytes]) -> Any:
         try:
             from backports import zstd
         except ImportError:
-            raise FileError("Zstandard: pip install 'scrapy-simhash[warc]'") from None
-    head, dictionary = raw.read(8), None
-    if head[:4] == _DICTIONARY:
-        content = raw.read(min(int.from_bytes(head[4:], "little"), LARGEST))
-        if content[:4] == _ZSTD:
-            content = zstd.ZstdDecompressor().decompress(content, LARGEST)
-        dictionary = zstd.ZstdDict(content)
-    raw.seek(0)
-    return zstd.open(raw, zstd_dict=dictionary)
+            raise FileError(".zst needs Zstandard: pip install 'scrapy-simhash[warc]'") from None
+    return zstd.open(raw)
 
 
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open, ".zst": _zstd}

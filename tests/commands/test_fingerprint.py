@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.index import open_existing
 from tests.commands.running import interrupted, simhash
-from tests.commands.test_dedupe import KEPT, PAGES, feed
+from tests.commands.test_dedupe import KEPT, feed
 from tests.pages import article, html
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -48,17 +48,6 @@ def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> 
     assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
 
 
-def test_a_part_has_each_page_once(tmp_path: Path) -> None:
-    files = []
-    for number, (url, body) in enumerate(PAGES.items()):
-        files.append(tmp_path / f"{number}.jsonl")
-        files[-1].write_bytes(feed({url: body}))
-    for part in ("1/4", "2/4", "3/4", "4/4"):
-        assert simhash("fingerprint", *files, "--to", tmp_path / "prints", "--part", part) == 0
-    found = [row["url"] for path in sorted((tmp_path / "prints").iterdir()) for row in rows(path)]
-    assert found == list(PAGES)
-
-
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         pages = {f"http://{name}/{n}": html(article(n, 2000)) for n in range(800)}
@@ -78,7 +67,6 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["fingerprint", "PAGES", "--to", "x", "--part", "3/2"], "--part 3/2: it must be"),
         (["fingerprint", "PAGES", "PAGES", "--to", "x"], "two of PAGES have one name"),
         (["dedupe", "FOLDER"], "no file with pages"),
         (["dedupe", "PAGES", "--kept", "TO"], "no fingerprints, which --kept"),
