@@ -104,8 +104,8 @@ class NearDuplicateDownloaderMiddleware:
         page = _as_meta(verdict, times, self._filter.last_seen(verdict))
         if verdict.unchanged and self._filter.settings.recrawl == "changed":
             page["follow"] = True
-        for asked in (request, response.request or request):
-            asked.meta["simhash"] = page
+        for each_request in (request, response.request or request):
+            each_request.meta["simhash"] = page
         if verdict.kind == "duplicate":
             if action == "drop" and (tab := request.meta.get("playwright_page")) is not None:
                 # The spider, which would close it, does not see it; when too many pages of

@@ -63,18 +63,18 @@ def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
     Raises:
         ValueError: one of them is no address, such as ``http://[``.
     """
-    own, chain = page_key(url), [*map(page_key, redirect_urls)]
+    key, chain = page_key(url), [*map(page_key, redirect_urls)]
     keys = []
-    if found := _WEB.fullmatch(own):
-        scheme, www, rest = found.groups(default="")
+    if match := _WEB.fullmatch(key):
+        scheme, www, rest = match.groups(default="")
         # A port belongs to a scheme.
         schemes = (scheme,) if ":" in rest.partition("/")[0] else ("https", "http")
         keys = [
             f"{each}://{host}{rest}" for each in schemes for host in (www, "" if www else "www.")
         ]
-    others = dict.fromkeys([*chain[:1], *keys, *reversed(chain)])
-    others.pop(own, None)
-    return tuple(others)[:MOST_ALIASES]
+    unique = dict.fromkeys([*chain[:1], *keys, *reversed(chain)])
+    unique.pop(key, None)
+    return tuple(unique)[:MOST_ALIASES]
 
 
 def _short(key: str) -> str:
@@ -106,10 +106,10 @@ def registered_domain(host: str) -> str:
     An IP address and a host without a dot stand for themselves. Under a suffix that is not on the
     list, as in an intranet, the last two names count, as the list itself has it.
     """
-    found = _suffixes()(host)
-    if found.suffix:
-        return found.top_domain_under_public_suffix or host
-    return host if found.ipv4 or found.ipv6 else ".".join(host.split(".")[-2:])
+    suffix = _suffixes()(host)
+    if suffix.suffix:
+        return suffix.top_domain_under_public_suffix or host
+    return host if suffix.ipv4 or suffix.ipv6 else ".".join(host.split(".")[-2:])
 
 
 @functools.cache

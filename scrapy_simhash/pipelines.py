@@ -154,9 +154,9 @@ class NearDuplicatePipeline:
     def _item_ended(self, item: Any, response: object, signal: object) -> None:
         self._filter.passing.end(item, response)
         # A pipeline may have changed the key of the item, or made another item with the same key.
-        own, claims = self._key(item), self._claimed
+        key, claims = self._key(item), self._claimed
         same = [claim for claim in claims if claim.item is item]
-        same = same or [claim for claim in claims if claim.key == own]
+        same = same or [claim for claim in claims if claim.key == key]
         for claim in same[:1]:
             self._end(claim, failed=signal is signals.item_error)
         self._end_those_of(response)
@@ -169,5 +169,5 @@ class NearDuplicatePipeline:
                 self._end(claim, failed=False)
 
     def _end(self, claim: _Claimed, *, failed: bool) -> None:
-        self._claimed = [other for other in self._claimed if other is not claim]
+        self._claimed = [each for each in self._claimed if each is not claim]
         (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(claim.key)

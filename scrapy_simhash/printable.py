@@ -15,15 +15,15 @@ _STEERING = re.compile(
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
-def printable(text: object, kept: Container[str] = ()) -> str:
+def printable(text: object, allowed: Container[str] = ()) -> str:
     """Return a text in one line, with escapes for what steers a terminal or a reader.
 
     Args:
         text: anything that has a text.
-        kept: what stays as it is, such as ends of lines, or escape sequences of the caller's own.
+        allowed: what stays as it is, such as ends of lines, or the escape sequences of the caller.
     """
     return _STEERING.sub(
-        lambda match: match[0] if match[0] in kept else ascii(match[0])[1:-1], str(text)
+        lambda match: match[0] if match[0] in allowed else ascii(match[0])[1:-1], str(text)
     )
 
 

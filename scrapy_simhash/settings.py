@@ -129,54 +129,54 @@ def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read
     return read
 
 
-def _list(given: Any) -> Any:
+def _list(value: Any) -> Any:
     """Return a list as it is; on a command line, text that is no list in JSON is its only part."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(read := json.loads(given), list):
+            if isinstance(read := json.loads(value), list):
                 return read
-        return [given]
-    return given
+        return [value]
+    return value
 
 
 def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ...]:
-    given = _get(settings, name)
+    value = _get(settings, name)
     try:
-        return tuple(map(re.compile, _list(given)))
+        return tuple(map(re.compile, _list(value)))
     except (TypeError, re.error, RecursionError, OverflowError) as error:
-        said = f"{given!r:.80} is no list of regular expressions: {error}"
+        said = f"{value!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
 
 
 def _actions(settings: BaseSettings, name: str) -> Actions:
-    given = _get(settings, name)
-    is_path = isinstance(given, str) and re.fullmatch(r"[\w.]+", given)
-    pairs = [("", given)] if is_path else _list(given)
+    value = _get(settings, name)
+    is_path = isinstance(value, str) and re.fullmatch(r"[\w.]+", value)
+    pairs = [("", value)] if is_path else _list(value)
     try:
         read = ((re.compile(pattern), action) for pattern, action in pairs)
         return Actions(tuple((each, _action(action, name)) for each, action in read))
     except SettingError:
         raise
     except (TypeError, ValueError, re.error, RecursionError, OverflowError) as error:
-        said = f"{given!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
+        said = f"{value!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
         raise _error(name, f"{said}regular expression and one of them: {error}") from None
 
 
-def _action(given: Any, name: str) -> Action | OwnAction:
-    if not (isinstance(given, str) and "." in given):
-        return one_of(given, ACTIONS, name)
+def _action(value: Any, name: str) -> Action | OwnAction:
+    if not (isinstance(value, str) and "." in value):
+        return one_of(value, ACTIONS, name)
     try:
-        if callable(call := load_object(given)):
-            return OwnAction(given, call)
+        if callable(call := load_object(value)):
+            return OwnAction(value, call)
         raise ValueError("it is no callable")
     except (ImportError, AttributeError, NameError, ValueError) as error:
-        raise _error(name, f"{given!r:.80} cannot be imported: {error}") from None
+        raise _error(name, f"{value!r:.80} cannot be imported: {error}") from None
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
-    given: int | None = _number(int, 0)(settings, name)
-    if given is not None:
-        return given
+    number: int | None = _number(int, 0)(settings, name)
+    if number is not None:
+        return number
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
     # With a fast extractor, two keep up with any crawl process. Others take ten times as long as
@@ -189,9 +189,9 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     from scrapy_simhash.extraction.extractor import load_extractor
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
-    given = _text(settings, name) or ""
+    text = _text(settings, name) or ""
     try:
-        recipe = named_recipe(given)
+        recipe = named_recipe(text)
     except ValueError as error:
         raise _error(name, str(error)) from None
     for change, read in _CHANGES.items():
@@ -204,7 +204,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
         except (RecursionError, TypeError, ValueError) as error:
             raise _error(name, str(error)) from None
     if recipe.spec.kind == "keywords" and find_spec("jieba") is None:
-        raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {given}")
+        raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {text}")
     return recipe
 
 
@@ -218,13 +218,13 @@ def _seed(settings: BaseSettings, name: str) -> str | None:
 def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
     from scrapy_simhash.readers import checked_readers
 
-    given = _get(settings, name)
-    if given is None:
+    value = _get(settings, name)
+    if value is None:
         return None
     try:
-        return checked_readers(json.loads(given) if isinstance(given, str) else given)
+        return checked_readers(json.loads(value) if isinstance(value, str) else value)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise _error(name, f"{given!r:.80} has no readers by content types: {error}") from None
+        raise _error(name, f"{value!r:.80} has no readers by content types: {error}") from None
 
 
 # The settings that change a value of the recipe.
@@ -243,8 +243,8 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     said = f"no path of a file that is there or can be made: {value}"
     with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
-        there = path if os.access(path, os.F_OK) else path.parent
-        if os.access(there, os.W_OK) and there.is_dir() == (there != path):
+        checked = path if os.access(path, os.F_OK) else path.parent
+        if os.access(checked, os.W_OK) and checked.is_dir() == (checked != path):
             return path
         if not path.parent.is_dir():
             said = f"make the folder {path.parent} first, because it is not there"
@@ -380,7 +380,7 @@ def refuse_unknown(settings: BaseSettings) -> None:
         if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
             from difflib import get_close_matches
 
-            names = {known.removeprefix(_PREFIX): known for known in DEFAULTS}
+            names = {setting.removeprefix(_PREFIX): setting for setting in DEFAULTS}
             meant = get_close_matches(name.removeprefix(_PREFIX)[:80], names, 1)
             hint = f"; did you mean {names[meant[0]]}?" if meant else ""
             raise _error(name, f"there is no such setting{hint}")

@@ -127,13 +127,13 @@ class Breaker:
         if self._memory is not None:
             of_memory = [-entry for entry in news.entries if entry < 0]
             in_memory = self._memory.report(news._replace(entries=of_memory))
-        unsettled, asked = Unsettled(frozenset(), frozenset()), news._replace(entries=of_store)
-        if self.away and asked.renewed is None:
+        unsettled, question = Unsettled(frozenset(), frozenset()), news._replace(entries=of_store)
+        if self.away and question.renewed is None:
             # A store that can be read and not written is not back, and to renew is to write.
-            asked = asked._replace(renewed=[])
-        if self._owed or self.away or any(asked) or news.renewed is not None:
+            question = question._replace(renewed=[])
+        if self._owed or self.away or any(question) or news.renewed is not None:
             try:
-                unsettled = self._ask(lambda store: self._tell(store, asked), at_once=at_once)
+                unsettled = self._ask(lambda store: self._tell(store, question), at_once=at_once)
             except StoreUnavailable:
                 self._owe(news)
                 # Nobody could renew a lease meanwhile.

@@ -118,8 +118,8 @@ class Dedup:
         index = open_index(url, spec)
         try:
             if resumed == "last":
-                own = [run for run in index.runs() if run.spider == spec.spider]
-                resumed = own[-1].number if own and not own[-1].finished else None
+                runs = [run for run in index.runs() if run.spider == spec.spider]
+                resumed = runs[-1].number if runs and not runs[-1].finished else None
             self.run = index.begin_run(None if resumed is None else int(resumed))
         except BaseException:
             index.close()
@@ -175,8 +175,8 @@ class Dedup:
 
         See :meth:`check`.
         """
-        found = await self.check(document, wait=wait)
-        with settling(found, self.delivered, self.failed) as verdict:
+        checked = await self.check(document, wait=wait)
+        with settling(checked, self.delivered, self.failed) as verdict:
             yield verdict
 
     async def check(
@@ -251,10 +251,10 @@ class Dedup:
             self._has_failed = True
         return analysis
 
-    def follow(self, verdict: Verdict, told: Callable[[bool], None]) -> None:
+    def follow(self, verdict: Verdict, callback: Callable[[bool], None]) -> None:
         """Have ``told`` called with whether the original of a provisional copy was delivered."""
         original = verdict.matches[0]
-        self._upkeep.copies.wait(original.entry, original.key, told)
+        self._upkeep.copies.wait(original.entry, original.key, callback)
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""

@@ -90,9 +90,9 @@ class Progress:
         progress again. A delivered one is returned once no part of it is in progress, because the
         copies that wait would be lost if its new text were confirmed and then failed.
         """
-        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
+        unsettled = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
         settled = self._failed, [key for key in self._delivered if key not in self._parts]
-        self._failed, self._delivered = [], again
+        self._failed, self._delivered = [], unsettled
         return settled
 
 
@@ -110,10 +110,10 @@ class Copies:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def wait(self, entry: int, key: str, told: Callable[[bool], None]) -> None:
+    def wait(self, entry: int, key: str, callback: Callable[[bool], None]) -> None:
         """Keep a copy until its original is settled."""
         self._keys[entry] = key
-        self._waiting.setdefault(entry, []).append(told)
+        self._waiting.setdefault(entry, []).append(callback)
 
     def entries(self, most: int | None = ASKED_AT_ONCE) -> list[int]:
         """Return the originals to ask the index about, the one that waits longest first."""
@@ -121,8 +121,10 @@ class Copies:
 
     def entries_of(self, keys: Iterable[str]) -> frozenset[int]:
         """Return the originals of some keys."""
-        wanted = frozenset(keys)
-        return frozenset(entry for entry, key in self._keys.items() if wanted and key in wanted)
+        keys_asked = frozenset(keys)
+        return frozenset(
+            entry for entry, key in self._keys.items() if keys_asked and key in keys_asked
+        )
 
     def settle(self, entries: Iterable[int], unsettled: Unsettled) -> bool:
         """Tell the copies of settled originals; return whether an original was lost."""
@@ -134,15 +136,15 @@ class Copies:
                 continue
             self._keys.pop(entry, None)
             is_lost = is_lost or (entry in unsettled.gone and bool(copies))
-            for told in copies:
-                told(entry not in unsettled.gone)
+            for callback in copies:
+                callback(entry not in unsettled.gone)
         return is_lost
 
     def end_all(self) -> None:
         """Tell every copy that its original was not delivered, because nobody will know."""
         waiting, self._waiting, self._keys = self._waiting, {}, {}
-        for told in [told for copies in waiting.values() for told in copies]:
-            told(False)
+        for callback in [callback for copies in waiting.values() for callback in copies]:
+            callback(False)
 
 
 class _News(NamedTuple):
@@ -279,7 +281,7 @@ class Upkeep:
     def _act_on(self, news: _News) -> bool:
         """Tell the copies of settled originals; return whether an original was lost."""
         # Copies of this crawler's own pages need no index, which may be away.
-        lost, done = map(self.copies.entries_of, (news.lost, news.done))
+        failed, done = map(self.copies.entries_of, (news.lost, news.done))
         provisional, gone = news.unsettled
-        unsettled = Unsettled(provisional - lost - done, gone - done | lost)
-        return self.copies.settle(dict.fromkeys((*news.entries, *lost, *done)), unsettled)
+        unsettled = Unsettled(provisional - failed - done, gone - done | failed)
+        return self.copies.settle(dict.fromkeys((*news.entries, *failed, *done)), unsettled)

@@ -107,8 +107,8 @@ class Verdict:
     @property
     def distance(self) -> int | None:
         """The bits to the nearest original of a duplicate, else to the page as it was before."""
-        other = self.matches[0] if self.matches else self.before
-        return other.distance if other else None
+        match = self.matches[0] if self.matches else self.before
+        return match.distance if match else None
 
     @property
     def provisional(self) -> bool:

@@ -25,16 +25,16 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
     if not is_enabled(crawler.settings):
         raise NotConfigured
     # On the crawler itself, so that it goes with it, also when the crawl never starts.
-    found: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
-    if found is None:
+    crawl_filter: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
+    if crawl_filter is None:
         if _only_shows(crawler):
             raise NotConfigured
         # A filter that is switched off imports nothing heavy.
         from scrapy_simhash.crawl.filter import CrawlFilter
 
-        found = CrawlFilter(crawler)
-        crawler._simhash_filter = found  # type: ignore[attr-defined]
-    return found
+        crawl_filter = CrawlFilter(crawler)
+        crawler._simhash_filter = crawl_filter  # type: ignore[attr-defined]
+    return crawl_filter
 
 
 def _only_shows(crawler: Crawler) -> bool:

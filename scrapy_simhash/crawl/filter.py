@@ -237,8 +237,8 @@ class CrawlFilter:
 
     def _stop_if_told(self) -> None:
         refused = self.dedup.refused
-        told = self.dedup.away and self.settings.on_unavailable == "stop"
-        if self._stopping is None and (refused or told):
+        must_stop = self.dedup.away and self.settings.on_unavailable == "stop"
+        if self._stopping is None and (refused or must_stop):
             if refused:
                 logger.error("SIMHASH_INDEX_URL: %s", refused)
             else:

@@ -49,13 +49,15 @@ class Arrivals:
         """Note that a page has passed the downloader middlewares."""
         if request not in self._arriving:
             # One of them has given it another request.
-            request = next((own for own, other in self._arriving.items() if other == key), request)
+            request = next(
+                (original for original, name in self._arriving.items() if name == key), request
+            )
         self._arriving.pop(request, None)
 
     def take_lost(self, active: Collection[Request]) -> list[str]:
         """Return the keys of pages that a middleware turned down, or asked for again."""
-        lost = [request for request in self._arriving if request not in active]
-        return [self._arriving.pop(request) for request in lost]
+        turned_down = [request for request in self._arriving if request not in active]
+        return [self._arriving.pop(request) for request in turned_down]
 
 
 class PassingItems:
@@ -150,5 +152,5 @@ class Again:
 
 def once_more(request: Request) -> Request:
     """Return a request that passes the dupefilter, and may be retried as if it were the first."""
-    kept = {name: value for name, value in request.meta.items() if name not in OF_ONE_ATTEMPT}
-    return request.replace(meta=kept, dont_filter=True)
+    meta = {name: value for name, value in request.meta.items() if name not in OF_ONE_ATTEMPT}
+    return request.replace(meta=meta, dont_filter=True)

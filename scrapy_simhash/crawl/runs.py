@@ -69,9 +69,9 @@ class CrawlRun:
             # As scrapy-redis empties what it remembers of the spider.
             await dedup.ask(lambda store: _forget_earlier(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
-        self._begun = {one.number: one.begun for one in runs or ()}
+        self._begun = {each.number: each.begun for each in runs or ()}
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
-        pages = sum(one.pages for one in runs or ()) or await dedup.ask(len) or 0
+        pages = sum(each.pages for each in runs or ()) or await dedup.ask(len) or 0
         said = f"run {run.number}" if run else "no run"
         spider = self._crawler.spider or self._crawler.spidercls
         if run is not None and (folder := job_dir(self._crawler.settings)):
@@ -94,9 +94,9 @@ class CrawlRun:
             self._starts += 1
             self._lost_starts += verdict.kind == "duplicate" and judged.action == "drop"
         if verdict.reason == "status" and judged.response.status in _GONE:
-            asked = request.meta.get("redirect_urls") or ()
+            redirects = request.meta.get("redirect_urls") or ()
             # At the end, because a copy that comes later in this run has moved from there.
-            self._gone += [verdict.key, *(page_key(url, request.method) for url in asked)]
+            self._gone += [verdict.key, *(page_key(url, request.method) for url in redirects)]
             if len(self._gone) >= _GONE_AT_ONCE:
                 self._tell_gone()
 
@@ -118,25 +118,27 @@ class CrawlRun:
         if run is None:
             return
         await self._dedup.end_run(finished=finished)
-        runs = {one.number: one for one in await self._dedup.ask(lambda store: store.runs()) or ()}
-        own = runs.get(run.number)
-        if own is None or not own.finished:
+        runs = {
+            each.number: each for each in await self._dedup.ask(lambda store: store.runs()) or ()
+        }
+        this_run = runs.get(run.number)
+        if this_run is None or not this_run.finished:
             return
-        self.missing = await self._dedup.ask(lambda store: store.missing_count(own.number))
+        self.missing = await self._dedup.ask(lambda store: store.missing_count(this_run.number))
         if folder := job_dir(self._crawler.settings):
             (Path(folder) / NUMBER_OF_JOB).unlink(missing_ok=True)
         earlier = [
-            one
-            for one in runs.values()
-            if one.finished and one.spider == own.spider and one.number < own.number
+            each
+            for each in runs.values()
+            if each.finished and each.spider == this_run.spider and each.number < this_run.number
         ]
         # A page that this run has seen counts for it now, and no more for the run before.
-        before = earlier[-1].pages + own.pages if earlier else 0
-        if own.pages < _LEAST_SHARE * before:
+        before = earlier[-1].pages + this_run.pages if earlier else 0
+        if this_run.pages < _LEAST_SHARE * before:
             self._say(
                 logging.WARNING,
-                f"This run has seen {count(own.pages, 'page')} only, and run {earlier[-1].number} "
-                f"about {count(before)}: something may have kept it from the others",
+                f"This run has seen {count(this_run.pages, 'page')} only, and run "
+                f"{earlier[-1].number} about {count(before)}: something may have hidden the others",
             )
 
     def _say(self, level: int, message: str) -> None:

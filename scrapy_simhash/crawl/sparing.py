@@ -193,8 +193,8 @@ class Sparing:
     def _learn(self, request: Request, response: Response, verdict: Verdict) -> str | None:
         if self._is_off or request.method != "GET":
             return None
-        asked = (request.meta.get("redirect_urls") or [request.url])[0]
-        forecast = self._on_their_way.pop(asked, None) or Forecast(without_userinfo(asked))
+        url = (request.meta.get("redirect_urls") or [request.url])[0]
+        forecast = self._on_their_way.pop(url, None) or Forecast(without_userinfo(url))
         pattern = forecast.name if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return pattern
@@ -202,8 +202,8 @@ class Sparing:
         if verdict.kind == "revisit":
             # An earlier crawl may have got it by this address, too, which a redirect or the key of
             # the request hides.
-            first = self._learner.first.setdefault(verdict.key, without_userinfo(asked))
-            if page_key(asked) in (verdict.key, page_key(first)):
+            first = self._learner.first.setdefault(verdict.key, without_userinfo(url))
+            if page_key(url) in (verdict.key, page_key(first)):
                 return pattern  # the page was crawled once more, as somebody wished
             original = verdict.key
         signature = self._learner.record(

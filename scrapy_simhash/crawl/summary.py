@@ -206,7 +206,7 @@ class Summary:
 
 def content_type(response: Response) -> str:
     """Return the content type of a response, which is HTML where Scrapy takes it for that."""
-    given = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
     if isinstance(response, HtmlResponse):
-        return f"text/html;{given.partition(';')[2]}"
-    return given or ("application/xml" if isinstance(response, XmlResponse) else "")
+        return f"text/html;{content_type.partition(';')[2]}"
+    return content_type or ("application/xml" if isinstance(response, XmlResponse) else "")

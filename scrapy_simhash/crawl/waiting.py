@@ -102,14 +102,14 @@ class Waiting:
 
     def copy(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Have a copy of a page in progress wait until it is known how that page fares."""
-        key, again = verdict.key, once_more(request)
+        key, request_again = verdict.key, once_more(request)
         # A tab of a browser is closed by now.
         if "playwright_page" not in request.meta:
             self._keep(key, request, response)
         if self._is_shared:
-            self._put_back(again, [key, again.priority, verdict.original])
+            self._put_back(request_again, [key, request_again.priority, verdict.original])
         else:
-            self._copies[key] = again
+            self._copies[key] = request_again
             self._dedup.follow(verdict, lambda delivered: self._settled(key, delivered))
 
     def _settled(self, key: str, delivered: bool) -> None:
@@ -307,12 +307,12 @@ def _canonical_url(request: Request, response: Response) -> str | None:
         return None
     try:
         url = urldefrag(urljoin(response.url, declared)).url
-        parts, own = urlsplit(url), urlsplit(response.url)
+        parts, page_parts = urlsplit(url), urlsplit(response.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             return None
-        if (own.scheme, parts.scheme) == ("https", "http"):
+        if (page_parts.scheme, parts.scheme) == ("https", "http"):
             return None
-        domains = {registered_domain(part.hostname or "") for part in (parts, own)}
+        domains = {registered_domain(part.hostname or "") for part in (parts, page_parts)}
         return url if parts.port != 0 and len(domains) == 1 else None
     except ValueError:  # such as http://[ or a port that is none
         return None

@@ -233,16 +233,16 @@ class Index:
             lookups = Lookups([arrivals[number] for number in left], self.spec)
             if self._store.looks_first and seen is None:
                 seen = self._store.find(lookups)
-            known = seen or Found({}, {}, {})
-            answers, again, seen = self._attempt(lookups, known)
-            self.retries += len(known.near.keys() & {*again})
+            seen_so_far = seen or Found({}, {}, {})
+            answers, refused, seen = self._attempt(lookups, seen_so_far)
+            self.retries += len(seen_so_far.near.keys() & {*refused})
             claims |= {left[number]: claim for number, claim in answers.items()}
-            if not again:
+            if not refused:
                 return [claims[number] for number in range(len(arrivals))]
-            looked = [(n, m) for n, m in enumerate(again) if m in seen.near]
+            looked = [(n, m) for n, m in enumerate(refused) if m in seen.near]
             near = {n: seen.near[m] for n, m in looked}
             seen = Found(near, seen.entries, {n: seen.ends[m] for n, m in looked})
-            left = [left[number] for number in again]
+            left = [left[number] for number in refused]
         raise StoreUnavailable("others are always faster than this crawler")
 
     def _attempt(self, lookups: Lookups, seen: Found) -> tuple[dict[int, Claim], list[int], Found]:
@@ -262,7 +262,7 @@ class Index:
                 decisions.append(None)
                 continue
             near = {number: seen.near.get(number, []) for number in members}
-            positions = {position for some in near.values() for _, position in some}
+            positions = {position for pairs in near.values() for _, position in pairs}
             decision = Decision(
                 {number: lookups.arrivals[number] for number in members},
                 *(twins, self.spec, self._era, now, lease),
@@ -270,7 +270,7 @@ class Index:
                 *(near, {at: records[at] for at in positions if at in records}),
             )
             checks = {at: seen.entries[at].state for at in positions if at in records}
-            new = {number: (packed, one.pack()) for number, one in decision.new.items()}
+            new = {number: (packed, entry.pack()) for number, entry in decision.new.items()}
             writes: dict[int, bytes | None] = dict.fromkeys(decision.deleted)
             for at, record in (*decision.leased.items(), *decision.seen.items()):
                 if at < UNWRITTEN:
@@ -283,18 +283,18 @@ class Index:
         if not parts:
             return claims, [], seen
         answer = self._store.commit(parts, lookups)
-        again: list[int] = []
-        for part, made, written in zip(parts, decisions, answer.written, strict=True):
+        refused: list[int] = []
+        for part, decided, written in zip(parts, decisions, answer.written, strict=True):
             if written is None:
-                again += part.members
-            elif made is None:
+                refused += part.members
+            elif decided is None:
                 (number,) = part.members
                 claims[number] = NEAR_NOTHING
                 self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = packed
             else:
-                places = (UNWRITTEN + number for number in made.new)
-                self._answered(made, dict(zip(places, written, strict=True)), claims)
-        return claims, sorted(again), answer.found
+                places = (UNWRITTEN + number for number in decided.new)
+                self._answered(decided, dict(zip(places, written, strict=True)), claims)
+        return claims, sorted(refused), answer.found
 
     def _answered(
         self, decision: Decision, written: Mapping[int, int], claims: dict[int, Claim]
@@ -314,9 +314,9 @@ class Index:
         page = Arrival("", fingerprint, scope)
         self.spec.check([page])
         with self._use() as store:
-            found = store.find(Lookups([page], self.spec))
-            records = self._records(found.entries)
-        near = [(d, at) for d, at in found.near.get(0, ()) if d <= self.spec.reach]
+            answer = store.find(Lookups([page], self.spec))
+            records = self._records(answer.entries)
+        near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
         return [records[at].match(distance) for distance, at in near if at in records]
 
     # The life of an entry.
@@ -346,16 +346,16 @@ class Index:
 
         An entry that this run has seen again and that was taken back is gone for this run.
         """
-        asked = frozenset(entries)
-        if not asked:
+        positions = frozenset(entries)
+        if not positions:
             return Unsettled(frozenset(), frozenset())
         with self._use() as store:
             now = self._now()
-            states = self._states(store.read([*asked]))
+            states = self._states(store.read([*positions]))
         expired = {at for at, state in states.items() if self._is_expired(state, now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired
         earlier = {at for at, state in states.items() if state.run in self._era.earlier}
-        gone = asked - states.keys() | expired | (earlier - provisional)
+        gone = positions - states.keys() | expired | (earlier - provisional)
         return Unsettled(frozenset(provisional), gone)
 
     def report(self, news: Report) -> Unsettled:
@@ -403,20 +403,22 @@ class Index:
 
     def _act(self, todo: Mapping[int, tuple[bytes, Act]]) -> None:
         """Act on states of entries, given as they are believed to be."""
-        made: dict[tuple[bytes, Act], bytes | None] = {}
+        after_act: dict[tuple[bytes, Act], bytes | None] = {}
         for _ in range(_ATTEMPTS):
-            for old, act in {*todo.values()} - made.keys():
+            for old, act in {*todo.values()} - after_act.keys():
                 before = State.unpack(old)
                 after = act(before)
-                made[old, act] = old if after is before else after and after.pack()
-            todo = {at: one for at, one in todo.items() if made[one] != one[0]}
+                after_act[old, act] = old if after is before else after and after.pack()
+            todo = {at: pair for at, pair in todo.items() if after_act[pair] != pair[0]}
             if not todo:
                 return
-            parts = [Part((), {at: one[0]}, {}, {at: made[one]}) for at, one in todo.items()]
+            parts = [
+                Part((), {at: pair[0]}, {}, {at: after_act[pair]}) for at, pair in todo.items()
+            ]
             answer = self._store.commit(parts)
             refused = [at for at, w in zip(todo, answer.written, strict=True) if w is None]
             stored = self._store.read(refused) if refused else {}
-            todo = {at: (one.pack(), todo[at][1]) for at, one in self._states(stored).items()}
+            todo = {at: (s.pack(), todo[at][1]) for at, s in self._states(stored).items()}
         raise StoreUnavailable("others are always faster than this crawler")
 
     # Runs.
@@ -490,8 +492,8 @@ class Index:
     def old_runs(self, keep: int) -> list[Run]:
         """Return this spider's runs that are older than its last ``keep`` finished ones."""
         runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        kept = [run.number for run in runs if run.finished][-keep:] if keep > 0 else []
-        return [run for run in runs if kept and run.number < kept[0] and len(kept) == keep]
+        newest = [run.number for run in runs if run.finished][-keep:] if keep > 0 else []
+        return [run for run in runs if newest and run.number < newest[0] and len(newest) == keep]
 
     def expire(self, keep: int, most: int) -> int:
         """Delete entries of this spider's runs before its last ``keep`` finished ones, keep > 0.
@@ -546,10 +548,10 @@ class Index:
     def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
         """Return the entries of keys, by position, in the order of the log."""
         rest, records = iter(dict.fromkeys(keys)), dict[int, Record]()
-        while some := [*islice(rest, _PAGES)]:
-            found = self._store.find(Lookups.of_keys(some, self.spec))
-            for at, record in self._records(found.entries).items():
-                if record.key in some:
+        while batch := [*islice(rest, _PAGES)]:
+            answer = self._store.find(Lookups.of_keys(batch, self.spec))
+            for at, record in self._records(answer.entries).items():
+                if record.key in batch:
                     records[at] = record
         return dict(sorted(records.items()))
 
@@ -562,16 +564,18 @@ class Index:
         They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
         """
         count, rest, confirmed_state = 0, iter(entries), State().pack()
-        while some := [*islice(rest, _PAGES)]:
-            arrivals = [Arrival(one.key, one.fingerprint, one.scope, one.facts) for one in some]
+        while batch := [*islice(rest, _PAGES)]:
+            arrivals = [
+                Arrival(item.key, item.fingerprint, item.scope, item.facts) for item in batch
+            ]
             self.spec.check(arrivals)
             with self._use() as store:
-                records = self._of_keys(entry.key for entry in some).values()
-                known = {(one.key, one.scope) for one in records if one.state.delivered}
+                records = self._of_keys(entry.key for entry in batch).values()
+                present = {(item.key, item.scope) for item in records if item.state.delivered}
                 new: dict[int, tuple[bytes, bytes]] = {}
-                for number, (key, _, scope, facts, at, *_) in enumerate(some):
-                    if (key, scope) not in known:
-                        known.add((key, scope))
+                for number, (key, _, scope, facts, at, *_) in enumerate(batch):
+                    if (key, scope) not in present:
+                        present.add((key, scope))
                         body = Record(0, key, scope, facts, at, State()).pack()
                         new[number] = confirmed_state, body
                 if new:
@@ -653,9 +657,9 @@ class Index:
         for at, stored in rows:
             if record := self._read(at, stored, Record.unpack):
                 _, key, scope, facts, time, state = record
-                own = read_fingerprint(stored.content, scope, self.spec.bits)
+                fingerprint = read_fingerprint(stored.content, scope, self.spec.bits)
                 entries.append(
-                    Entry(key, own, scope, facts, time, state.owner is not None, state.run)
+                    Entry(key, fingerprint, scope, facts, time, state.owner is not None, state.run)
                 )
         return entries
 
@@ -684,11 +688,11 @@ def _groups(twins: Sequence[Near], near: Mapping[int, Near]) -> list[list[int]]:
         return name
 
     for number, earlier in enumerate(twins):
-        for other in [
+        for node in [
             *(("page", n) for _, n in earlier),
             *(("entry", at) for _, at in near.get(number, ())),
         ]:
-            leaders[leader(other)] = leader(("page", number))
+            leaders[leader(node)] = leader(("page", number))
     groups: dict[tuple[str, int], list[int]] = {}
     for number in range(len(twins)):
         groups.setdefault(leader(("page", number)), []).append(number)

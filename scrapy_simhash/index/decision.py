@@ -89,82 +89,82 @@ class Claimant:
         page, era = self.arrival, self.era
         candidates = sorted(candidates, key=nearest)
         owns = [match for match in candidates if match.key == page.key]
-        own = max(owns, key=lambda match: match.entry, default=None)
-        is_as_before = own is not None and self._is_as_before(own)
+        entry = max(owns, key=lambda match: match.entry, default=None)
+        is_as_before = entry is not None and self._is_as_before(entry)
         came_before = [match for match in candidates if match not in owns and match.run == era.run]
-        if own and is_as_before and (era.has_seen(own) or not came_before):
-            return self._go_on(own)
-        copies, others = self._judged(match for match in candidates if match not in owns)
+        if entry and is_as_before and (era.has_seen(entry) or not came_before):
+            return self._go_on(entry)
+        copies, distinct = self._judged(match for match in candidates if match not in owns)
         living = [match for match in copies if not (match.expired or self._is_old(match))]
         matches = tuple(living)
-        near = tuple(match for match in others if not match.expired)
+        near = tuple(match for match in distinct if not match.expired)
         # Places beside the page's own; an expired entry holds one until that is needed.
         free = self.spec.copies - len(living) - 1
-        lost = [match for match in copies if match not in living and not match.delivered]
-        lost = lost[: max(0, len(lost) - free)]
-        if own and era.has_seen(own):
-            claim = Claim(Outcome.REVISIT, (_as_own(own), *matches), near)
+        undelivered = [match for match in copies if match not in living and not match.delivered]
+        undelivered = undelivered[: max(0, len(undelivered) - free)]
+        if entry and era.has_seen(entry):
+            claim = Claim(Outcome.REVISIT, (_as_own(entry), *matches), near)
             if free < 0:
-                return Step(claim, keeps=own if own.provisional else None)
-            return Step(claim, admits=True, replaces=(*owns, *lost))
+                return Step(claim, keeps=entry if entry.provisional else None)
+            return Step(claim, admits=True, replaces=(*owns, *undelivered))
         if free < 0:
             claim = Claim(Outcome.DUPLICATE, matches, near)
-            sees = own if own and own.delivered and is_as_before else None
+            sees = entry if entry and entry.delivered and is_as_before else None
             return Step(claim, replaces=tuple(o for o in owns if not o.delivered), sees=sees)
-        if own and is_as_before:
-            return self._go_on(own)
+        if entry and is_as_before:
+            return self._go_on(entry)
         change, before, since = Change.NEW, None, None
         named = [match for match in candidates if match.key in page.aliases and self._is_old(match)]
         old = [match for match in copies if match.delivered and match not in living]
         moved = (named or old)[:1]
-        if own:
+        if entry:
             moved = []
-            if own.delivered:
-                change, before = Change.CHANGED, own
+            if entry.delivered:
+                change, before = Change.CHANGED, entry
         elif moved and moved[0].delivered:
             change, before = Change.MOVED, moved[0]
             since = before.time if self._is_same(before) else None
         claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
         # Whether a page without an alias has left its old address is known when the run ends.
         left = [match for match in moved if match.key in page.aliases or not match.delivered]
-        replaces = {match.entry: match for match in (*owns, *lost, *left)}
+        replaces = {match.entry: match for match in (*owns, *undelivered, *left)}
         return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)
 
-    def _go_on(self, own: Match) -> Step:
+    def _go_on(self, entry: Match) -> Step:
         """Return what the claim of a page does that is as its own entry has it."""
-        step, page = self._keep(own), self.arrival
-        if self.era.has_seen(own) or (page.facts, 0) == (own.facts, own.distance):
+        step, page = self._keep(entry), self.arrival
+        if self.era.has_seen(entry) or (page.facts, 0) == (entry.facts, entry.distance):
             return step
         # The rest of the page is not as it was, and copies are judged by that, too.
-        since = own.time if own.delivered else None
-        return step._replace(admits=True, replaces=(own,), keeps=None, since=since)
+        since = entry.time if entry.delivered else None
+        return step._replace(admits=True, replaces=(entry,), keeps=None, since=since)
 
-    def _is_as_before(self, own: Match) -> bool:
-        if self.era.has_seen(own):
-            return own.distance <= self.spec.reach
-        return self._is_same(own)
+    def _is_as_before(self, entry: Match) -> bool:
+        if self.era.has_seen(entry):
+            return entry.distance <= self.spec.reach
+        return self._is_same(entry)
 
     def _is_same(self, match: Match) -> bool:
         return self.spec.same(self.arrival.facts, match.facts, match.distance)
 
-    def _keep(self, own: Match) -> Step:
-        if self.era.has_seen(own):
-            is_old = own.delivered and own.time < int(self.era.begun)
-            change = Change.SAME if is_old and self._is_same(own) else None
-            claim = Claim(Outcome.REVISIT, (_as_own(own),), change=change)
-            return Step(claim, keeps=own if own.provisional else None)
-        if own.delivered:
-            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=own)
+    def _keep(self, entry: Match) -> Step:
+        if self.era.has_seen(entry):
+            is_old = entry.delivered and entry.time < int(self.era.begun)
+            change = Change.SAME if is_old and self._is_same(entry) else None
+            claim = Claim(Outcome.REVISIT, (_as_own(entry),), change=change)
+            return Step(claim, keeps=entry if entry.provisional else None)
+        if entry.delivered:
+            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry)
         else:  # nobody has got the page
             claim = NEAR_NOTHING
-        return Step(claim, keeps=own)
+        return Step(claim, keeps=entry)
 
     def _is_old(self, match: Match) -> bool:
         return match.run in self.era.earlier
 
     def _judged(self, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
         """Return copies, and other pages, of the entries within reach, with the reasons."""
-        copies, others = list[Match](), list[Match]()
+        copies, distinct = list[Match](), list[Match]()
         for match in near:
             if match.distance > self.spec.reach:
                 continue
@@ -175,12 +175,12 @@ class Claimant:
                     continue
                 self.rulings[at] = ruling(self.spec.judge, self.arrival, match)
             verdict = self.rulings[at]
-            (copies if verdict.is_copy else others).append(match._replace(reason=verdict.reason))
-        return copies, others
+            (copies if verdict.is_copy else distinct).append(match._replace(reason=verdict.reason))
+        return copies, distinct
 
 
-def _as_own(own: Match) -> Match:
-    return own._replace(reason=OWN.reason)
+def _as_own(match: Match) -> Match:
+    return match._replace(reason=OWN.reason)
 
 
 def nearest(match: Match) -> tuple[int, int]:
@@ -237,10 +237,10 @@ class Decision:
         if step.keeps:
             self._keep(self.records[step.keeps.entry])
         if step.sees:
-            own = self.records[step.sees.entry]
-            if own.state.owner is None:
-                own = own._replace(state=State(self.era.run))
-                self.seen[own.position] = self.records[own.position] = own
+            entry = self.records[step.sees.entry]
+            if entry.state.owner is None:
+                entry = entry._replace(state=State(self.era.run))
+                self.seen[entry.position] = self.records[entry.position] = entry
         return step.claim
 
     def _admit(self, number: int, page: Arrival, since: float | None) -> None:
@@ -249,13 +249,13 @@ class Decision:
         record = Record(position, page.key, page.scope, page.facts, time, self.lease)
         self.new[number] = self.leased[position] = self.records[position] = record
 
-    def _keep(self, own: Record) -> None:
+    def _keep(self, entry: Record) -> None:
         """Lease the own entry; one of another run remembers that run, if it was confirmed there."""
-        state = own.state
+        state = entry.state
         back = state.run if state.owner is None else state.back
-        own = own._replace(state=self.lease._replace(run=self.era.run or state.run, back=back))
-        self.seen.pop(own.position, None)
-        self.leased[own.position] = self.records[own.position] = own
+        entry = entry._replace(state=self.lease._replace(run=self.era.run or state.run, back=back))
+        self.seen.pop(entry.position, None)
+        self.leased[entry.position] = self.records[entry.position] = entry
 
     def _delete(self, position: int) -> None:
         del self.records[position]
@@ -271,14 +271,14 @@ class Decision:
         near, names = self.near.get(number, []), {page.key, *page.aliases}
         if twins := [(d, UNWRITTEN + n) for d, n in self.twins[number] if n in self.new]:
             near = sorted(near + twins)
-        others = 0
+        count = 0
         for distance, position in near:
             record = self.records.get(position)
             if record is None:
                 continue
             is_named = record.key in names and record.scope == page.scope
             if not is_named and distance <= self.spec.reach:
-                others += 1
-                self.unjudged += others > RULINGS
-            if is_named or (distance <= self.spec.reach and others <= RULINGS):
+                count += 1
+                self.unjudged += count > RULINGS
+            if is_named or (distance <= self.spec.reach and count <= RULINGS):
                 yield record.match(distance, expired=self.is_expired(record.state))

@@ -130,13 +130,13 @@ class Neighbours:
         pairs = np.unique(found_by)
         if most and len(pairs) > most:
             place = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
-            kept = (place < most) | np.isin(pairs, found_by[is_named[near]])
-            pairs = pairs[kept]
-        found: list[Near] = [[] for _ in words]
+            stays = (place < most) | np.isin(pairs, found_by[is_named[near]])
+            pairs = pairs[stays]
+        near_pages: list[Near] = [[] for _ in words]
         parts = (pairs >> _QUERY, pairs >> np.uint64(32) & np.uint64(0xFFFF), pairs & _LOW)
         for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
-            found[query].append((distance, position))
-        return found
+            near_pages[query].append((distance, position))
+        return near_pages
 
     def forget(self, positions: Sequence[int]) -> None:
         self._living[self._numbers(positions)] = False
@@ -186,7 +186,7 @@ class _Newer:
 
     def flooded(self, lengths: npt.NDArray[np.int64]) -> list[int]:
         """Return the look-ups that would read more than is left, of so many entries each."""
-        found = []
+        lookups = []
         for lookup in (lengths > self._left - len(self._tail)).nonzero()[0].tolist():
             if lookup not in self._counted:
                 self._counted.add(lookup)
@@ -194,8 +194,8 @@ class _Newer:
                 same = self._tail[:, column] == self._values[query, column]
                 self._left[lookup] -= np.count_nonzero(same)
             if lengths[lookup] > self._left[lookup]:
-                found.append(lookup)
-        return found
+                lookups.append(lookup)
+        return lookups
 
 
 class _Run:
@@ -221,10 +221,10 @@ class _Run:
         self._starts = _mapped(blocks * self._places + 1, np.uint32)
         for block, ordered in enumerate(keys):
             ordered.sort()
-            here = slice(block * size, (block + 1) * size)
-            np.bitwise_and(ordered, _LOW, out=self._numbers[here], casting="unsafe")
+            part = slice(block * size, (block + 1) * size)
+            np.bitwise_and(ordered, _LOW, out=self._numbers[part], casting="unsafe")
             ordered >>= np.uint64(32)
-            np.bitwise_and(ordered, self._mask, out=self._lows[here], casting="unsafe")
+            np.bitwise_and(ordered, self._mask, out=self._lows[part], casting="unsafe")
             ordered >>= np.uint64(32 - self._high)
             ends = np.bincount(ordered.view(np.int64), minlength=self._places).cumsum()
             at = block * self._places + 1
@@ -270,14 +270,14 @@ class _Run:
     def _keys(self, block: int) -> Uint64s:
         """Return values and numbers of a block, sorted."""
         size = len(self)
-        here = slice(block * size, (block + 1) * size)
+        part = slice(block * size, (block + 1) * size)
         at = block * self._places
         lengths = np.diff(self._starts[at : at + self._places + 1])
         high = np.repeat(np.arange(self._places, dtype=np.uint64), lengths)
         high <<= np.uint64(32 - self._high)
-        high |= self._lows[here]
+        high |= self._lows[part]
         high <<= np.uint64(32)
-        high |= self._numbers[here]
+        high |= self._numbers[part]
         return high
 
     def blocks(self) -> Uint32s:
@@ -321,14 +321,20 @@ def near_pairs(
 
     A document without a fingerprint is near to none.
     """
-    known = {number: given for number, given in enumerate(fingerprints) if given is not None}
-    if not known:
+    by_number = {
+        number: fingerprint
+        for number, fingerprint in enumerate(fingerprints)
+        if fingerprint is not None
+    }
+    if not by_number:
         return []
-    present, bits = list(known), next(iter(known.values())).bits
-    words, _ = unpacked(b"".join([given.to_bytes() for given in known.values()]), bits, 0)
+    present, bits = list(by_number), next(iter(by_number.values())).bits
+    words, _ = unpacked(
+        b"".join([fingerprint.to_bytes() for fingerprint in by_number.values()]), bits, 0
+    )
     near: list[tuple[Numbers, int]] = []
     for row, number in enumerate(present[:-1]):
         apart = distances(words[row + 1 :], words[row])
-        others = np.flatnonzero(apart <= distance).tolist()
-        near += [((number, present[row + 1 + other]), int(apart[other])) for other in others]
+        columns = np.flatnonzero(apart <= distance).tolist()
+        near += [((number, present[row + 1 + column]), int(apart[column])) for column in columns]
     return sorted(near, key=lambda pair: pair[1])

@@ -36,8 +36,8 @@ class Scheme:
     named: str = ""
     names: str = ""
 
-    def call(self, part: str, *given: Any) -> Any:
-        return resolve_name(getattr(self, part))(*given)
+    def call(self, part: str, *arguments: Any) -> Any:
+        return resolve_name(getattr(self, part))(*arguments)
 
 
 _REDIS = Scheme(

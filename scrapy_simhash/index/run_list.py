@@ -63,10 +63,10 @@ def begin(
     A new one has a higher number than those of which entries are counted, in case that the list
     was lost.
     """
-    known = [row for row in rows if row["spider"] == spider and not row.get("gone")]
-    joined = [row for row in known if row["number"] == resumed and not row["finished"]]
+    of_spider = [row for row in rows if row["spider"] == spider and not row.get("gone")]
+    joined = [row for row in of_spider if row["number"] == resumed and not row["finished"]]
     joined += [
-        row for row in known[-1:] if row["ended"] is None and _others(row, crawler, now, lives)
+        row for row in of_spider[-1:] if row["ended"] is None and _others(row, crawler, now, lives)
     ]
     if joined:
         run = joined[0]

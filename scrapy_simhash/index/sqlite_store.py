@@ -69,24 +69,24 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
         raise
 
 
-def _prepared(file: SqliteFile, asked: IndexSpec | None) -> IndexSpec:
+def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
     """Make the tables, if there are none, and check that the index fits; return its spec."""
     with file.transaction():
         kinds = {kind for (kind,) in file.run("SELECT DISTINCT type FROM sqlite_master")}
         if kinds - {"table", "index"}:
             # A view may have no end, and a trigger may do anything.
             raise StoreDamaged(f"{file.name} is no index: it has a view or a trigger")
-        if asked and not kinds and file.run("PRAGMA application_id") == [(0,)]:
+        if spec and not kinds and file.run("PRAGMA application_id") == [(0,)]:
             for statement in _SCHEMA:
                 file.run(statement)
-            header = (asked.recipe, asked.bits, asked.distance, asked.blocks)
+            header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
             file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
         stored = _stored_spec(file)
-        for name in ("recipe", "bits", "blocks") if asked else ():
-            there, wanted = getattr(stored, name), getattr(asked, name)
-            if there != wanted:
+        for name in ("recipe", "bits", "blocks") if spec else ():
+            old, new = getattr(stored, name), getattr(spec, name)
+            if old != new:
                 raise StoreMismatch(
-                    f"{file.name} was made with the {name} {there}, not {wanted}: use the same "
+                    f"{file.name} was made with the {name} {old}, not {new}: use the same "
                     f"{name} or another file, or delete this one to start anew"
                 )
     # In WAL mode this survives kill -9; only a power cut may lose the last claims.
@@ -94,7 +94,7 @@ def _prepared(file: SqliteFile, asked: IndexSpec | None) -> IndexSpec:
     with contextlib.suppress(StoreUnavailable):
         # It fails while another that opens the file does the same, once for all.
         file.run("PRAGMA journal_mode = WAL")
-    return asked or stored
+    return spec or stored
 
 
 def _stored_spec(file: SqliteFile) -> IndexSpec:
@@ -156,11 +156,11 @@ class SqliteStore:
 
     def _near(self, lookups: Lookups) -> tuple[dict[int, Near], dict[int, Stored]]:
         near = lookups.near(self._neighbours.find(*lookups.sought, _NEAREST))
-        wanted = {position for some in near for _, position in some}
-        entries = self.read(wanted) if wanted else {}
-        if gone := wanted - entries.keys():
+        positions = {position for pairs in near for _, position in pairs}
+        entries = self.read(positions) if positions else {}
+        if gone := positions - entries.keys():
             self._neighbours.forget([*gone])
-            near = [[one for one in some if one[1] in entries] for some in near]
+            near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
         return dict(enumerate(near)), entries
 
     def find(self, lookups: Lookups) -> Found:
@@ -283,13 +283,13 @@ class SqliteStore:
     def _with_contents(self, rows: Sequence[Any]) -> list[tuple[int, Stored]]:
         stored = self._stored(sorted(rows, key=lambda row: row[0]))
         if rows and self._file.path is None:
-            known = self._neighbours.at([at for at, _ in stored])
-            contents = [content for _, content in known]
+            contents_at = self._neighbours.at([at for at, _ in stored])
+            contents = [content for _, content in contents_at]
         else:
-            contents = [self._checked(at, one.content) for at, one in stored]
+            contents = [self._checked(at, item.content) for at, item in stored]
         return [
-            (at, one._replace(content=content[:-KEY_BYTES]))
-            for (at, one), content in zip(stored, contents, strict=True)
+            (at, item._replace(content=content[:-KEY_BYTES]))
+            for (at, item), content in zip(stored, contents, strict=True)
         ]
 
     def _checked(self, position: int, content: object) -> bytes:
@@ -310,8 +310,8 @@ class SqliteStore:
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         with self._file.transaction():
-            there = self._run("SELECT value FROM cells WHERE name = ?", (name,))
-            if there != ([] if old is None else [(old,)]):
+            rows = self._run("SELECT value FROM cells WHERE name = ?", (name,))
+            if rows != ([] if old is None else [(old,)]):
                 return False
             if new is None:
                 self._run("DELETE FROM cells WHERE name = ?", (name,))
@@ -333,9 +333,9 @@ class SqliteStore:
     def check(self) -> list[str]:
         complaints = [f"SQLite: {text}" for (text,) in self._run("PRAGMA quick_check(20)")]
         complaints = [text for text in complaints if text != "SQLite: ok"]
-        lost = "leases WHERE position NOT IN (SELECT position FROM entries)"
+        orphans = "leases WHERE position NOT IN (SELECT position FROM entries)"
         wrong = "runs WHERE pages != (SELECT count(*) FROM entries WHERE run = runs.run)"
-        for what, rows in (("leases of no entry", lost), ("runs that count wrongly", wrong)):
+        for what, rows in (("leases of no entry", orphans), ("runs that count wrongly", wrong)):
             ((count,),) = self._run(f"SELECT count(*) FROM {rows}")  # noqa: S608
             if count:
                 complaints.append(f"{what}: {count}")

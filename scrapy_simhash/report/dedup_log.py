@@ -163,15 +163,15 @@ def parse_line(text: str | bytes) -> Line | None:
     try:
         values = json.loads(text)
         kind = _KINDS[values["what"]]
-        given = {name: values[name] for name in _FIELDS[kind]}
-        line = kind(**given)
+        fields = {name: values[name] for name in _FIELDS[kind]}
+        line = kind(**fields)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     fits = all(
         # The type itself: true and false are no numbers here.
         type(value) in _FIELDS[kind][name]
         and (type(value) not in (int, float) or 0 <= value < _MOST)
-        for name, value in given.items()
+        for name, value in fields.items()
     )
     is_known = not isinstance(line, LogLine) or line.verdict in VERDICTS
     return line if fits and is_known else None
@@ -286,10 +286,10 @@ def log_files(paths: Iterable[str | Path]) -> list[Path]:
     A log that is not there is a FileNotFoundError.
     """
     files: dict[Path, None] = {}
-    for given in map(Path, paths):
-        found = [file for n in range(FILES - 1, -1, -1) if (file := _numbered(given, n)).is_file()]
+    for path in map(Path, paths):
+        found = [file for n in range(FILES - 1, -1, -1) if (file := _numbered(path, n)).is_file()]
         if not found:
-            raise FileNotFoundError(errno.ENOENT, "there is no such file", str(given))
+            raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
         files.update((file.resolve(), None) for file in found)
     return list(files)
 

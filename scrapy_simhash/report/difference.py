@@ -57,14 +57,14 @@ def stretches(before: str, after: str) -> list[Stretch]:
     a, b = (_TOKEN.findall(" ".join(text.split())) for text in (before, after))
     blocks = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        own, other = "".join(a[i1:i2]), "".join(b[j1:j2])
-        is_island = i1 and i2 < len(a) and width(own) < _ISLAND
-        blocks.append((tag != "equal" or bool(is_island), own, other))
-    made = []
+        mine, theirs = "".join(a[i1:i2]), "".join(b[j1:j2])
+        is_island = i1 and i2 < len(a) and width(mine) < _ISLAND
+        blocks.append((tag != "equal" or bool(is_island), mine, theirs))
+    parts = []
     for changed, group in groupby(blocks, key=lambda block: block[0]):
-        _, owns, others = zip(*group, strict=True)
-        made.append(Stretch("".join(owns), "".join(others), changed))
-    return made
+        _, owns, afters = zip(*group, strict=True)
+        parts.append(Stretch("".join(owns), "".join(afters), changed))
+    return parts
 
 
 def changes(before: str, after: str, columns: int) -> Iterator[Difference]:
@@ -91,15 +91,19 @@ def change_lines(before: str, after: str, columns: int, lines: int, colour: bool
     Changes are marked by colours, or else by ``[-removed-]{+added+}``. Of more changes than
     ``lines``, the last line says how many there are.
     """
-    made = []
+    lines_of_changes = []
     for removed, added, head, tail in changes(before, after, columns):
         if colour:
             marked = paint(removed, "31;9", colour) + paint(added, "32", colour)
         else:
             marked = f"[-{removed}-]" * bool(removed) + f"{{+{added}+}}" * bool(added)
-        made.append((head + marked + tail).strip())
-    more = len(made) - lines
-    return [*made[: lines - 1], f"{made[lines - 1]} (and {more} more)"] if more > 0 else made
+        lines_of_changes.append((head + marked + tail).strip())
+    more = len(lines_of_changes) - lines
+    return (
+        [*lines_of_changes[: lines - 1], f"{lines_of_changes[lines - 1]} (and {more} more)"]
+        if more > 0
+        else lines_of_changes
+    )
 
 
 def difference_lines(
@@ -109,8 +113,8 @@ def difference_lines(
 
     There are up to ``lines`` of each kind.
     """
-    own = [f"{a} | {b}" for a, b in own_lines(before.details, after.details, lines)]
-    return own + change_lines(before.text, after.text, columns, lines, colour)
+    head = [f"{a} | {b}" for a, b in own_lines(before.details, after.details, lines)]
+    return head + change_lines(before.text, after.text, columns, lines, colour)
 
 
 def own_lines(before: Sequence[str], after: Sequence[str], most: int = 10) -> list[tuple[str, str]]:
@@ -125,32 +129,34 @@ def own_lines(before: Sequence[str], after: Sequence[str], most: int = 10) -> li
     is_cut = mark in (*before[-1:], *after[-1:]) or max(len(before), len(after)) > _LINES
     a, b = ([line for line in side[:_LINES] if line != mark] for side in (before, after))
     both = {line for line in {*a} & {*b} if not any(map(str.isdigit, line))}
-    made: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
         at_cut = is_cut and i2 == len(a) and j2 == len(b)
         if tag != "equal" and not at_cut:
-            own = _named(a, i1, i2, both), _named(b, j1, j2, both)
-            made += starmap(_apart, zip_longest(*own, fillvalue=""))
-    return made[:most]
+            sides = _named(a, i1, i2, both), _named(b, j1, j2, both)
+            pairs += starmap(_apart, zip_longest(*sides, fillvalue=""))
+    return pairs[:most]
 
 
-def _apart(one: str, other: str) -> tuple[str, str]:
+def _apart(left: str, right: str) -> tuple[str, str]:
     """Return two lines in 50 columns each, the part that differs among them."""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    )
     first = same - _LINE // 3
-    if first > _HEAD and max(width(one), width(other)) > _LINE:
-        one, other = (f"{line[:_HEAD].rstrip()} … {line[first:]}" for line in (one, other))
-    return _cut(one, _LINE, 0), _cut(other, _LINE, 0)
+    if first > _HEAD and max(width(left), width(right)) > _LINE:
+        left, right = (f"{line[:_HEAD].rstrip()} … {line[first:]}" for line in (left, right))
+    return _cut(left, _LINE, 0), _cut(right, _LINE, 0)
 
 
 def _named(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
     """Return lines but those of both pages, the first with its field's name."""
-    found = [line for line in lines[first:end] if line not in both]
-    if found and first and found[0] == lines[first] and ":" not in found[0]:
+    result = [line for line in lines[first:end] if line not in both]
+    if result and first and result[0] == lines[first] and ":" not in result[0]:
         name = lines[first - 1]
-        if ": " not in name and max(width(name), width(found[0])) <= _FIELD:
-            found[0] = f"{name.rstrip(':')}: {found[0]}"
-    return found
+        if ": " not in name and max(width(name), width(result[0])) <= _FIELD:
+            result[0] = f"{name.rstrip(':')}: {result[0]}"
+    return result
 
 
 def _of_excerpts(before: str, after: str) -> list[Stretch]:

@@ -22,10 +22,10 @@ SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)
 CONFIRMED, LEASED = b"\x01", b"\0\0\0\x01lease"
 
 
-def page(key: str, value: int = 0, text: object = 0, **given: Any) -> Arrival:
+def page(key: str, value: int = 0, text: object = 0, **arguments: Any) -> Arrival:
     """Return a page; pages of one text share all their block values."""
     blocks = random.Random(f"{text}").randbytes(4 * BLOCKS)
-    return Arrival(key, Fingerprint(value, 64, blocks), **given)
+    return Arrival(key, Fingerprint(value, 64, blocks), **arguments)
 
 
 def looked(*pages: Arrival) -> Lookups:
@@ -35,7 +35,8 @@ def looked(*pages: Arrival) -> Lookups:
 def admit(store: Store, *pages: Arrival, state: bytes = CONFIRMED, since: int = 1 << 90) -> Answer:
     """Commit a part for each page, with its key as the body."""
     parts = [
-        Part((n,), {}, {n: (state, one.key.encode())}, {}, since) for n, one in enumerate(pages)
+        Part((n,), {}, {n: (state, arrival.key.encode())}, {}, since)
+        for n, arrival in enumerate(pages)
     ]
     return store.commit(parts, looked(*pages))
 
@@ -55,15 +56,15 @@ class StoreContract:
     @pytest.fixture
     def opened(self) -> Iterator[Callable[..., Store]]:
         """Open stores, and close them in the end."""
-        made: list[Store] = []
+        stores: list[Store] = []
 
         def make(url: str, spec: IndexSpec | None = SPEC) -> Store:
             store, _ = store_of(url).call("store", url, spec)
-            made.append(store)
-            return made[-1]
+            stores.append(store)
+            return stores[-1]
 
         yield make
-        for store in made:
+        for store in stores:
             store.close()
 
     @pytest.fixture
@@ -79,28 +80,28 @@ class StoreContract:
         assert not {*admitted(store, page("b"))} & {*positions}
 
     def test_what_is_written_is_read(self, store: Store) -> None:
-        one = page("a", 5, scope="s")
-        (position,) = admitted(store, one, state=LEASED)
+        arrival = page("a", 5, scope="s")
+        (position,) = admitted(store, arrival, state=LEASED)
         assert store.read([position, position + 1 << 20])[position].state == LEASED
         stored = store.read([position], contents=True)[position]
         assert stored[:2] == (LEASED, b"a")
-        assert stored.content[:8] == looked(one).contents[0][:8]
+        assert stored.content[:8] == looked(arrival).contents[0][:8]
         assert store.read([]) == {}
 
     def test_near_entries_are_found_by_one_shared_value_and_no_others(self, store: Store) -> None:
         far, near, other_text = admitted(
             store, page("far", 0b111111), page("near", 0b11111), page("text", 0, text=1)
         )
-        found = store.find(looked(page("a"), page("b", text=2)))
-        assert found.near == {0: [(5, near)], 1: []}
-        assert [*found.entries] == [near]
-        assert found.ends[0] > max(far, near, other_text)
+        answer = store.find(looked(page("a"), page("b", text=2)))
+        assert answer.near == {0: [(5, near)], 1: []}
+        assert [*answer.entries] == [near]
+        assert answer.ends[0] > max(far, near, other_text)
 
     def test_entries_of_a_key_or_an_alias_are_found_at_any_distance(self, store: Store) -> None:
-        own, alias = admitted(store, page("k", 2**40 - 1, 1), page("alias", 2**50 - 1, 2))
-        assert store.find(looked(page("k", 0, 3))).near[0] == [(40, own)]
-        found = store.find(looked(page("k", 0, 3, aliases=("alias",))))
-        assert found.near[0] == [(40, own), (50, alias)]
+        named, alias = admitted(store, page("k", 2**40 - 1, 1), page("alias", 2**50 - 1, 2))
+        assert store.find(looked(page("k", 0, 3))).near[0] == [(40, named)]
+        answer = store.find(looked(page("k", 0, 3, aliases=("alias",))))
+        assert answer.near[0] == [(40, named), (50, alias)]
 
     def test_scopes_are_apart_but_for_keys_that_are_sought_everywhere(self, store: Store) -> None:
         scopes = [f"{n}" for n in range(8)]
@@ -160,12 +161,12 @@ class StoreContract:
     def test_a_scan_yields_all_entries_with_what_they_were_made_of(self, store: Store) -> None:
         pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
         admitted(store, *pages.values())
-        after, found = 0, dict[str, bytes]()
+        after, contents = 0, dict[str, bytes]()
         while rows := store.scan(after, 7, blocks=True):
             assert len(rows) <= 7
             after = rows[-1][0]
-            found |= {stored.body.decode(): stored.content for _, stored in rows}
-        assert found == {key: looked(one).contents[0][:-4] for key, one in pages.items()}
+            contents |= {stored.body.decode(): stored.content for _, stored in rows}
+        assert contents == {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
 
     def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(self, store: Store) -> None:
         assert store.swap("family:a", None, b"1")
@@ -214,6 +215,11 @@ class StoreContract:
         assert (spec.recipe, spec.bits, spec.distance, spec.blocks) == ("suite", 64, 3, BLOCKS)
         assert opened(url).find(looked(page("b"))).near == {0: [(0, position)]}
         for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
-            given: dict[str, Any] = {"recipe": "suite", "bits": 64, "distance": 3, "blocks": BLOCKS}
+            arguments: dict[str, Any] = {
+                "recipe": "suite",
+                "bits": 64,
+                "distance": 3,
+                "blocks": BLOCKS,
+            }
             with pytest.raises(StoreMismatch):
-                opened(url, IndexSpec(**given | changed))
+                opened(url, IndexSpec(**arguments | changed))

@@ -62,10 +62,10 @@ class Places:
         kind, star = shape(value)
         name = hash((place, star))
         if kind in MANY_VALUES:
-            known = self._places.get(name, "\n")
+            values = self._places.get(name, "\n")
             if learn:
-                known = self._learn_value(place, name, known, value, MANY_VALUES[kind])
-            if known != _STARRED:
+                values = self._learn_value(place, name, values, value, MANY_VALUES[kind])
+            if values != _STARRED:
                 return value
         elif kind == STAR and learn:
             self._star(place, name)

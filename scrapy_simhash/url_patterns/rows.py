@@ -48,9 +48,9 @@ class Row(NamedTuple):
     mark: str = ""
     example: str = ""
 
-    def plus(self, other: "Row") -> "Row":
-        counts = Counts._make(map(add, self.counts, other.counts))
-        return Row(counts, other.mark or self.mark, other.example or self.example)
+    def plus(self, addend: "Row") -> "Row":
+        counts = Counts._make(map(add, self.counts, addend.counts))
+        return Row(counts, addend.mark or self.mark, addend.example or self.example)
 
 
 NO_PAGES = Row()

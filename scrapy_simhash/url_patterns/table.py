@@ -115,7 +115,7 @@ class PatternTable:
         self._new += 1
         if 10 * self._new > len(self._hosts):  # to add it all up takes long
             self._new = 0
-            kept = sum(len(each) + 1 for each in self._hosts.values())
-            while kept > self._most and len(self._hosts) > 1:
-                kept -= len(self._hosts.popitem(last=False)[1]) + 1
+            length = sum(len(each) + 1 for each in self._hosts.values())
+            while length > self._most and len(self._hosts) > 1:
+                length -= len(self._hosts.popitem(last=False)[1]) + 1
         return table

@@ -69,16 +69,16 @@ def deny_expression(url: str, signature: str) -> str:
     The signature is without the host.
     """
     place, _, query = url.partition("#")[0].partition("?")
-    known = read_signature(signature)
-    literals = {*known.path, *(part for _, values in known.parameters for part in values)}
+    parts = read_signature(signature)
+    literals = {*parts.path, *(part for _, values in parts.parameters for part in values)}
 
-    def form(text: str, other: str) -> str:
+    def form(text: str, any_value: str) -> str:
         if text in literals:
             return re.escape(text)
         star = shape(plain(text)).star
         before, after = next(star.split(each, 1) for each in STARS.values() if each in star)
         is_plain = text.startswith(before) and text.endswith(after) and len(text) >= len(star) - 1
-        return re.escape(before) + other + re.escape(after) if is_plain else other
+        return re.escape(before) + any_value + re.escape(after) if is_plain else any_value
 
     segments = place.partition("://")[2].split("/")[1:]
     expression = "".join("/" + form(segment, "[^/?#]*") for segment in segments) + "(?=[?#]|$)"

@@ -89,16 +89,16 @@ class Client:
             return self.call("EVAL", script.source, *rest)
 
     def run_all(
-        self, script: "Script", asked: Sequence[tuple[Sequence[str], Sequence[Any]]]
+        self, script: "Script", calls: Sequence[tuple[Sequence[str], Sequence[Any]]]
     ) -> list[Any]:
         """Run a script on several groups of keys at once, each with its arguments."""
-        if len(asked) == 1:
-            return [self.run(script, *asked[0])]
-        commands = [("EVALSHA", script.digest, len(keys), *keys, *rest) for keys, rest in asked]
+        if len(calls) == 1:
+            return [self.run(script, *calls[0])]
+        commands = [("EVALSHA", script.digest, len(keys), *keys, *rest) for keys, rest in calls]
         answers = self.call_all(commands)
-        for number, given in enumerate(asked):
+        for number, call in enumerate(calls):
             if isinstance(answers[number], errors.NoScriptError):
-                answers[number] = self.run(script, *given)
+                answers[number] = self.run(script, *call)
         return answers
 
     def call_all(self, commands: Sequence[Sequence[Any]]) -> list[Any]:

@@ -88,7 +88,9 @@ def parse_location(url: str) -> Location:
     if shards and not (_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
         raise ValueError(f"{shown}: shards={shards!r} must be from 1 to {MOST_SHARDS}")
     query = {option: value for option, value in query.items() if option not in _UNHEEDED}
-    own = {option: query.pop(option) for option in list(query) if option.startswith("sentinel_")}
+    of_sentinel = {
+        option: query.pop(option) for option in list(query) if option.startswith("sentinel_")
+    }
     service, database = "", parts.path.strip("/")
     if topology:
         service, _, database = database.partition("/")
@@ -101,7 +103,9 @@ def parse_location(url: str) -> Location:
     path = parts.path if is_unix else f"/{database}"
     plain = f"{user_info}@" if user_info else ""
     server = "" if is_unix else "localhost" if topology else place
-    options = urlencode({name.removeprefix("sentinel_"): value for name, value in own.items()})
+    options = urlencode(
+        {name.removeprefix("sentinel_"): value for name, value in of_sentinel.items()}
+    )
     try:
         client = dict(parse_url(f"{scheme}://{plain}{server}{path}?{urlencode(query)}"))
         sentinel = dict(parse_url(f"redis://?{options}"))
@@ -114,13 +118,13 @@ def parse_location(url: str) -> Location:
         raise ValueError(f"{shown}: a URL of an index has no option {unknown[0]}")
     if scheme == "rediss":
         client["ssl"] = True
-    for some in (client, sentinel):
-        some.pop("connection_class", None)
-        if "ssl" in some:
-            some["ssl"] = bool(to_bool(some["ssl"]))
-        if some.get("ssl") and some.get("ssl_cert_reqs", "required") == "required":
+    for part in (client, sentinel):
+        part.pop("connection_class", None)
+        if "ssl" in part:
+            part["ssl"] = bool(to_bool(part["ssl"]))
+        if part.get("ssl") and part.get("ssl_cert_reqs", "required") == "required":
             # redis-py checks the name in a certificate by itself from version 6 on.
-            some.setdefault("ssl_check_hostname", True)
+            part.setdefault("ssl_check_hostname", True)
     if topology:
         client.pop("host", None)
     if is_unix:
@@ -133,18 +137,18 @@ def parse_location(url: str) -> Location:
 
 def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
     written = set(user_info.split(":", 1))
-    found = written | {unquote(text) for text in written}
-    for some in options:
-        found |= {str(some[name]) for name in ("username", "password") if some.get(name)}
-    return frozenset(found - {""})
+    secrets = written | {unquote(text) for text in written}
+    for part in options:
+        secrets |= {str(part[name]) for name in ("username", "password") if part.get(name)}
+    return frozenset(secrets - {""})
 
 
 def _host(text: str, port: int) -> tuple[str, int] | None:
     """Return host and port, None if the text may be something else, such as a password."""
-    found = _PLACE.fullmatch(text)
-    if not found or int(found[2] or 0) > 65535:
+    match = _PLACE.fullmatch(text)
+    if not match or int(match[2] or 0) > 65535:
         return None
-    return found[1].strip("[]"), int(found[2] or port)
+    return match[1].strip("[]"), int(match[2] or port)
 
 
 def _is_cut(parts: SplitResult, is_unix: bool) -> bool:

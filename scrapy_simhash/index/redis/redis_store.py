@@ -85,11 +85,11 @@ class RedisStore:
 
     def _begin(self) -> None:
         """Read or make the header, and go on with the log that is there now."""
-        made = {"distance": str(self._spec.distance), "last": str(self._last)}
-        made |= {**self._asked, "generation": secrets.token_hex(4)}
-        asked = time.clock_gettime(_CLOCK)
+        fields = {"distance": str(self._spec.distance), "last": str(self._last)}
+        fields |= {**self._asked, "generation": secrets.token_hex(4)}
+        before = time.clock_gettime(_CLOCK)
         answer, is_whole, (seconds, microseconds) = self.client.run(
-            _OPEN, self._keys, [text for item in made.items() for text in item]
+            _OPEN, self._keys, [text for item in fields.items() for text in item]
         )
         where, header = self.client.where, _texts_of(answer, self.client.where)
         for name, value in self._asked.items():
@@ -108,16 +108,18 @@ class RedisStore:
             self._generation, self._last = header["generation"], int(header["last"])
         except (KeyError, ValueError) as error:
             raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-        self._set_clock(asked, seconds, microseconds)
+        self._set_clock(before, seconds, microseconds)
 
-    def _set_clock(self, asked: float, seconds: bytes, microseconds: bytes) -> None:
+    def _set_clock(self, before: float, seconds: bytes, microseconds: bytes) -> None:
         """Take in the time of Redis, which it told between a moment and now.
 
         An answer that was read late, because the process was stopped, tells only between which
         times it was.
         """
-        told = int(seconds) + int(microseconds) / 1e6
-        self._ahead = min(max(self._ahead, told - time.clock_gettime(_CLOCK)), told - asked)
+        server_time = int(seconds) + int(microseconds) / 1e6
+        self._ahead = min(
+            max(self._ahead, server_time - time.clock_gettime(_CLOCK)), server_time - before
+        )
 
     def time(self) -> float:
         return time.clock_gettime(_CLOCK) + self._ahead
@@ -152,9 +154,9 @@ class RedisStore:
         looks = _looks(lookups, self._spec) if lookups else []
         size = self._width + 6 * (self._spec.blocks + 1)
         for members, checks, new, writes, since in parts:
-            kept = [(at, state) for at, state in writes.items() if state is not None]
+            changed = [(at, state) for at, state in writes.items() if state is not None]
             deleted = [at for at, state in writes.items() if state is None]
-            counts = map(len, (members, checks, new, kept, deleted))
+            counts = map(len, (members, checks, new, changed, deleted))
             since = min(max(since - self._base >> _CHECK, 0), (1 << 32) - 1)
             arguments += (_HEAD.pack(*counts, since), *(looks[number] for number in members))
             for at, state in checks.items():
@@ -162,20 +164,20 @@ class RedisStore:
             for number, (state, body) in new.items():
                 fingerprint = looks[number][: self._width]
                 arguments += (members.index(number), size, state, fingerprint + body)
-            for at, state in kept:
+            for at, state in changed:
                 arguments += (self._place(at), state)
             arguments += [self._place(at) for at in deleted]
         return arguments
 
     def answered(
-        self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], asked: float
+        self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], before: float
     ) -> Answer | None:
         """Read the answer of ``commit.lua``; None if it is to be asked again."""
         if len(answer) < 9:  # of another generation, or damaged, which shows when it is opened
             self._begin()
             return None
         _, last, *clock, flooded, firsts, looks, places, rows = answer
-        self._set_clock(asked, *clock)
+        self._set_clock(before, *clock)
         self._last = max(self._last, last)
         self.flooded += flooded
         entries: dict[int, Stored] = {}
@@ -185,12 +187,12 @@ class RedisStore:
             entries[positions[place]] = stored
         near: dict[int, Near] = {}
         written: list[Sequence[int] | None] = []
-        told = iter(looks)
+        looks_left = iter(looks)
         for part, first in zip(parts, firsts, strict=True):
             written.append(None if first < 0 else self._written(first, part, lookups))
             for number in part.members if first == -1 else ():
-                some = next(told)
-                pairs = zip(some[::2], some[1::2], strict=True)
+                look = next(looks_left)
+                pairs = zip(look[::2], look[1::2], strict=True)
                 near[number] = sorted((distance, positions[place]) for distance, place in pairs)
         end = self._base + (last + 1 << _CHECK)
         return Answer(written, Found(near, entries, dict.fromkeys(near, end)))
@@ -204,8 +206,8 @@ class RedisStore:
         ]
 
     def find(self, lookups: Lookups) -> Found:
-        (found,) = find_together([(self, lookups, range(len(lookups.arrivals)))])
-        return found
+        (answer,) = find_together([(self, lookups, range(len(lookups.arrivals)))])
+        return answer
 
     # Reading.
 
@@ -230,16 +232,16 @@ class RedisStore:
 
     def rows(self, places: Sequence[int], answers: Sequence[Any]) -> list[tuple[int, Stored]]:
         """Return positions and entries, given the answers to these commands."""
-        (own, *leased), (theirs, *packed) = answers
-        if own != theirs or own != self._generation.encode():
+        (generation, *leased), (theirs, *packed) = answers
+        if generation != theirs or generation != self._generation.encode():
             self._begin()
             return []
         groups = [*{at // _GROUP: None for at in places}]
-        known = dict(zip(places, packed[len(groups) :], strict=True))
+        packed_at = dict(zip(places, packed[len(groups) :], strict=True))
         for group, content in zip(groups, packed, strict=False):
-            known |= _of_group(group, content or b"")
+            packed_at |= _of_group(group, content or b"")
         leases = zip(places, leased, strict=True)
-        return [self._row(at, known[at], lease) for at, lease in leases if known[at]]
+        return [self._row(at, packed_at[at], lease) for at, lease in leases if packed_at[at]]
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         last = int(self.client.call("HGET", self._keys[0], "last") or 0)
@@ -254,8 +256,8 @@ class RedisStore:
         elif blocks:
             values = self._values(place)
             rows = [
-                (at, one._replace(content=one.content + values[self._place(at)].tobytes()))
-                for at, one in rows
+                (at, stored._replace(content=stored.content + values[self._place(at)].tobytes()))
+                for at, stored in rows
             ]
         return rows
 
@@ -346,13 +348,13 @@ class RedisStore:
     def check(self) -> list[str]:
         self._begin()
         self._blocks = None
-        lost, after = 0, 0
+        missing, after = 0, 0
         while rows := self.scan(after, _KEYS, blocks=True):
             after = rows[-1][0]
-            contents = b"".join(one.content[self._width :] for _, one in rows)
-            lost += int((np.frombuffer(contents, np.uint32) == 0).sum())
-        if lost:
-            return [f"{lost} block values stand in no bucket: buckets are full, or gone"]
+            contents = b"".join(stored.content[self._width :] for _, stored in rows)
+            missing += int((np.frombuffer(contents, np.uint32) == 0).sum())
+        if missing:
+            return [f"{missing} block values stand in no bucket: buckets are full, or gone"]
         return []
 
     def clear(self) -> None:
@@ -369,19 +371,19 @@ class RedisStore:
 
 
 def commit_together(
-    asked: Sequence[tuple[RedisStore, Sequence[Part], Lookups | None]],
+    jobs: Sequence[tuple[RedisStore, Sequence[Part], Lookups | None]],
 ) -> list[Answer]:
     """Commit to several stores whose clients share their connections, in one round trip."""
     answers: dict[int, Answer] = {}
     for _ in range(_TRIES):
-        left = [number for number in range(len(asked)) if number not in answers]
+        left = [number for number in range(len(jobs)) if number not in answers]
         if not left:
-            return [answers[number] for number in range(len(asked))]
-        requests = [(asked[n][0]._keys, asked[n][0].request(*asked[n][1:])) for n in left]
+            return [answers[number] for number in range(len(jobs))]
+        requests = [(jobs[n][0]._keys, jobs[n][0].request(*jobs[n][1:])) for n in left]
         begun = time.clock_gettime(_CLOCK)
-        results = asked[left[0]][0].client.run_all(_COMMIT, requests)
+        results = jobs[left[0]][0].client.run_all(_COMMIT, requests)
         for number, result in zip(left, results, strict=True):
-            store, parts, lookups = asked[number]
+            store, parts, lookups = jobs[number]
             with _readable(store.client.where):
                 if answer := store.answered(parts, lookups, result, begun):
                     answers[number] = answer
@@ -392,43 +394,43 @@ _TRIES = 3
 
 
 def read_together(
-    asked: Sequence[tuple[RedisStore, Sequence[int]]],
+    jobs: Sequence[tuple[RedisStore, Sequence[int]]],
 ) -> list[list[tuple[int, Stored]]]:
     """Read places of several stores, as :func:`commit_together` commits."""
-    rows: list[list[tuple[int, Stored]]] = [[] for _ in asked]
-    most = max((len(places) for _, places in asked), default=0)
+    rows: list[list[tuple[int, Stored]]] = [[] for _ in jobs]
+    most = max((len(places) for _, places in jobs), default=0)
     for first in range(0, most, _KEYS):
-        parts = [(n, places[first : first + _KEYS]) for n, (_, places) in enumerate(asked)]
+        parts = [(n, places[first : first + _KEYS]) for n, (_, places) in enumerate(jobs)]
         parts = [(n, places) for n, places in parts if places]
-        commands = [command for n, places in parts for command in asked[n][0].reading(places)]
-        answers = asked[0][0].client.call_all(commands)
+        commands = [command for n, places in parts for command in jobs[n][0].reading(places)]
+        answers = jobs[0][0].client.call_all(commands)
         for k, (n, places) in enumerate(parts):
-            store = asked[n][0]
+            store = jobs[n][0]
             with _readable(store.client.where):
                 rows[n] += store.rows(places, answers[2 * k : 2 * k + 2])
     return rows
 
 
 def find_together(
-    asked: Sequence[tuple[RedisStore, Lookups, Sequence[int]]],
+    jobs: Sequence[tuple[RedisStore, Lookups, Sequence[int]]],
 ) -> list[Found]:
     """Find what is near some pages in several stores, as :func:`commit_together` commits."""
-    found = [Found({}, {}, {}) for _ in asked]
+    answers = [Found({}, {}, {}) for _ in jobs]
     while True:
         left = {
             place: pages
-            for place, (_, _, numbers) in enumerate(asked)
-            if (pages := [number for number in numbers if number not in found[place].near])
+            for place, (_, _, numbers) in enumerate(jobs)
+            if (pages := [number for number in numbers if number not in answers[place].near])
         }
         if not left:
-            return found
+            return answers
         # A part that checks what is never there is refused, and so it is told what is near.
         requests = [
-            (*asked[place][:1], [Part((number,), _NEVER) for number in pages], asked[place][1])
+            (*jobs[place][:1], [Part((number,), _NEVER) for number in pages], jobs[place][1])
             for place, pages in left.items()
         ]
         for place, answer in zip(left, commit_together(requests), strict=True):
-            found[place].update(answer.found)
+            answers[place].update(answer.found)
 
 
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:

@@ -117,18 +117,20 @@ class ShardedStore:
     def _outside(self, number: int, values: Mapping[int, T]) -> dict[int, T]:
         return {at * len(self._stores) + number: value for at, value in values.items()}
 
-    def _found(self, number: int, found: Found) -> Found:
+    def _found(self, number: int, answer: Found) -> Found:
         """Return what a store has found with positions as they are outside."""
         count = len(self._stores)
-        near = {n: [(d, at * count + number) for d, at in some] for n, some in found.near.items()}
-        ends = {n: end * count + number for n, end in found.ends.items()}
-        return Found(near, self._outside(number, found.entries), ends)
+        near = {
+            n: [(d, at * count + number) for d, at in pairs] for n, pairs in answer.near.items()
+        }
+        ends = {n: end * count + number for n, end in answer.ends.items()}
+        return Found(near, self._outside(number, answer.entries), ends)
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         split = defaultdict[int, list[int]](list)
         for place, part in enumerate(parts):
             split[self._store_of(part, lookups)].append(place)
-        asked = []
+        jobs = []
         for number, places in split.items():
             inside = [
                 Part(
@@ -140,10 +142,10 @@ class ShardedStore:
                 )
                 for members, checks, new, writes, since in (parts[place] for place in places)
             ]
-            asked.append((self._stores[number], inside, lookups))
+            jobs.append((self._stores[number], inside, lookups))
         written: list[Sequence[int] | None] = [None] * len(parts)
         merged = Found({}, {}, {})
-        for (number, places), answer in zip(split.items(), commit_together(asked), strict=True):
+        for (number, places), answer in zip(split.items(), commit_together(jobs), strict=True):
             for place, positions in zip(places, answer.written, strict=True):
                 if positions is not None:
                     written[place] = [at * len(self._stores) + number for at in positions]
@@ -161,12 +163,12 @@ class ShardedStore:
             for number in range(len(self._stores)):
                 if lookups.everywhere or number == self._number(arrival.scope):
                     split[number].append(page)
-        found = find_together([(self._stores[n], lookups, pages) for n, pages in split.items()])
+        answers = find_together([(self._stores[n], lookups, pages) for n, pages in split.items()])
         merged = Found({}, {}, {})
-        for number, part in zip(split, found, strict=True):
+        for number, part in zip(split, answers, strict=True):
             near, entries, ends = self._found(number, part)
-            for page, some in near.items():
-                merged.near[page] = sorted(merged.near.get(page, []) + some)
+            for page, pairs in near.items():
+                merged.near[page] = sorted(merged.near.get(page, []) + pairs)
             merged.entries.update(entries)
             merged.ends.update(ends)
         return merged
@@ -174,9 +176,9 @@ class ShardedStore:
     def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
         del contents  # they are there in any case
         split = self._split(positions)
-        asked = [(self._stores[n], self._stores[n].places(some)) for n, some in split.items()]
+        jobs = [(self._stores[n], self._stores[n].places(some)) for n, some in split.items()]
         stored: dict[int, Stored] = {}
-        for number, rows in zip(split, read_together(asked), strict=True):
+        for number, rows in zip(split, read_together(jobs), strict=True):
             stored |= self._outside(number, dict(rows))
         return {at: stored[at] for at in positions if at in stored}
 
