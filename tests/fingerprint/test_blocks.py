@@ -66,7 +66,7 @@ def test_texts_of_few_features_have_all_their_bands(count: int) -> None:
     assert not set(own) & set(numbers(WIDE.of(0, drawn(7, seed=1))))
 
 
-@pytest.mark.parametrize("count", [1, 79, 80, 1000, 1920, 1921, 2500, 30_000])
+@pytest.mark.parametrize("count", [1, 80, 1920, 1921, 30_000])
 def test_bands_are_those_of_the_least_hash_of_each_bin(count: int) -> None:
     """However many hashes there are, the quick way finds what looking at each bin finds."""
     hashes = drawn(count)
@@ -89,18 +89,17 @@ def test_a_bin_that_the_quick_way_misses_is_found() -> None:
     assert _minima(kept, 80)[7] == last
 
 
-@pytest.mark.parametrize("count", [3, 40, 200, 3000])
-@pytest.mark.parametrize(("jaccard", "least"), [(0.9, 1.0), (0.75, 0.99), (0.6, 0.8)])
+@pytest.mark.parametrize(
+    ("count", "jaccard", "least"),
+    [(4, 0.6, 0.9), (40, 0.75, 0.99), (3000, 0.9, 1), (3000, 0.75, 0.99), (3000, 0.6, 0.8)],
+)
 def test_texts_that_overlap_share_a_band(count: int, jaccard: float, least: float) -> None:
     """Short or long, nearly all pairs are found of a Jaccard that 48 of 256 bits stand for: 0.71.
 
     Fourteen bands of four find 0.86 of the pairs of a Jaccard of 0.6, which 58 bits stand for.
     """
-    if count * jaccard < 20:
-        count, jaccard = 4, 0.6
     pairs = [overlapping(count, jaccard, seed) for seed in range(300)]
-    found = np.mean([shared(WIDE.of(0, a), WIDE.of(0, b)) > 0 for a, b in pairs])
-    assert found >= (0.9 if count == 4 else least)
+    assert np.mean([shared(WIDE.of(0, a), WIDE.of(0, b)) > 0 for a, b in pairs]) >= least
 
 
 def test_texts_that_hardly_overlap_share_none() -> None:
