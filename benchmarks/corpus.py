@@ -55,7 +55,7 @@ from scrapy_simhash.offline.prints import (
     spec_of_prints,
     write_prints,
 )
-from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
+from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 from scrapy_simhash.offline.verdicts import decide
 from tests.offline.made import RECIPE, judged_in_turn, made_prints
 
@@ -190,7 +190,7 @@ def measured(step: str, folder: Path, pages: int) -> set[int]:
 
 def cosine(name: str) -> None:
     """Print the TF-IDF cosine of the pairs within reach, by their distance."""
-    pages = ((page, page.body) for page in read_pages(DATA / name))
+    pages = ((page, page.body) for page in PageReader().read(DATA / name))
     known: list[tuple[SavedPage, PageAnalysis]] = [
         (page, found)
         for page, found in analyse_all(pages, RECIPE, excerpt_length=100_000)
@@ -215,7 +215,7 @@ def cosine(name: str) -> None:
 
 def same(name: str) -> None:
     """Print on how many saved pages the verdict of the join is not that of ``dedupe``."""
-    pages = ((page, page.body) for page in read_pages(DATA / name))
+    pages = ((page, page.body) for page in PageReader().read(DATA / name))
     analysed = list(analyse_all(pages, RECIPE))
     prints = (
         Print(page.key, page.url, "", 0, known.reason, known.fingerprint, known.facts)
@@ -229,7 +229,7 @@ def same(name: str) -> None:
         with file.open("wb") as opened:
             write_prints(opened, spec_of(RECIPE), prints)
         engine = DuckDB([file], 0, Path(scratch))
-        engine.put("dropped", find_copies(engine, spec_of(RECIPE)).table())
+        find_copies(engine, spec_of(RECIPE))
         joined = engine.rows(VERDICTS).read_all().to_pylist()
     other = 0
     for (page, _), (kind, original), row in zip(analysed, in_turn, joined, strict=True):

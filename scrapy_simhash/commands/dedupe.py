@@ -41,21 +41,20 @@ import json
 import tempfile
 from collections import Counter
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, index_url, item_fields
+from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
+from scrapy_simhash.commands.selection import add_shared_options, index_url, page_reader
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
 from scrapy_simhash.offline.prints import has_prints, print_files, spec_of_prints, write_batches
-from scrapy_simhash.offline.saved_pages import page_files, read_pages
+from scrapy_simhash.offline.saved_pages import page_files
 from scrapy_simhash.offline.verdicts import decide
 from scrapy_simhash.report.dedup_log import line_of
 from scrapy_simhash.report.words import count
@@ -77,37 +76,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     paths = [*map(Path, options.pages)]
     are_prints = [has_prints(path) for path in paths]
-    if any(are_prints) and not all(are_prints):
+    if not any(are_prints):
+        if options.kept or options.order or options.memory:
+            raise UsageError(
+                f"{paths[0]}: no fingerprints, which --kept, --order and --memory are for"
+            )
+        _judge_in_turn(paths, options, settings)
+    elif not all(are_prints):
         raise UsageError(f"{paths[are_prints.index(False)]}: no fingerprints, as the others have")
-    if any(are_prints):
-        if options.index:
-            raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+    elif options.index:
+        raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+    else:
         _join(paths, options, FilterSettings.from_settings(settings))
-        return
-    if options.kept or options.order or options.memory:
-        raise UsageError(f"{paths[0]}: no fingerprints, which --kept, --order and --memory are for")
-    _in_turn(paths, options, settings)
 
 
-def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSettings) -> None:
+def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSettings) -> None:
     chosen = FilterSettings.from_settings(settings)
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
     files = [file for path in paths for file in page_files(path)]
-    total, passed_over = sum(file.stat().st_size for file in files), Counter[str]()
+    kept, copies = Counter[str](), 0
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
-        bar = stack.enter_context(progress("reading", total, "B"))
-        read = partial(
-            read_pages,
-            report=bar.update,
-            passed_over=passed_over,
-            recipe=chosen.recipe,
-            fields=item_fields(chosen),
+        bar = stack.enter_context(
+            progress("reading", sum(file.stat().st_size for file in files), "B")
         )
+        reader = page_reader(chosen, bar.update)
         analyses = analyse_all(
-            ((page, page.body) for path in paths for page in read(path)),
+            ((page, page.body) for path in paths for page in reader.read(path)),
             chosen.recipe,
             processes=chosen.processes,
             timeout=chosen.timeout,
@@ -115,30 +112,25 @@ def _in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSetti
             largest=chosen.max_body_size,
         )
         stack.enter_context(contextlib.closing(analyses))
-        # What cannot be read makes no index.
+        # If the first page cannot be read, no index is made.
         first = [*itertools.islice(analyses, 1)]
         spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
         index = stack.enter_context(contextlib.closing(open_index(url, spec)))
-        to_keep, copies = Counter[str](), 0
-        for page, verdict, stays in decide(itertools.chain(first, analyses), index, chosen.scope):
-            to_keep[verdict.kind] += stays
-            copies += not stays
+        for page, verdict, is_kept in decide(itertools.chain(first, analyses), index, chosen.scope):
+            kept[verdict.kind] += is_kept
+            copies += not is_kept
             if verdicts:
-                action = None if stays else "drop"
-                line = line_of(
-                    "page", page.url or page.name, verdict, action, chosen.recipe.distance
-                )
-                values = asdict(line) | {"kept": stays, "bytes": len(page.body.data)}
+                action = None if is_kept else "drop"
+                name = page.url or page.name
+                line = line_of("page", name, verdict, action, chosen.recipe.distance)
+                values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
                 verdicts.write(json.dumps(values).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
-    aside = options.verdicts == "-"
-    judged = count(to_keep.total() + copies, "page")
-    say([f"{judged}: {to_keep.total():,} to keep, {count(copies, 'copy')}"], aside=aside)
-    if to_keep["revisit"]:
-        say([f"{to_keep['revisit']:,} of those to keep were in the index already"], aside=aside)
-    if to_keep["skipped"]:
-        say([f"{to_keep['skipped']:,} of those to keep could not be compared"], aside=aside)
-    say_passed_over(passed_over, aside=aside)
+    lines = [_total(kept.total(), copies)]
+    for kind, what in (("revisit", "were in the index already"), ("skipped", "cannot be compared")):
+        if kept[kind]:
+            lines.append(f"{kept[kind]:,} of those to keep {what}")
+    say([*lines, *passed_over(reader)], aside=options.verdicts == "-")
 
 
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
@@ -150,13 +142,11 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
             f"settings have here: {spec.recipe}, k = {spec.distance}"
         )
+    outputs = ((options.verdicts, VERDICTS, None), (options.kept, KEPT, spec))
     with contextlib.ExitStack() as stack:
         targets = [
             (stack.enter_context(whole_file(path, *files)), sql, prints)
-            for path, sql, prints in (
-                (options.verdicts, VERDICTS, None),
-                (options.kept, KEPT, spec),
-            )
+            for path, sql, prints in outputs
             if path
         ]
         beside = Path(options.verdicts or options.kept or ".").parent
@@ -164,11 +154,12 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
         engine = DuckDB(files, chosen.processes, Path(folder), options.memory)
         stack.callback(engine.database.close)
         copies = find_copies(engine, spec, options.order)
-        (row,) = engine.database.sql("select count(*) from prints").fetchall()
+        ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
         for file, sql, prints in targets:
             batches = engine.rows(sql)
             write_batches(file, batches, batches.schema, prints)
-    pages: int = row[0]
-    aside = "-" in (options.verdicts, options.kept)
-    said = f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
-    say([said], aside=aside)
+    say([_total(pages - copies, copies)], aside="-" in (options.verdicts, options.kept))
+
+
+def _total(kept: int, copies: int) -> str:
+    return f"{count(kept + copies, 'page')}: {kept:,} to keep, {count(copies, 'copy')}"

@@ -16,22 +16,21 @@ import argparse
 import contextlib
 import itertools
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import progress, say, say_passed_over, whole_file
-from scrapy_simhash.commands.selection import item_fields
+from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
+from scrapy_simhash.commands.selection import page_reader
 from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.offline.files import pyarrow
 from scrapy_simhash.offline.prints import PIECE, Print, write_prints
-from scrapy_simhash.offline.saved_pages import SavedPage, page_files, read_pages
+from scrapy_simhash.offline.saved_pages import SavedPage, page_files
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -48,22 +47,20 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
     total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
-    recipe, fields = chosen.recipe, item_fields(chosen)
-    passed_over, now, written, old = Counter[str](), int(time.time()), 0, 0
+    now, written, there = int(time.time()), 0, 0
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress("reading", total, "B"))
+        reader = page_reader(chosen, bar.update)
 
         def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
-            nonlocal old
+            nonlocal there
             for name, path in paths.items():
-                for number, page in enumerate(
-                    read_pages(path, bar.update, passed_over, recipe, fields)
-                ):
+                for number, page in enumerate(reader.read(path)):
                     if number % PIECE == 0:
                         target = folder / f"{name}.{number // PIECE:06}.parquet"
-                        is_old = target.exists()
-                    old += is_old
-                    if not is_old:
+                        is_there = target.exists()
+                    there += is_there
+                    if not is_there:
                         yield (target, page), page.body
 
         def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
@@ -74,7 +71,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
         analyses = analyse_all(
             pages(),
-            recipe,
+            chosen.recipe,
             processes=chosen.processes,
             timeout=chosen.timeout,
             largest=chosen.max_body_size,
@@ -83,6 +80,5 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         for target, analysed in itertools.groupby(analyses, lambda pair: pair[0][0]):
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(str(target)) as file:
-                written += write_prints(file, spec_of(recipe), map(as_print, analysed))
-    say([f"{folder}: {count(written, 'page')} written, {old:,} were there"])
-    say_passed_over(passed_over)
+                written += write_prints(file, spec_of(chosen.recipe), map(as_print, analysed))
+    say([f"{folder}: {count(written, 'page')} written, {there:,} were there", *passed_over(reader)])

@@ -31,7 +31,7 @@ from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.transfer import check, read_entries, read_foreign
+from scrapy_simhash.offline.transfer import read_entries, read_foreign, spec_of_file
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -53,9 +53,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     path = Path(options.file)
-    if exported := check(path):
+    if exported := spec_of_file(path):
         spec, total = exported
-        entries = read_entries(path, spec)
+        entries = read_entries(path, spec, total)
     else:
         recipe = chosen_recipe(options.recipe, settings)
         columns, base = (options.key, options.fingerprint), 10 if options.decimal else 16

@@ -9,12 +9,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from tqdm import tqdm
 
+from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report.difference import pad, width
 from scrapy_simhash.report.words import count
@@ -86,11 +87,13 @@ def say(lines: Iterable[str], *, aside: bool = False) -> None:
     stream.flush()
 
 
-def say_passed_over(passed_over: Mapping[str, int], *, aside: bool = False) -> None:
-    """Print what was passed over: how many of each kind, which begins with its noun."""
-    for what, number in passed_over.items():
-        noun, _, rest = what.partition(" ")
-        say([f"passed over: {count(number, noun)} {rest}"], aside=aside)
+def passed_over(reader: PageReader) -> list[str]:
+    """Return a line for each kind of what a reader passed over; a kind begins with its noun."""
+    lines = []
+    for kind, number in reader.passed_over.items():
+        noun, _, rest = kind.partition(" ")
+        lines.append(f"passed over: {count(number, noun)} {rest}")
+    return lines
 
 
 def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.offline.saved_pages import Fields
+from scrapy_simhash.offline.saved_pages import Fields, PageReader
 from scrapy_simhash.report.dedup_log import Line, host_of_key, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
@@ -98,9 +98,10 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     return FilterSettings.from_settings(settings).recipe
 
 
-def item_fields(settings: FilterSettings) -> Fields:
-    """Return the fields that a feed of the project has, as its settings name them."""
-    return Fields(settings.item_text_field, settings.item_html_field, settings.item_key_field)
+def page_reader(settings: FilterSettings, report: Callable[[int], object]) -> PageReader:
+    """Return a reader of saved pages, which knows the fields that the project's feeds have."""
+    names = settings.item_text_field, settings.item_html_field, settings.item_key_field
+    return PageReader(settings.recipe, Fields(*names), report)
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:

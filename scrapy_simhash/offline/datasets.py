@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_simhash.offline.files import FileError, table
-from scrapy_simhash.offline.saved_pages import SavedPage, read_pages
+from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 
 _LABELS = ("duplicate", "ambiguous", "negative")
 
@@ -44,7 +44,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     if not (folder / "pairs.tsv").is_file():
         raise FileError(f"{folder}: no set of labelled pages, because it has no pairs.tsv")
     documents: dict[str, SavedPage] = {}
-    for page in read_pages(folder):
+    for page in PageReader().read(folder):
         if page.name in documents:
             raise FileError(f"{folder}: the id {page.name} is there twice")
         documents[page.name] = page

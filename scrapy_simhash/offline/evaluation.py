@@ -31,7 +31,7 @@ class Score:
 
     Attributes:
         found: labelled duplicates that are taken for copies.
-        false: pairs that are, and are neither labelled as duplicate nor as ambiguous.
+        false: pairs that are taken for copies, and labelled neither as duplicate nor ambiguous.
         labelled: labelled duplicates.
         precision: the share of labelled duplicates in what is taken for copies; None if nothing is.
         recall: the share of the labelled duplicates that are found; None if there are none.
@@ -44,14 +44,14 @@ class Score:
     recall: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        matched = self.found + self.false
-        self.precision = self.found / matched if matched else None
+        copies = self.found + self.false
+        self.precision = self.found / copies if copies else None
         self.recall = self.found / self.labelled if self.labelled else None
 
 
 @dataclass(frozen=True, slots=True)
 class WrongPair:
-    """Two documents that were judged wrongly: of a drop, first the page that was dropped.
+    """Two documents that were judged wrongly; of a drop, the dropped page comes first.
 
     Distance and reason are None for two that are beyond the recipe's reach.
     """
@@ -65,15 +65,15 @@ class WrongPair:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A recipe on a set; the help of ``scrapy simhash evaluate`` says more of its columns.
+    """A recipe on a set; the help of ``scrapy simhash evaluate`` explains the columns.
 
     Attributes:
         name: of the recipe.
         distinct: how many documents are no copies of each other.
-        skipped: by reason.
-        kinds: by kind, how many of the labelled duplicates are found, and how many there are.
-        negatives: by kind, how many of the known negatives are taken for copies, and of how many.
-        false: pairs that are taken for copies and should not, the nearest first.
+        skipped: how many documents are not compared, by reason.
+        kinds: how many labelled duplicates of each kind are found, and how many there are.
+        negatives: how many known negatives of each kind are taken for copies, and of how many.
+        false: pairs that are wrongly taken for copies, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
     """
 
@@ -101,15 +101,15 @@ def evaluate(
 
     ``progress`` is called after each document.
     """
-    analysed, fingerprints, skipped = [], [], Counter[str]()
-    pages = ((page.key, page.body) for page in dataset.documents)
-    for key, analysis in analyse_all(pages, recipe):
-        analysed.append(Page(key, analysis.facts))
+    pages, fingerprints, skipped = [], [], Counter[str]()
+    for key, analysis in analyse_all(((page.key, page.body) for page in dataset.documents), recipe):
+        pages.append(Page(key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
         progress()
+    rule = Rule(recipe.distance)
     near = {
-        (a, b): (distance, Rule(recipe.distance)(analysed[a], analysed[b], distance))
+        (a, b): (distance, rule(pages[a], pages[b], distance))
         for (a, b), distance in near_pairs(fingerprints, recipe.reach)
     }
     # A plain dictionary, because asdict() counts the pairs of a Counter anew.
@@ -123,48 +123,49 @@ def scored(
     skipped: dict[str, int],
 ) -> Result:
     """Score distances and rulings: on all pairs within the recipe's reach, the nearest first."""
-    documents = dataset.documents
-    number = {document.name: place for place, document in enumerate(documents)}
+    names = [document.name for document in dataset.documents]
+    number = {name: place for place, name in enumerate(names)}
     labels = {_ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()}
     negatives = {_ordered(number[a], number[b]): kind for (a, b), kind in dataset.negatives.items()}
-    duplicates = {p: pair.kind for p, pair in labels.items() if pair.label == "duplicate"}
+    duplicates = {pair: label.kind for pair, label in labels.items() if label.label == "duplicate"}
     copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
-    cluster = clusters(len(documents), duplicates)
-    orders = [list(range(len(documents))) for _ in range(1 + _SHUFFLES)]
+
+    cluster, ambiguous = clusters(len(names), duplicates), labels.keys() - duplicates.keys()
+    orders = [list(range(len(names))) for _ in range(1 + _SHUFFLES)]
     for seed, order in enumerate(orders[1:]):
         Random(seed).shuffle(order)  # noqa: S311 - to be repeated, not secret
     drops = [replay(copies, order) for order in orders]
-    ambiguous = labels.keys() - duplicates.keys()
-    wrong = [wrong_drops(each, cluster, ambiguous) for each in drops]
+    wrong = [wrong_drops(dropped, cluster, ambiguous) for dropped in drops]
     distinct = len(set(cluster))
-    per_thousand = [1000 * len(each) / max(distinct, 1) for each in wrong]
+    per_thousand = [1000 * len(pairs) / max(distinct, 1) for pairs in wrong]
 
-    def named(a: int, b: int) -> WrongPair:
-        pair = _ordered(a, b)
-        distance, ruling = near.get(pair, (None, None))
-        kind = duplicates.get(pair, negatives.get(pair))
-        names = documents[a].name, documents[b].name
-        return WrongPair(*names, distance, ruling.reason if ruling else None, kind)
+    kinds = negatives | duplicates
+
+    def named(pair: Numbers) -> WrongPair:
+        a, b = pair
+        distance, ruling = near.get(_ordered(a, b), (None, None))
+        reason = ruling.reason if ruling else None
+        return WrongPair(names[a], names[b], distance, reason, kinds.get(_ordered(a, b)))
 
     return Result(
         dataset=dataset.name,
         name=recipe.name,
         distance=recipe.distance,
-        documents=len(documents),
+        documents=len(names),
         distinct=distinct,
         skipped=skipped,
         score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
         dropped=len(drops[0]),
         wrong_per_thousand=per_thousand[0],
         shuffled_per_thousand=mean(per_thousand[1:]),
-        kinds=_matched(duplicates, copies),
-        negatives=_matched(negatives, copies),
-        false=[named(*pair) for pair in false],
-        missed=[named(*pair) for pair in missed],
-        wrong_drops=[named(*drop) for drop in wrong[0]],
+        kinds=_copies_by_kind(duplicates, copies),
+        negatives=_copies_by_kind(negatives, copies),
+        false=[*map(named, false)],
+        missed=[*map(named, missed)],
+        wrong_drops=[*map(named, wrong[0])],
     )
 
 
@@ -173,7 +174,7 @@ def _ordered(a: int, b: int) -> Numbers:
 
 
 def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
-    """Return the number of each page's cluster: copies of one page, and copies of copies."""
+    """Return the number of each page's cluster: copies of a page, and copies of copies."""
     cluster = list(range(count))
     for a, b in duplicates:
         merged, into = cluster[a], cluster[b]
@@ -191,7 +192,11 @@ def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int
     kept: dict[int, int] = {}  # with their place in the crawl
     drops = {}
     for place, page in enumerate(order):
-        originals = [(apart, kept[other], other) for apart, other in near[page] if other in kept]
+        originals = [
+            (distance, kept[neighbour], neighbour)
+            for distance, neighbour in near[page]
+            if neighbour in kept
+        ]
         if originals:
             drops[page] = min(originals)[2]
         else:
@@ -213,7 +218,7 @@ def wrong_drops(
     return [(page, drops[page]) for name, page in lost.items() if name not in kept]
 
 
-def _matched(
+def _copies_by_kind(
     kinds: Mapping[Numbers, str | None], copies: Mapping[Numbers, int]
 ) -> dict[str, tuple[int, int]]:
     pairs = Counter(kind for kind in kinds.values() if kind)

@@ -1,12 +1,12 @@
 """An index as a file, the same whatever store it comes from and goes to: JSON lines or Parquet.
 
-The page "Commands" of the documentation describes the format.
+The first of the JSON lines says how the index is opened, and the last one how many pages stand
+between them. The page "Reference" of the documentation has an example.
 """
 
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -28,20 +28,14 @@ from scrapy_simhash.offline.prints import print_files, read_prints, spec_of_prin
 
 _FORMAT = "scrapy-simhash index"
 _VERSION = 2
+_SPEC = ("recipe", "bits", "distance", "blocks")
 
 
 def write_entries(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
     """Write an index as JSON lines; return the number of its pages."""
-    digest, count = blake2b(digest_size=16), 0
-
-    def put(values: dict[str, Any]) -> None:
-        # ASCII, because not every key is text that UTF-8 can hold.
-        line = json.dumps(values).encode() + b"\n"
-        digest.update(line)
-        file.write(line)
-
-    numbers = {"bits": spec.bits, "distance": spec.distance, "blocks": spec.blocks}
-    put({"format": _FORMAT, "version": _VERSION, "recipe": spec.recipe, **numbers})
+    count = 0
+    head = {"format": _FORMAT, "version": _VERSION} | {name: getattr(spec, name) for name in _SPEC}
+    _write(file, head)
     for entry in entries:
         values = {
             "key": entry.key,
@@ -51,28 +45,31 @@ def write_entries(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) ->
             "time": int(entry.time),
             "scope": entry.scope,
         }
-        put({name: value for name, value in values.items() if value != ""})
+        _write(file, {name: value for name, value in values.items() if value != ""})
         count += 1
-    put({"count": count, "checksum": f"blake2b:{digest.hexdigest()}"})
+    _write(file, {"count": count})
     return count
+
+
+def _write(file: IO[bytes], values: dict[str, Any]) -> None:
+    # ASCII, because not every key is text that UTF-8 can hold.
+    file.write(json.dumps(values).encode() + b"\n")
 
 
 def is_parquet(path: Path) -> bool:
     return path.is_dir() or path.suffix.lower() == ".parquet"
 
 
-def check(path: Path) -> tuple[IndexSpec, int] | None:
+def spec_of_file(path: Path) -> tuple[IndexSpec, int] | None:
     """Read an exported index to its end; return how its index is opened, and its number of pages.
 
-    Another file gives None; an index that is not whole, or of another version, is a FileError.
+    None if it is another file. An index that is cut off, or of another version, is a FileError.
     """
     if is_parquet(path):
         return spec_of_prints(print_files([path]))
     with opened(path) as (file, _):
-        # A line that is too long is none of an index, and damages the checksum.
-        rest = (line or b"" for line in lines(file))
-        last = next(rest, b"")
-        head = json_object(last) or {}
+        rest = lines(file)
+        head = json_object(next(rest, None) or b"") or {}
         if head.get("format") != _FORMAT:
             return None
         if head.get("version") != _VERSION:
@@ -80,32 +77,27 @@ def check(path: Path) -> tuple[IndexSpec, int] | None:
                 f"{path}: version {head.get('version')!r:.20} of the format; this scrapy-simhash "
                 f"reads version {_VERSION}, because another one finds pages differently"
             )
-        digest, count = blake2b(digest_size=16), -1
+        last, count = b"", -1
         for line in rest:
-            digest.update(last)
-            last = line
-            count += 1
-    end = json_object(last) or {}
-    if (end.get("count"), end.get("checksum")) != (count, f"blake2b:{digest.hexdigest()}"):
+            last, count = line or b"", count + 1
+    if (json_object(last) or {}).get("count") != count:
         raise FileError(
-            f"{path}: cut off or damaged: its last line does not have the count and checksum of "
-            f"{count:,} pages; export it again"
+            f"{path}: cut off or damaged: its last line does not have the count of {count:,} "
+            "pages; export it again"
         )
     try:
-        return IndexSpec(*(head[name] for name in ("recipe", "bits", "distance", "blocks"))), count
+        return IndexSpec(*(head[name] for name in _SPEC)), count
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path}: its first line is of no index: {error!r:.200}") from None
 
 
-def read_entries(path: Path, spec: IndexSpec) -> Iterator[Entry]:
-    """Yield the pages of an exported index, which was checked before."""
+def read_entries(path: Path, spec: IndexSpec, count: int) -> Iterator[Entry]:
+    """Yield the pages of an exported index, of which :func:`spec_of_file` said spec and count."""
     if is_parquet(path):
         yield from read_prints(print_files([path]), spec)
         return
     with opened(path) as (file, _):
-        for where, values in islice(json_lines(file, path), 1, None):
-            if "checksum" in values:
-                return
+        for where, values in islice(json_lines(file, path), 1, count + 1):
             # Another program may have written it.
             try:
                 blocks, facts = (b64decode(values.get(name, "")) for name in ("blocks", "facts"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -15,13 +15,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset
-from scrapy_simhash.offline.evaluation import (
-    Score,
-    clusters,
-    evaluate,
-    replay,
-    wrong_drops,
-)
+from scrapy_simhash.offline.evaluation import Score, clusters, evaluate, replay, wrong_drops
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
@@ -30,25 +24,18 @@ DEFAULT = named_recipe("default")
 
 
 @given(st.lists(st.integers(0, 2**256 - 1) | st.none(), max_size=6), st.integers(0, 200))
-def test_a_scan_finds_every_near_pair(values: list[int | None], distance: int) -> None:
-    prints = [None if value is None else Fingerprint(value, 256) for value in values]
-    found = dict(near_pairs(prints, distance))
-    expected = {}
-    for (a, one), (b, other) in itertools.combinations(enumerate(values), 2):
-        if one is not None and other is not None:
-            apart = hamming_distance(one, other)
-            if apart <= distance:
-                expected[a, b] = apart
-    assert found == expected
+def test_every_near_pair_is_found(values: list[int | None], distance: int) -> None:
+    fingerprints = [None if value is None else Fingerprint(value, 256) for value in values]
+    present = [(n, value) for n, value in enumerate(values) if value is not None]
+    pairs = {(a, b): hamming_distance(x, y) for (a, x), (b, y) in combinations(present, 2)}
+    near = {pair: bits for pair, bits in pairs.items() if bits <= distance}
+    assert dict(near_pairs(fingerprints, distance)) == near
 
 
-def test_a_crawl_compares_a_page_with_those_that_it_kept() -> None:
+def test_a_crawl_compares_a_page_with_the_nearest_that_it_kept() -> None:
     # 1 repeats 0 and 2 repeats 1, but 2 is not near 0: it is kept, because 1 was dropped.
     assert replay({(0, 1): 5, (1, 2): 3}, range(3)) == {1: 0}
     assert replay({(0, 1): 5, (1, 2): 3}, (1, 0, 2)) == {0: 1, 2: 1}
-
-
-def test_a_page_is_dropped_for_the_nearest_original() -> None:
     assert replay({(0, 2): 5, (1, 2): 3}, range(3)) == {2: 1}
     assert replay({(0, 2): 3, (1, 2): 3}, range(3)) == {2: 0}
 
@@ -67,26 +54,29 @@ def test_shares_of_nothing_are_unknown() -> None:
     assert (Score(0, 0, 2).precision, Score(0, 0, 2).recall) == (None, 0)
 
 
+A, B, SIBLING = "http://a.test/1", "http://b.test/1", "http://a.test/sibling"
+
+
 def pages() -> list[SavedPage]:
     """Return a page, its mirror, its sibling with nearly the same text, another and empty ones."""
     text = article(1, 500)
     bodies = {
-        "http://a.test/1": html(text, title="One"),
-        "http://b.test/1": html(edited(text, 2), title="One"),
-        "http://a.test/sibling": html(edited(text, 3, 0.08), title="Another"),
+        A: html(text, title="One"),
+        B: html(edited(text, 2), title="One"),
+        SIBLING: html(edited(text, 3, 0.08), title="Another"),
         "http://a.test/other": html(article(3, 500), title="One"),
         "http://a.test/empty": b"<body>",
     }
     return [SavedPage(url, url, Body(page, "utf-8"), url) for url, page in bodies.items()]
 
 
-A, B, SIBLING = "http://a.test/1", "http://b.test/1", "http://a.test/sibling"
-
-
 def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     pairs = {(A, B): Pair("duplicate", "mirror"), (A, SIBLING): Pair("duplicate", "edits")}
     negatives = {(A, "http://a.test/other"): "template"}
-    result = evaluate(Dataset("pages", pages(), pairs, negatives), DEFAULT)
+    done: list[int] = []
+    dataset = Dataset("pages", pages(), pairs, negatives)
+    result = evaluate(dataset, DEFAULT, lambda: done.append(1))
+    assert len(done) == 5
     assert result.score == Score(found=1, false=0, labelled=2)
     assert result.kinds == {"edits": (0, 1), "mirror": (1, 1)}
     assert result.negatives == {"template": (0, 1)}
@@ -98,43 +88,30 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
 def test_a_wrong_drop_is_named_and_counted_by_distinct_pages() -> None:
     result = evaluate(Dataset("pages", pages(), {}, {}), DEFAULT)
     assert [(p.a, p.b, p.reason) for p in result.wrong_drops] == [(B, A, "like-headings")]
-    assert result.wrong_per_thousand == 200
-    assert result.shuffled_per_thousand == 200
+    assert result.wrong_per_thousand == result.shuffled_per_thousand == 200
 
 
-def test_texts_are_judged_by_distance() -> None:
-    texts = {"a": article(1), "b": edited(article(1), 2)}
-    documents = [SavedPage(name, name, text_body(text)) for name, text in texts.items()]
-    result = evaluate(Dataset("texts", documents, {("a", "b"): Pair("duplicate")}, {}), DEFAULT)
-    assert result.score == Score(1, 0, 1)
+def test_texts_are_judged_by_distance_and_shuffled_in_the_same_way_each_time() -> None:
+    documents = [SavedPage(str(n), str(n), text_body(edited(article(1), n))) for n in range(9)]
+    dataset = Dataset("texts", documents, {("0", "1"): Pair("duplicate")}, {})
+    first, second = (evaluate(dataset, DEFAULT) for _ in range(2))
+    assert first.score.found == 1
+    assert first.shuffled_per_thousand == second.shuffled_per_thousand > 0
 
 
 def failing(page: str) -> str:
     raise RuntimeError(page)
 
 
-def test_page_that_the_extractor_fails_on_matches_nothing_and_is_counted() -> None:
+def test_a_page_that_the_extractor_fails_on_is_skipped() -> None:
     recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
     result = evaluate(Dataset("pages", pages()[:2], {}, {}), recipe)
     assert result.skipped == {"extractor_error": 2}
     assert result.score == Score(0, 0, 0)
 
 
-def test_progress_is_told_of_each_document() -> None:
-    dataset = Dataset("pages", pages(), {(A, B): Pair("duplicate")}, {})
-    done: list[int] = []
-    evaluate(dataset, DEFAULT, lambda: done.append(1))
-    assert len(done) == 5
-
-
-def test_shuffled_crawls_are_the_same_each_time() -> None:
-    documents = [SavedPage(str(n), str(n), text_body(edited(article(1), n))) for n in range(9)]
-    first, second = (evaluate(Dataset("set", documents, {}, {}), DEFAULT) for _ in range(2))
-    assert first.shuffled_per_thousand == second.shuffled_per_thousand > 0
-
-
 @pytest.mark.skipif(not NEWS.exists(), reason="the folder ../shared/data is missing")
-def test_default_is_right_about_real_news() -> None:
+def test_the_default_is_right_about_real_news() -> None:
     result = evaluate(read_dataset(NEWS), DEFAULT)
     assert result.score == Score(20, 0, 20)
     assert result.wrong_drops == []

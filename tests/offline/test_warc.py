@@ -19,7 +19,7 @@ from warcio.warcwriter import WARCWriter
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.offline.files import LARGEST, FileError
-from scrapy_simhash.offline.saved_pages import read_pages
+from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.offline.warc import read_records
 from tests.offline.resources import peak_memory
 
@@ -102,7 +102,7 @@ def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
 def test_a_wet_file_has_texts(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(gzip.compress(record("中文".encode(), kind="conversion", type_="text/plain")))
-    assert [page.body for page in read_pages(path)] == [text_body("中文")]
+    assert [page.body for page in PageReader().read(path)] == [text_body("中文")]
 
 
 # warcio leaves a temporary file open.
@@ -118,7 +118,7 @@ def test_an_archive_that_warcio_wrote_is_read(tmp_path: Path) -> None:
                 f"{URL}{n}", "response", payload=io.BytesIO(HTML), http_headers=headers
             )
             writer.write_record(made)
-    found = [(page.url, page.body) for page in read_pages(path)]
+    found = [(page.url, page.body) for page in PageReader().read(path)]
     assert found == [(f"{URL}{n}", Body(HTML)) for n in range(3)]
 
 
@@ -127,11 +127,11 @@ def test_zstandard_archives_are_read(tmp_path: Path) -> None:
     packed = b"".join(map(zstd.compress, records))
     path = tmp_path / "a.warc.zst"
     path.write_bytes(packed)
-    assert [page.url for page in read_pages(path)] == [f"{URL}{n}" for n in range(40)]
+    assert [page.url for page in PageReader().read(path)] == [f"{URL}{n}" for n in range(40)]
     for damaged in (packed[:-9], packed[:9] + b"\0" * 9):
         path.write_bytes(damaged)
         with pytest.raises(FileError, match=r"damaged|cut off"):
-            list(read_pages(path))
+            list(PageReader().read(path))
 
 
 @pytest.mark.parametrize(
