@@ -48,7 +48,7 @@ from scrapy_simhash.offline import join as joining
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import VERDICTS, find_copies
 from scrapy_simhash.offline.prints import (
-    PIECE,
+    ROWS,
     Print,
     print_files,
     read_prints,
@@ -64,9 +64,9 @@ STEPS = ("join", "in turn", "datasketch", "tables", "text-dedup")
 
 def make(folder: Path, count: int) -> None:
     pages = made_prints(count, flood=0.01, one_text=0.002)
-    for number in range(0, count, PIECE):
+    for number in range(0, count, ROWS):
         with (folder / f"made.{number:09}.parquet").open("wb") as file:
-            write_prints(file, spec_of(RECIPE), islice(pages, PIECE))
+            write_prints(file, spec_of(RECIPE), islice(pages, ROWS))
 
 
 def entries(folder: Path) -> Iterator[Entry]:

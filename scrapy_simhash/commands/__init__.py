@@ -72,10 +72,6 @@ class SimhashCommand(ScrapyCommand):
         from scrapy_simhash.index.contract import StoreError
         from scrapy_simhash.settings import refuse_unknown
 
-        for name in ("stdin", "stdout", "stderr"):
-            # Python has None for a stream that was closed, as with ">&-".
-            if getattr(sys, name) is None:
-                setattr(sys, name, open(os.devnull, "r+"))  # noqa: PTH123, SIM115
         try:
             if args:
                 raise UsageError(f"unrecognized arguments: {' '.join(args)}")
@@ -105,13 +101,11 @@ class SimhashCommand(ScrapyCommand):
         say(aligned([(f"scrapy simhash {name}", _summary(name)) for name in SUBCOMMANDS]))
         say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
         assert self.settings is not None
-        components = {
-            **self.settings.getdict("ADDONS"),
-            **self.settings.getdict("DOWNLOADER_MIDDLEWARES"),
-        }
+        components = [self.settings.getdict(name) for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")]
         if inside_project() and "scrapy_simhash" not in str(components):
+            file = import_module(os.environ["SCRAPY_SETTINGS_MODULE"]).__file__
             line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
-            say(["", f"This project does not load the add-on: its settings need {line}"])
+            say(["", f"This project does not load the add-on; put this line into {file}:", line])
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown

@@ -22,7 +22,6 @@ import urllib.request
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from email.message import Message
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,8 +46,6 @@ from scrapy_simhash.settings import FilterSettings
 
 _CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
-_FEATURES = 40  # that --steps shows
-_SUMS = 8  # that --steps shows in a line
 _SECONDS = 20.0
 
 
@@ -106,30 +103,20 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
     """Analyse a text, or a page unless a crawl would not."""
     key, most = name, FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
-        data, answer, url = _fetched(name, most, settings["USER_AGENT"])
-        key, headers = page_key(url), Headers(answer.items())
-        kind = responsetypes.from_args(headers, url, body=data[:5000])
-        type_ = answer["Content-Type"] or ""
-        if issubclass(kind, HtmlResponse):  # Scrapy takes it for that, whatever the server says
-            type_ = f"text/html;{type_.partition(';')[2]}"
+        data, content_type, url = _fetch(name, most, settings["USER_AGENT"])
+        key = page_key(url)
     elif os.path.exists(name):  # noqa: PTH110 - a text may be longer than any path
         data = Path(name).read_bytes()
         if as_text or name.endswith(".txt"):
             return _text(name, data.decode(errors="replace"), recipe)
-        type_ = mimetypes.guess_type(name)[0] or ""
-        kind = responsetypes.from_args(filename=name, body=data[:5000])
-        if issubclass(kind, HtmlResponse) or (
-            kind is TextResponse and not body_of(b"", type_, recipe)
-        ):
-            # A saved page, such as index.php, says less of itself than a server does.
-            type_ = "text/html"
+        content_type = _type_of_file(name, data, recipe)
     elif as_text:
         return _text(name, name, recipe)
     else:
         raise UsageError(
             f"{name}: no such file; an address has http:// before it, a text needs --text"
         )
-    body, extraction = body_of(data, type_, recipe), None
+    body, extraction = body_of(data, content_type, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
         extraction = read_body(body, recipe)
@@ -144,8 +131,16 @@ def _text(name: str, text: str, recipe: Recipe) -> _Side:
     return _Side(name, Extraction(text), analysis)
 
 
-def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
-    """Return the body, up to a byte too many, the headers and the final address."""
+def _type_of_file(name: str, data: bytes, recipe: Recipe) -> str:
+    content_type = mimetypes.guess_type(name)[0] or ""
+    response = responsetypes.from_args(filename=name, body=data[:5000])
+    is_text = response is TextResponse and not body_of(b"", content_type, recipe)
+    # A saved page, such as index.php, says less of itself than a server does.
+    return "text/html" if is_text or issubclass(response, HtmlResponse) else content_type
+
+
+def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
+    """Return the body, up to a byte too many, its content type and the final address."""
     if "@" in url.split("/")[2]:
         # Not shown, because it may hold a password.
         raise UsageError("an address with a user or password is not fetched: save the page")
@@ -157,11 +152,16 @@ def _fetched(url: str, most: int, agent: str) -> tuple[bytes, Message, str]:
                 # Some servers pack whatever they send, although nothing packed is asked for.
                 content = gzip.GzipFile(fileobj=answer)
                 del answer.headers["Content-Encoding"]
-            return content.read(most + 1), answer.headers, answer.geturl()
+            data, content_type = content.read(most + 1), answer.headers["Content-Type"] or ""
+            headers, url = Headers(answer.headers.items()), answer.geturl()
     except (OSError, EOFError, ValueError, http.client.HTTPException, zlib.error) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UsageError(f"{url}: {error}") from None
+    if issubclass(responsetypes.from_args(headers, url, body=data[:5000]), HtmlResponse):
+        # Scrapy takes it for that, whatever the server says.
+        content_type = f"text/html;{content_type.partition(';')[2]}"
+    return data, content_type, url
 
 
 def _described(side: _Side, bits: int) -> list[tuple[str, str]]:
@@ -177,27 +177,26 @@ def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
     texts = [side.extraction.to_fingerprint for side in sides]
     blocks = [np.frombuffer(recipe.fingerprint(*text).blocks, "<u4") for text in texts]
-    marked = [f"{'*' if is_same else ' '} " for is_same in blocks[0] == blocks[1]]
+    marks = ["* " if is_same else "  " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []
     for letter, text, values in zip("AB", texts, blocks, strict=True):
         features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
-        all_sums = recipe.sums(*text).values
         lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
-        lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features[:_FEATURES]]
-        sign = recipe.sign
-        lines += [
-            f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {sign} 0"
-        ]
+        lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features]
+        lines.append(
+            "   the sum of the weights for each bit, the bit below it: "
+            f"1 if the sum is {recipe.sign} 0"
+        )
         bits = f"{recipe.fingerprint(*text).value:0{recipe.bits}b}"
-        for start in range(0, recipe.bits, _SUMS):
-            places = slice(start, start + _SUMS)
-            lines.append(f"   {start:>4}" + "".join(f"{value:>8.4g}" for value in all_sums[places]))
-            lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[places]))
+        sums = [f"{value:>8.4g}" for value in recipe.sums(*text).values]
+        for start in range(0, recipe.bits, 8):
+            lines.append(f"   {start:>4}" + "".join(sums[start : start + 8]))
+            lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + 8]))
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
-        row = [f"{value:08x}{mark}" for value, mark in zip(values, marked, strict=True)]
+        row = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
     return lines
 
 
-def _short(text: str, length: int = 90) -> str:
-    return clipped(" ".join(text.split()), length)
+def _short(text: str) -> str:
+    return clipped(" ".join(text.split()), 90)

@@ -95,7 +95,7 @@ def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: Bas
     # An index of the crawl's settings is only touched when it is named here.
     url = index_url(options, settings) if options.index else "memory://"
     files = [file for path in paths for file in page_files(path)]
-    kept, copies = Counter[str](), 0
+    to_keep, copies = Counter[str](), 0
     with contextlib.ExitStack() as stack:
         path = options.verdicts
         verdicts = stack.enter_context(whole_file(path, *files)) if path else None
@@ -117,7 +117,7 @@ def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: Bas
         spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
         index = stack.enter_context(contextlib.closing(open_index(url, spec)))
         for page, verdict, is_kept in decide(itertools.chain(first, analyses), index, chosen.scope):
-            kept[verdict.kind] += is_kept
+            to_keep[verdict.kind] += is_kept
             copies += not is_kept
             if verdicts:
                 action = None if is_kept else "drop"
@@ -126,10 +126,10 @@ def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: Bas
                 values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
                 verdicts.write(json.dumps(values).encode() + b"\n")
             bar.set_postfix(duplicates=copies, refresh=False)
-    lines = [_total(kept.total(), copies)]
+    lines = [_total(to_keep.total(), copies)]
     for kind, what in (("revisit", "were in the index already"), ("skipped", "cannot be compared")):
-        if kept[kind]:
-            lines.append(f"{kept[kind]:,} of those to keep {what}")
+        if to_keep[kind]:
+            lines.append(f"{to_keep[kind]:,} of those to keep {what}")
     say([*lines, *passed_over(reader)], aside=options.verdicts == "-")
 
 
@@ -161,5 +161,5 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     say([_total(pages - copies, copies)], aside="-" in (options.verdicts, options.kept))
 
 
-def _total(kept: int, copies: int) -> str:
-    return f"{count(kept + copies, 'page')}: {kept:,} to keep, {count(copies, 'copy')}"
+def _total(originals: int, copies: int) -> str:
+    return f"{count(originals + copies, 'page')}: {originals:,} to keep, {count(copies, 'copy')}"

@@ -56,12 +56,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"
         )
     selection = Selection.of([options.page])
-    last, repeating = _read(logs, selection)
+    last, copies = _read(logs, selection)
     lines = [options.page]
     entries: list[Entry] = []
     if url is not None:
         with existing_index(url) as index:
-            # One and the same key may have come in twice, with different contents.
+            # A key may have come in twice, with different contents.
             everything = progress("looking", len(index), of=index.with_blocks())
             entries = [entry for entry in everything if selection.has(entry.key)]
             lines += _in_index(index, entries)
@@ -69,21 +69,21 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines.append(f"  not sent at {moment(last.time)} UTC")
         lines.append(f"    pages of {last.host}{last.signature} were copies")
     elif last is not None:
-        lines += _logged(last, _compared_with(logs, last))
+        lines += _in_log(last, _compared_with(logs, last))
     elif logs:
         lines.append("  not in the log")
-    if repeating:
-        lines.append(f"  repeated by {count(len(repeating), 'page')}")
+    if copies:
+        lines.append(f"  repeated by {count(len(copies), 'page')}")
     say(lines)
-    return 0 if entries or last is not None or repeating else 1
+    return 0 if entries or last is not None or copies else 1
 
 
 def _read(
     logs: Sequence[str | Path], selection: Selection
 ) -> tuple[LogLine | SparedLine | None, set[str]]:
-    """Return the last line about the page, and the pages that repeat it."""
+    """Return the last line about the page, and the keys of its copies."""
     last: LogLine | SparedLine | None = None
-    repeating: set[str] = set()
+    copies: set[str] = set()
     for line in log_lines(logs):
         if isinstance(line, SparedLine) and selection.has(line.url):
             last = line
@@ -91,17 +91,18 @@ def _read(
             continue
         if selection.has(line.key, line.url):
             last = line
-        # A page that has changed since repeats this one no more.
-        repeating.discard(line.key)
+        # A page that has changed since is a copy of this one no more.
+        copies.discard(line.key)
         if line.original and selection.has(line.original):
-            repeating.add(line.key)
-    return last, repeating
+            copies.add(line.key)
+    return last, copies
 
 
 def _in_index(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
     """Say since when a page is in the index, and what is near it."""
     if not entries:
         yield "  not in the index"
+    k = index.spec.distance
     for entry in entries:
         state = "in progress" if entry.provisional else "original"
         scope = f", among the pages of {entry.scope}" if entry.scope else ""
@@ -109,7 +110,6 @@ def _in_index(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
         matches = index.query(entry.fingerprint, scope=entry.scope)
         near = [match for match in matches if match.key != entry.key]
         yield f"  near it: {count(len(near), 'page')} of the index"
-        k = index.spec.distance
         for match in near[:_SHOWN]:
             pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
             ruling = Rule(k)(*pages, match.distance)
@@ -128,7 +128,8 @@ def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
     return compared
 
 
-def _logged(line: LogLine, compared: LogLine | None) -> Iterator[str]:
+def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
+    """Say what a log has of a page, and how it differs from the page it was compared with."""
     action = f" ({line.action})" if line.action else ""
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
     if line.change == "same":
@@ -146,4 +147,4 @@ def _logged(line: LogLine, compared: LogLine | None) -> Iterator[str]:
         pair = line.shown, compared.shown
         if differs := difference_lines(*pair, columns() - 4, _SHOWN, colour=False):
             yield "    what differs: only this page shows | only that page shows"
-            yield from (f"    {each}" for each in differs)
+            yield from (f"    {change}" for change in differs)

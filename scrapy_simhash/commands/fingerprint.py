@@ -29,7 +29,7 @@ from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import page_scope
 from scrapy_simhash.offline.files import pyarrow
-from scrapy_simhash.offline.prints import PIECE, Print, write_prints
+from scrapy_simhash.offline.prints import ROWS, Print, write_prints
 from scrapy_simhash.offline.saved_pages import SavedPage, page_files
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -47,20 +47,20 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
     total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
-    now, written, there = int(time.time()), 0, 0
+    now, written, old = int(time.time()), 0, 0
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(progress("reading", total, "B"))
         reader = page_reader(chosen, bar.update)
 
         def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
-            nonlocal there
+            nonlocal old
             for name, path in paths.items():
                 for number, page in enumerate(reader.read(path)):
-                    if number % PIECE == 0:
-                        target = folder / f"{name}.{number // PIECE:06}.parquet"
-                        is_there = target.exists()
-                    there += is_there
-                    if not is_there:
+                    if number % ROWS == 0:
+                        target = folder / f"{name}.{number // ROWS:06}.parquet"
+                        is_old = target.exists()
+                    old += is_old
+                    if not is_old:
                         yield (target, page), page.body
 
         def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
@@ -81,4 +81,4 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(str(target)) as file:
                 written += write_prints(file, spec_of(chosen.recipe), map(as_print, analysed))
-    say([f"{folder}: {count(written, 'page')} written, {there:,} were there", *passed_over(reader)])
+    say([f"{folder}: {count(written, 'page')} written, {old:,} were there", *passed_over(reader)])

@@ -81,13 +81,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         say([f"{count(changed, 'signature')} changed"])
         return 0 if changed else 1
     learner = Learner(PatternTable(pool.rows, most=MOST_HOSTS * 1000))
-    known = [*_known(pool, learner)]
-    listed = known if options.all else [row for row in known if row[0]]
+    signatures = _signatures(pool, learner)
+    listed = signatures if options.all else [row for row in signatures if row[0]]
     if listed:
         say(_lines(listed))
     else:
-        learned = count(len(known), "signature")
-        say([f"no pattern among {learned}{'; --all lists them' if known else ''}"])
+        learned = count(len(signatures), "signature")
+        say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
     if not options.all:
         say(f"{near}; pin it?" for near, _ in zip(learner.nearly(), range(_NEARLY), strict=False))
     return 0 if listed else 1
@@ -101,14 +101,14 @@ def _parted(text: str) -> tuple[str, str]:
     return host, Places().signature(read_signature(text))
 
 
-def _known(pool: Pool, learner: Learner) -> list[_Listed]:
+def _signatures(pool: Pool, learner: Learner) -> list[_Listed]:
     """Return all signatures, those first whose copies have the most bytes."""
-    known = []
+    signatures = []
     for host in pool:
         table = learner.table.of(host)
         for signature, row in table.rows().items():
-            known.append((learner.bound(host, table, signature), host + signature, row))
-    return sorted(known, key=lambda row: -row[2].counts.bytes)
+            signatures.append((learner.bound(host, table, signature), host + signature, row))
+    return sorted(signatures, key=lambda row: -row[2].counts.bytes)
 
 
 def _lines(listed: list[_Listed]) -> Iterator[str]:

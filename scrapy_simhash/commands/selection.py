@@ -35,8 +35,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "pages of this host, with any port unless one is given (may be repeated)",
     },
 }
-# Names of indexes that are listed.
-_NAMES = 20
 _PORT = re.compile(r":\d+$")
 
 
@@ -134,7 +132,7 @@ def existing_index(url: str) -> closing[Index]:
     except StoreMissing as error:
         store = store_of(url)
         names = store.call("names", url) if store.names else []
-        listed = f"; there are {', '.join(names[:_NAMES])}" if names else ""
+        listed = f"; there are {', '.join(names)}" if names else ""
         raise StoreMissing(f"{error}{listed}") from None
 
 

@@ -189,18 +189,19 @@ def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int
     for (a, b), distance in copies.items():
         near[a].append((distance, b))
         near[b].append((distance, a))
-    kept: dict[int, int] = {}  # with their place in the crawl
+    originals: dict[int, int] = {}  # with their place in the crawl
     drops = {}
     for place, page in enumerate(order):
-        originals = [
-            (distance, kept[neighbour], neighbour)
+        candidates = (
+            (distance, originals[neighbour], neighbour)
             for distance, neighbour in near[page]
-            if neighbour in kept
-        ]
-        if originals:
-            drops[page] = min(originals)[2]
+            if neighbour in originals
+        )
+        nearest = min(candidates, default=None)
+        if nearest:
+            drops[page] = nearest[2]
         else:
-            kept[page] = place
+            originals[page] = place
     return drops
 
 
@@ -212,10 +213,10 @@ def wrong_drops(
     All copies of a page are one loss. A drop for an original that may be a copy of the page counts
     as right.
     """
-    kept = {cluster[page] for page in range(len(cluster)) if page not in drops}
-    kept |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
-    lost = {cluster[page]: page for page in sorted(drops, reverse=True)}
-    return [(page, drops[page]) for name, page in lost.items() if name not in kept]
+    saved = {cluster[page] for page in range(len(cluster)) if page not in drops}
+    saved |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
+    first_drops = {cluster[page]: page for page in sorted(drops, reverse=True)}
+    return [(page, drops[page]) for name, page in first_drops.items() if name not in saved]
 
 
 def _copies_by_kind(

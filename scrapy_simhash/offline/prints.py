@@ -18,7 +18,7 @@ from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.offline.files import FileError, pyarrow
 
 #: Pages of one file, and rows that are in memory together.
-PIECE = 1 << 16
+ROWS = 1 << 16
 _VERSION = 1
 _NAME = b"scrapy-simhash prints"
 _SPEC = ("recipe", "bits", "distance", "blocks", "reach")
@@ -50,7 +50,7 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
     schema = pa.schema([*fields, ("facts", pa.binary())])
     rows = iter(prints)
-    pieces = iter(lambda: [*islice(rows, PIECE)], [])
+    pieces = iter(lambda: [*islice(rows, ROWS)], [])
     batches = (pa.RecordBatch.from_arrays(_arrays(piece, spec), schema=schema) for piece in pieces)
     return write_batches(file, batches, schema, spec)
 
@@ -136,7 +136,7 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     _, parquet = pyarrow()
     words, blocks = column_names(spec)
     for file in files:
-        for batch in parquet.ParquetFile(file).iter_batches(PIECE):
+        for batch in parquet.ParquetFile(file).iter_batches(ROWS):
             rows = batch.filter(batch.column("f0").is_valid())
             numbers = [
                 np.stack([rows.column(name).to_numpy() for name in names], 1).astype(kind)

@@ -89,8 +89,8 @@ class PageReader:
             FileError: something cannot be read. Lines are checked as they are reached.
         """
         files = page_files(path)
-        others = sum(map(Path.is_file, path.rglob("*"))) - len(files) if path.is_dir() else 0
-        self.passed_over += Counter({"file of another kind": others})
+        ignored = sum(map(Path.is_file, path.rglob("*"))) - len(files) if path.is_dir() else 0
+        self.passed_over += Counter({"file of another kind": ignored})
         for file in files:
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             position = 0

@@ -28,7 +28,7 @@ def made(value: int, blocks: int) -> Fingerprint:
     return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
 
 
-@pytest.fixture(params=["sqlite", "redis", "cluster"])
+@pytest.fixture(params=["sqlite", "redis"])
 def url(request: pytest.FixtureRequest, stores: Callable[[str], Any]) -> str:
     store = stores(request.param)
     wanted = spec_of(DEFAULT)

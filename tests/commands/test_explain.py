@@ -1,0 +1,110 @@
+"""`scrapy simhash explain`: what became of a page, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.core.analysis import PageAnalysis, analyse_html
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.values import Entry
+from scrapy_simhash.report.dedup_log import SparedLine, to_json
+from scrapy_simhash.report.words import moment
+from scrapy_simhash.rule.rule import REASONS
+from tests.commands.running import log_line, simhash
+from tests.pages import article, edited, html
+
+DEFAULT = named_recipe("default")
+A, COPY = "http://a.example/1", "http://m.example/1"
+SINCE = moment(1.7e9)
+
+
+def analysed(text: str, title: str = "A page") -> PageAnalysis:
+    return analyse_html(html(text, title=title).decode(), DEFAULT)
+
+
+def fill(url: str, pages: dict[str, PageAnalysis]) -> None:
+    with closing(open_index(url, spec_of(DEFAULT))) as index:
+        index.put(
+            Entry(key, page.fingerprint, facts=page.facts, time=1.7e9)
+            for key, page in pages.items()
+            if page.fingerprint
+        )
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/i.sqlite"
+    fill(url, {A: analysed(article(1)), COPY: analysed(edited(article(1), 1), "Another title")})
+    return url
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "dedup.jsonl"
+    lines = [
+        log_line(A),
+        log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="long-text"),
+        log_line(f"{COPY}c", near=A, distance=3, reason="other-heading"),
+        log_line(f"{COPY}d", "skipped", reason="status"),
+        to_json(SparedLine(1.7e9, f"{A}?print", "a.example", "/{number}?print")) + "\n",
+    ]
+    path.write_text("".join(lines))
+    return path
+
+
+def test_pages_of_the_index_that_are_near_are_judged(url: str, log: Path, capsys: Any) -> None:
+    assert simhash("explain", A, "--index", url, "--log", log) == 0
+    out = capsys.readouterr().out
+    assert f"original, in the index since {SINCE} UTC\n  near it: 1 page of the index\n" in out
+    assert "another page: the headings differ (other-heading)" in out
+    assert "repeated by 1 page\n" in out
+    assert simhash("explain", f"{COPY}b", "--index", url, "--log", log) == 0
+    assert "not in the index" in capsys.readouterr().out
+    assert simhash("explain", "http://nowhere.example/", "--index", url, "--log", log) == 1
+    assert "not in the log" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("m.example/1b", "duplicate (drop) at 2027-01-15 08:00:00 UTC\n    2 bits (k = 48) from "),
+        ("M.example/1b#top", f"{REASONS['long-text']} (long-text)"),
+        (f"{COPY}c", f"3 bits (k = 48) from {A}\n    the headings differ (other-heading)"),
+        (f"{COPY}d", "skipped at 2027-01-15 08:00:00 UTC\n    status\n"),
+        (f"{A}?print", f"not sent at {SINCE} UTC\n    pages of a.example/{{number}}?print were co"),
+    ],
+)
+def test_the_log_says_what_became_of_a_page(page: str, says: str, log: Path, capsys: Any) -> None:
+    assert simhash("explain", page, settings={"SIMHASH_LOG": str(log)}) == 0
+    out = capsys.readouterr().out
+    assert says in out
+    assert "index" not in out
+
+
+def test_the_index_alone_is_enough(url: str, capsys: Any) -> None:
+    assert simhash("explain", A, settings={"SIMHASH_INDEX_URL": url}) == 0
+    out = capsys.readouterr().out
+    assert "near it: 1 page of the index" in out
+    assert "log" not in out
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "redis"])
+def test_near_pages_are_sought_as_far_as_a_crawl_seeks_them(
+    backend: str, stores: Callable[[str], Any], capsys: Any
+) -> None:
+    url, page = stores(backend).url, analysed(article(1), title=article(1, 10))
+    assert page.fingerprint is not None
+    far = replace(page.fingerprint, value=page.fingerprint.value ^ ((1 << 60) - 1))
+    fill(url, {A: page, "http://b.example/1": replace(page, fingerprint=far)})
+    assert simhash("explain", A, "--index", url) == 0
+    out = capsys.readouterr().out
+    assert "60 bits  http://b.example/1  (beyond k = 48)" in out
+    assert "a copy: " in out
