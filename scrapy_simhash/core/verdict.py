@@ -162,10 +162,11 @@ def verdict_of(
         )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
     change = claim.change.value if claim.change and kind == "unique" else None
-    # A page that has moved may have another text by now.
     before, unchanged = claim.before, claim.change is Change.SAME
     if before is not None and claim.change is Change.MOVED:
-        unchanged = same(arrival.facts, before.facts, before.distance)
+        # A redirect may lead to another text. Without one the page is a copy, which is no news.
+        is_copy = before.key not in arrival.aliases
+        unchanged = is_copy or same(arrival.facts, before.facts, before.distance)
     copies = len(claim.matches) if kind == "unique" else 0
     return Verdict(
         *(kind, key, None, fingerprint, (), near, excerpt, change, before),

@@ -26,6 +26,8 @@ NUMBER_OF_JOB = "simhash.run"
 _GONE = (404, 410)
 # Keys of pages that are gone, which the index is told together.
 _GONE_AT_ONCE = 1000
+# Old addresses of pages that have moved in a run; those of more pages count as missing, too.
+_MOST_LEFT = 100_000
 # A run that has seen a smaller share of the pages of the one before gets a warning.
 _LEAST_SHARE = 0.1
 
@@ -59,6 +61,7 @@ class CrawlRun:
         self._begun: dict[int, float] = {}
         self._starts = self._lost_starts = 0
         self._gone: list[str] = []
+        self._left = set[str]()
         #: How many pages of earlier runs were not seen; None if the run did not finish.
         self.missing: int | None = None
 
@@ -67,7 +70,7 @@ class CrawlRun:
         dedup, run = self._dedup, self._dedup.run
         if run is not None and _flushes(self._crawler):
             # As scrapy-redis empties what it remembers of the spider.
-            await dedup.ask(lambda store: _forget_earlier(store, run.number))
+            await dedup.ask(lambda store: _forget_missing(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
         self._begun = {each.number: each.begun for each in runs or ()}
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
@@ -93,6 +96,8 @@ class CrawlRun:
         if is_start(request) and verdict.reason not in ("opted_out", "no_callback"):
             self._starts += 1
             self._lost_starts += verdict.kind == "duplicate" and judged.action == "drop"
+        if verdict.moved_from and len(self._left) < _MOST_LEFT:
+            self._left.add(verdict.moved_from)
         if verdict.reason == "status" and judged.response.status in _GONE:
             redirects = request.meta.get("redirect_urls") or ()
             # At the end, because a copy that comes later in this run has moved from there.
@@ -117,6 +122,9 @@ class CrawlRun:
         run = self._dedup.run
         if run is None:
             return
+        if self._left and finished:
+            # Their pages have other addresses now. An address that was seen after all stays.
+            await self._dedup.ask(lambda store: _forget_missing(store, run.number, self._left))
         await self._dedup.end_run(finished=finished)
         runs = {
             each.number: each for each in await self._dedup.ask(lambda store: store.runs()) or ()
@@ -145,8 +153,8 @@ class CrawlRun:
         logger.log(level, "%s", message, extra={"spider": self._crawler.spider})
 
 
-def _forget_earlier(store: Index, run: int) -> None:
-    keys = [entry.key for entry in store.missing(run)]
+def _forget_missing(store: Index, run: int, among: set[str] | None = None) -> None:
+    keys = [entry.key for entry in store.missing(run) if among is None or entry.key in among]
     for start in range(0, len(keys), _GONE_AT_ONCE):
         store.gone(keys[start : start + _GONE_AT_ONCE])
 

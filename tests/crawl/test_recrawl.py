@@ -131,7 +131,23 @@ def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site
     page = second.items[1]["page"]
     assert page["moved_from"] == f"{site.url}/post-0"
     assert page["distance"] == 0
+    assert second.stat("missing") == 0
     assert day(site).stat("same") == POSTS + 1
+
+
+def test_mirrors_that_come_in_another_order_are_no_news_and_stay(day: Any, site: Any) -> None:
+    stories = range(POSTS)
+    for number in stories:
+        for host, text in (("one", article(number)), ("two", edited(article(number), 1, 0.01))):
+            site.pages[f"/{host}/{number}"] = html(text, title=f"Story {number}")
+    delivered = []
+    for order in (("one", "two"), ("two", "one"), ("one", "two"), ("two", "one")):
+        site.pages["/"] = front(*(f"/{host}/{number}" for host in order for number in stories))
+        crawled = day(site, SIMHASH_RECRAWL="changed")
+        delivered.append(len(crawled.items))
+        assert crawled.stat("missing") == 0
+    assert delivered[0] < 1.5 * POSTS
+    assert delivered[1:] == [0, 0, 0]
 
 
 def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(
