@@ -1,4 +1,4 @@
-"""What an operator names: an index, dedup logs, a recipe, and pages by address and host."""
+"""Options of several subcommands: an index, dedup logs, a recipe, pages by address and host."""
 
 import argparse
 import re

@@ -1,4 +1,4 @@
-"""The data bases in which fingerprints are joined: DuckDB on one machine, Spark on many."""
+"""The databases in which fingerprints are joined: DuckDB on one machine, Spark on many."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor

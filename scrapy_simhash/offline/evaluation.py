@@ -27,7 +27,7 @@ _SHUFFLES = 5
 
 @dataclass(slots=True)
 class Score:
-    """How the pairs that are taken for copies compare with the labelled ones.
+    """The pairs that are taken for copies, counted beside the labelled ones.
 
     Attributes:
         found: labelled duplicates that are taken for copies.

@@ -153,7 +153,7 @@ def table(path: Path, *columns: str) -> Iterator[tuple[str, dict[str, str]]]:
     A column that is missing, and a line that is no row, are a FileError.
     """
     with opened(path) as (file, _):
-        # A line that is too long is none in UTF-8.
+        # A line that is too long becomes one that is not UTF-8, which is an error.
         text = codecs.iterdecode((line or b"\xff" for line in lines(file)), "utf-8-sig")
         if unpacked_name(path).endswith(".tsv"):
             reader = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)

@@ -39,7 +39,7 @@ KEPT = """
     where g.id not in (select id from copies) order by p.id
 """
 #: The columns of a question to the judge, and those of its answer: see :func:`judged`.
-ASKED = ("p", "q", "d", "key", "facts", "other", "other_facts")
+ASKED = ("p", "q", "d", "key", "facts", "original", "original_facts")
 ANSWERED = ("p", "q", "d", "is_copy", "reason")
 _NOTHING_KNOWN = """
     select id p, id q, cast(0 as int) d, true is_copy, '' reason from pages where false
@@ -58,7 +58,7 @@ _RANKED = f"""
     from members m left join copies c on m.id = c.id where m.n > {_SMALL}
 """
 _UNKNOWN = """
-    select n.p, n.q, n.d, x.key, x.facts, y.key other, y.facts other_facts from near n
+    select n.p, n.q, n.d, x.key, x.facts, y.key original, y.facts original_facts from near n
     join pages x on n.p = x.id join pages y on n.q = y.id
     where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
 """
@@ -69,7 +69,7 @@ _JUDGED = """
 
 
 class Engine(Protocol):
-    """A data base with the view ``prints``: the columns of prints, and ``id``, their place."""
+    """A database with the view ``prints``: the columns of prints, and ``id``, their place."""
 
     def keep(self, name: str, sql: str) -> None:
         """Make a table of what a query gives."""
@@ -90,13 +90,13 @@ def judged(batch: Any, k: int) -> Any:
 
     rule, rulings = Rule(k), []
     rows = zip(*(batch.column(name).to_pylist() for name in ASKED[2:]), strict=True)
-    for distance, key, facts, other, other_facts in rows:
-        if not {len(facts), len(other_facts)} <= {0, STATE_SIZE, FACTS_SIZE}:
+    for distance, key, facts, original, original_facts in rows:
+        if not {len(facts), len(original_facts)} <= {0, STATE_SIZE, FACTS_SIZE}:
             raise FileError(f"{key}: its facts are of another version; make fingerprints anew")
-        if key == other:
+        if key == original:
             rulings.append((True, "key"))
         else:
-            rulings.append(rule(Page(key, facts), Page(other, other_facts), distance))
+            rulings.append(rule(Page(key, facts), Page(original, original_facts), distance))
     parts = zip(*rulings, strict=True) if rulings else ([], [])
     kinds = (pa.bool_(), pa.string())
     answers = (pa.array(part, kind) for part, kind in zip(parts, kinds, strict=True))
@@ -191,19 +191,19 @@ def _distance(words: list[str]) -> str:
 def _decide(batches: Iterable[Any]) -> dict[int, int]:
     """Let each page, in their order, repeat the nearest of the originals before it.
 
-    ``batches`` have the page, the other page and whether it is a copy, ordered by page and
-    distance. Each page that is dropped is returned with its original.
+    ``batches`` have the page, an earlier page and whether it is a copy of that, ordered by page
+    and distance. Each page that is dropped is returned with its original.
     """
     copies: dict[int, int] = {}
     last, rulings = -1, 0
     for batch in batches:
         columns = (column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns)
-        for page, other, is_copy in zip(*columns, strict=True):
+        for page, earlier, is_copy in zip(*columns, strict=True):
             if page != last:
                 last, rulings = page, 0
-            if other in copies or page in copies or rulings == RULINGS:
+            if earlier in copies or page in copies or rulings == RULINGS:
                 continue
             rulings += 1
             if is_copy:
-                copies[page] = other
+                copies[page] = earlier
     return copies

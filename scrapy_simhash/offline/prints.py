@@ -1,4 +1,4 @@
-"""Fingerprints as Parquet: what an index keeps of pages, as columns that a data base can join.
+"""Fingerprints as Parquet: what an index keeps of pages, as columns that a database can join.
 
 A row is a page, in the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and
 its block values ``b0``, ``b1`` ..., as signed integers, because Spark has no others. A page that is

@@ -85,12 +85,12 @@ def _first_line(file: IO[bytes]) -> bytes:
     return line
 
 
-def _page(kind: str, type_: str, content: bytes, recipe: Recipe) -> Body | str:
+def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body | str:
     """Return the body of a page; of no page, what it is."""
-    if kind == "conversion" and kind_of(type_) == "text/plain":
+    if kind == "conversion" and kind_of(content_type) == "text/plain":
         return text_body(content.decode("utf-8", "replace"))
     if kind != "response":
-        return body_of(content, type_, recipe) or "record that nothing reads"
+        return body_of(content, content_type, recipe) or "record that nothing reads"
     from warcio.statusandheaders import StatusAndHeadersParser
 
     stream = BytesIO(content)
@@ -104,35 +104,27 @@ def _page(kind: str, type_: str, content: bytes, recipe: Recipe) -> Body | str:
     if body is None:
         return "record that nothing reads"
     data = _content(headers, stream)
-    return (
-        f"page that does not unpack to {LARGEST:,} bytes"
-        if data is None
-        else body._replace(data=data)
-    )
+    if data is None:
+        return f"page that does not unpack to {LARGEST:,} bytes"
+    return body._replace(data=data)
 
 
 def _content(headers: Any, stream: IO[bytes]) -> bytes | None:
-    """Return the body of an answer; None if it is too large, or nothing here can unpack it.
-
-    A body that was unpacked already, as many archives have it, is left as it is.
-    """
+    """Return the body of an answer; None if it is too large, or nothing here can unpack it."""
     from warcio.bufferedreaders import ChunkedDataReader
 
     if headers.get_header("transfer-encoding", "").lower() == "chunked":
         stream = ChunkedDataReader(stream)
     data: bytes = stream.read()
     # warcio unpacks too, but to any size.
-    for coding in reversed(headers.get_header("content-encoding", "").lower().split(",")):
-        try:
-            unpacked = _unpacked(coding.strip(), data)
-        except ImportError:
-            return None
-        except Exception:  # noqa: BLE001 - brotli's and zlib's own, which are no ValueError
-            return data
-        if len(unpacked) > LARGEST:
-            return None
-        data = unpacked
-    return data
+    try:
+        data = _unpacked(headers.get_header("content-encoding", "").strip().lower(), data)
+    except ImportError:
+        return None
+    except Exception:  # noqa: BLE001 - brotli's and zlib's own, which are no ValueError
+        # Many archives have bodies that were unpacked already.
+        return data
+    return data if len(data) <= LARGEST else None
 
 
 def _unpacked(coding: str, data: bytes) -> bytes:

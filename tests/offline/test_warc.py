@@ -171,16 +171,13 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("packing", ["gz", "zst"])
-@pytest.mark.parametrize("name", LARGE)
-def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(
-    name: str, packing: str, tmp_path: Path
-) -> None:
-    """The page before it is read, and the memory is bounded, although 300 MB come out of it."""
-    path, pack = tmp_path / f"{name}.{packing}", {"gz": gzip.compress, "zst": zstd.compress}
+@pytest.mark.parametrize("name", [*(f"{name}.gz" for name in LARGE), "bomb.jsonl.zst"])
+def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(name: str, tmp_path: Path) -> None:
+    """The memory is bounded, although 300 MB come out of the file."""
+    path, pack = tmp_path / name, gzip.compress if name.endswith(".gz") else zstd.compress
     # The middle consists of one packed piece, again and again.
-    pieces = [LARGE[name], *[b"a" * 6_000_000] * (HUGE // 6_000_000), b"\r\n\r\n"]
-    packed = {piece: pack[packing](piece) for piece in {*pieces}}
+    pieces = [LARGE[path.stem], *[b"a" * 6_000_000] * (HUGE // 6_000_000), b"\r\n\r\n"]
+    packed = {piece: pack(piece) for piece in {*pieces}}
     path.write_bytes(b"".join(packed[piece] for piece in pieces))
     assert path.stat().st_size < 1_000_000
     assert peak_memory("dedupe", path) < 200_000_000
