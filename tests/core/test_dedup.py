@@ -103,6 +103,19 @@ def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -
     assert (image.kind, image.reason) == ("skipped", "other_type")
 
 
+def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path: Path) -> None:
+    async def work(dedup: Dedup) -> int:
+        for number in range(5):
+            if number == 2:
+                for file in tmp_path.iterdir():
+                    file.write_bytes(b"\xff" * file.stat().st_size)
+            async with dedup.page(text(f"k{number}", article(number))) as verdict:
+                assert verdict.kind == "unique"
+        return dedup.left
+
+    assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
+
+
 def test_page_above_the_largest_size_is_let_through() -> None:
     with SyncDedup(processes=0, max_size=100) as dedup:
         verdict = dedup.check(Document("http://a.example/", html(article(1))))
