@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core import pool as pool_module
-from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
+from scrapy_simhash.core.analysis import Body, analyse_body, text_body
 from scrapy_simhash.core.pool import PAUSE, STRIKES, Turns, WorkerPool, _Job
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.worker import pack_order, unpack_recipe
@@ -52,30 +53,34 @@ HOSTILE = replace(RECIPE, extractor="tests.core.test_pool.hostile")
 
 
 def with_pool(
-    work: Callable[[WorkerPool], Awaitable[Any]],
-    *,
-    recipe: Recipe = HOSTILE,
-    processes: int = 1,
-    timeout: float = 2,
-    **options: Any,
-) -> Any:
-    """Return what ``work`` makes of a pool, on a loop of its own."""
+    recipe: Recipe = HOSTILE, processes: int = 1, timeout: float = 2, **options: Any
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Run a test on a loop of its own, with a pool."""
 
-    async def run() -> Any:
-        pool = WorkerPool(recipe, processes=processes, timeout=timeout, **options)
-        try:
-            return await work(pool)
-        finally:
-            await pool.close()
+    def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        async def run(**fixtures: Any) -> None:
+            pool = WorkerPool(recipe, processes=processes, timeout=timeout, **options)
+            try:
+                await test(pool, **fixtures)
+            finally:
+                await pool.close()
 
-    return asyncio.run(run())
+        def started(**fixtures: Any) -> None:
+            asyncio.run(run(**fixtures))
+
+        signature = inspect.signature(test)
+        fixtures = [*signature.parameters.values()][1:]
+        started.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+        return started
+
+    return decorate
 
 
-async def outcomes(pool: WorkerPool, *bodies: bytes, site: str = "") -> list[str]:
+async def outcomes(pool: WorkerPool, *bodies: bytes) -> list[str]:
     """Return what becomes of bodies that are asked for at once: "ok", or what failed."""
     # Equal bodies would not come to the worker process twice.
     pages = [Body(body + b" %d" % number) for number, body in enumerate(bodies)]
-    answers = await asyncio.gather(*(pool.analyse(page, site) for page in pages))
+    answers = await asyncio.gather(*map(pool.analyse, pages))
     return [answer.error or answer.reason or "ok" for answer in answers]
 
 
@@ -84,133 +89,118 @@ async def child(pool: WorkerPool, page: bytes = b"process") -> int:
     return int((await pool.analyse(Body(page))).excerpt.split()[0])
 
 
-@pytest.mark.parametrize("processes", [0, 2])
-def test_each_page_gets_its_own_answer(processes: int) -> None:
-    recipe = replace(RECIPE, seed="secret")
+SECRET = replace(RECIPE, seed="secret")
+
+
+@with_pool(SECRET, processes=2, excerpt_length=50)
+async def test_each_page_gets_its_own_answer(pool: WorkerPool) -> None:
     bodies = [Body(html(article(seed)), "utf-8") for seed in range(9)]
     bodies += [text_body(article(20)), text_body("half a pair \ud83d"), Body(b"", None)]
-
-    async def work(pool: WorkerPool) -> list[PageAnalysis]:
-        return await asyncio.gather(*map(pool.analyse, bodies))
-
-    answers = with_pool(work, recipe=recipe, processes=processes, excerpt_length=50)
-    expected = [analyse_body(body, recipe, excerpt_length=50) for body in bodies]
-    assert answers == expected
-    for answer, analysis in zip(answers, expected, strict=True):
-        if analysis.fingerprint is not None:
-            assert answer.fingerprint.blocks == analysis.fingerprint.blocks
+    answers = await asyncio.gather(*map(pool.analyse, bodies))
+    assert answers == [analyse_body(body, SECRET, excerpt_length=50) for body in bodies]
+    blocks = analyse_body(bodies[0], SECRET).fingerprint.blocks  # type: ignore[union-attr]
+    assert answers[0].fingerprint.blocks == blocks
 
 
-def test_page_that_fails_has_a_reason_and_costs_no_other_its_answer() -> None:
-    failures = {
-        b"hang": ("timeout", "no answer within 2 seconds"),
-        b"sigstop": ("timeout", "no answer within 2 seconds"),
-        b"raise": ("extractor_error", "as the page said"),
-        b"exit": ("crash", "ended with status 3"),
-        b"gorge": ("memory", "too much memory"),
-    }
+FAILURES = {
+    b"hang": ("timeout", "no answer within 2 seconds"),
+    b"sigstop": ("timeout", "no answer within 2 seconds"),
+    b"raise": ("extractor_error", "as the page said"),
+    b"exit": ("crash", "ended with status 3"),
+    b"gorge": ("memory", "too much memory"),
+}
 
-    async def work(pool: WorkerPool) -> list[PageAnalysis]:
-        bodies = (b"a page", *failures, b"print", b"a page" * 100_000, b"another page")
-        return await asyncio.gather(*(pool.analyse(Body(body)) for body in bodies))
 
-    first, *failed, printing, large, last = with_pool(work, processes=2)
+@with_pool(processes=2)
+async def test_page_that_fails_has_a_reason_and_costs_no_other_its_answer(pool: WorkerPool) -> None:
+    bodies = (b"a page", *FAILURES, b"print", b"a page" * 100_000, b"another page")
+    answers = await asyncio.gather(*(pool.analyse(Body(body)) for body in bodies))
+    first, *failed, printing, large, last = answers
     assert all(answer.fingerprint for answer in (first, printing, large, last))
-    for answer, (reason, says) in zip(failed, failures.values(), strict=True):
+    for answer, (reason, says) in zip(failed, FAILURES.values(), strict=True):
         assert answer.reason == reason
         assert says in answer.error
 
 
-def test_process_that_is_killed_between_two_pages_is_replaced() -> None:
-    async def work(pool: WorkerPool) -> list[str]:
-        pid = await child(pool)
-        os.kill(pid, signal.SIGKILL)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        return await outcomes(pool, b"a page", b"a page")
-
-    assert with_pool(work, excerpt_length=10) == ["ok", "ok"]
+@with_pool(excerpt_length=10)
+async def test_process_that_is_killed_between_two_pages_is_replaced(pool: WorkerPool) -> None:
+    pid = await child(pool)
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert await outcomes(pool, b"a page", b"a page") == ["ok", "ok"]
 
 
-def test_process_is_renewed_after_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+@with_pool(excerpt_length=10)
+async def test_process_is_renewed_after_many_pages(pool: WorkerPool, monkeypatch: Any) -> None:
     monkeypatch.setattr(pool_module, "PAGES_PER_PROCESS", 3)
-
-    async def work(pool: WorkerPool) -> list[int]:
-        return await asyncio.gather(*(child(pool, b"process %d" % n) for n in range(9)))
-
-    assert [*Counter(with_pool(work, excerpt_length=10)).values()] == [3, 3, 3]
+    pids = await asyncio.gather(*(child(pool, b"process %d" % n) for n in range(9)))
+    assert [*Counter(pids).values()] == [3, 3, 3]
 
 
 @pytest.mark.parametrize(
     ("program", "says"), [("/nowhere/python", "can be started"), ("/bin/false", "status 1")]
 )
-def test_process_that_cannot_be_started_fails_its_pages_only(program: str, says: str) -> None:
-    async def work(pool: WorkerPool) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.executable", program)
-            for answer in await outcomes(pool, b"a page", b"a page" * 100_000, b"a third"):
-                assert says in answer
-        # The next start may have been tried just before.
-        await outcomes(pool, b"a fourth")
-        assert await outcomes(pool, b"a page") == ["ok"]
+@with_pool(processes=2)
+async def test_process_that_cannot_be_started_fails_its_pages_only(
+    pool: WorkerPool, program: str, says: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.executable", program)
+        for answer in await outcomes(pool, b"a page", b"a page" * 100_000, b"a third"):
+            assert says in answer
+    # The next start may have been tried just before.
+    await outcomes(pool, b"a fourth")
+    assert await outcomes(pool, b"a page") == ["ok"]
 
-    with_pool(work, processes=2)
 
-
-def test_modules_and_paths_of_a_crawl_do_no_harm(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@with_pool()
+async def test_modules_and_paths_of_a_crawl_do_no_harm(
+    pool: WorkerPool, monkeypatch: Any, tmp_path: Path
 ) -> None:
     """A module that is named as one of Python's hides none; a path may be no text."""
     (tmp_path / "token.py").touch()
-    path = [*filter(None, sys.path), str(Path.cwd()), Path.cwd()]
-    monkeypatch.setattr(sys, "path", path)
+    monkeypatch.setattr(sys, "path", [*filter(None, sys.path), str(Path.cwd()), Path.cwd()])
     monkeypatch.chdir(tmp_path)
-    assert with_pool(lambda pool: outcomes(pool, b"a page")) == ["ok"]
+    assert await outcomes(pool, b"a page") == ["ok"]
 
 
-def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_pool(
-    monkeypatch: pytest.MonkeyPatch,
+@with_pool(processes=2, timeout=60, excerpt_length=10)
+async def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_pool(
+    pool: WorkerPool, monkeypatch: Any
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-
-    async def work(pool: WorkerPool) -> list[int]:
-        pids = {await child(pool, b"process %d" % number) for number in range(9)}
-        assert len(pids) == 1
-        assert not pool.is_busy
-        hanging = asyncio.ensure_future(pool.analyse(Body(b"hang")))
-        await asyncio.sleep(0)
-        pids.add(await child(pool, b"another process"))
-        assert not hanging.done()
-        for pid in pids:
-            assert len([*Path(f"/proc/{pid}/task").iterdir()]) == 1
-        return [*pids]
-
-    pids = with_pool(work, processes=2, timeout=60, excerpt_length=10)
+    pids = {await child(pool, b"process %d" % number) for number in range(9)}
+    assert len(pids) == 1
+    assert not pool.is_busy
+    hanging = asyncio.ensure_future(pool.analyse(Body(b"hang")))
+    await asyncio.sleep(0)
+    pids.add(await child(pool, b"another process"))
     assert len(pids) == 2
+    assert not hanging.done()
+    for pid in pids:
+        assert len([*Path(f"/proc/{pid}/task").iterdir()]) == 1
+    await pool.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
+@with_pool()
+async def test_page_that_nobody_waits_for_any_more_does_no_harm(pool: WorkerPool) -> None:
     """Whether a process has it already or not."""
-
-    async def work(pool: WorkerPool) -> list[str]:
-        tasks = [asyncio.ensure_future(pool.analyse(Body(b"%d" % n))) for n in range(6)]
-        await asyncio.sleep(0)
-        for task in tasks:
-            task.cancel()
-        return await outcomes(pool, b"a page", b"a page")
-
-    assert with_pool(work) == ["ok", "ok"]
+    tasks = [asyncio.ensure_future(pool.analyse(Body(b"%d" % n))) for n in range(6)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    assert await outcomes(pool, b"a page", b"a page") == ["ok", "ok"]
 
 
-def test_pool_that_is_closed_gives_up_what_waits() -> None:
-    async def work(pool: WorkerPool) -> list[object]:
-        await outcomes(pool, b"a page")
-        tasks = [asyncio.ensure_future(pool.analyse(Body(b"hang %d" % n))) for n in range(6)]
-        await asyncio.sleep(0.05)
-        await pool.close()
-        return await asyncio.gather(*tasks, return_exceptions=True)
-
-    assert [*map(type, with_pool(work, timeout=60))] == [asyncio.CancelledError] * 6
+@with_pool(timeout=60)
+async def test_pool_that_is_closed_gives_up_what_waits(pool: WorkerPool) -> None:
+    await outcomes(pool, b"a page")
+    tasks = [asyncio.ensure_future(pool.analyse(Body(b"hang %d" % n))) for n in range(6)]
+    await asyncio.sleep(0.05)
+    await pool.close()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [*map(type, answers)] == [asyncio.CancelledError] * 6
 
 
 # Sites that hold up others.
@@ -223,94 +213,74 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
-    monkeypatch.setattr(pool_module, "time", clock)
-    return clock
-
-
-def in_turns(work: Callable[[Turns, Callable[..., _Job]], Awaitable[None]]) -> None:
-    """Run a test with turns of patience 4, and a function that has a page of a site wait."""
-
-    async def run() -> None:
-        turns = Turns(4)
-
-        def put(site: str) -> _Job:
-            future = asyncio.get_running_loop().create_future()
-            job = _Job(Body(b""), site, future, turns.strikes)
-            turns.put(job)
-            return job
-
-        await work(turns, put)
-
-    asyncio.run(run())
+def put(turns: Turns, site: str) -> _Job:
+    """Have a page of a site wait."""
+    answer = asyncio.get_running_loop().create_future()
+    job = _Job(Body(b""), site, answer, turns.strikes)
+    turns.put(job)
+    return job
 
 
 def reason(job: _Job) -> str | None:
     return job.answer.result().reason if job.answer.done() else None
 
 
-def test_sites_take_turns_and_those_that_cost_workers_come_last() -> None:
-    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
-        for site in ("evil", "evil", "evil", "new", "good", "good"):
-            put(site)
-        assert [(await turns.take()).site for _ in range(3)] == ["evil", "new", "good"]
-        turns.praise("good")
+@with_pool()
+async def test_sites_take_turns_and_those_that_cost_workers_come_last(pool: WorkerPool) -> None:
+    turns = Turns(4)
+    for site in ("evil", "evil", "evil", "new", "good", "good"):
+        put(turns, site)
+    assert [(await turns.take()).site for _ in range(3)] == ["evil", "new", "good"]
+    turns.praise("good")
+    turns.strike("evil")
+    put(turns, "new")
+    assert [(await turns.take()).site for _ in range(4)] == ["good", "new", "evil", "evil"]
+
+
+@with_pool()
+async def test_a_site_is_let_through_for_a_while_with_one_warning(
+    pool: WorkerPool, monkeypatch: Any, caplog: Any
+) -> None:
+    monkeypatch.setattr(pool_module, "time", clock := Clock())
+    turns = Turns(99)
+    # Pages that fail now and then do no harm to their site, and those of no site none at all.
+    for _ in range(STRIKES + 1):
         turns.strike("evil")
-        put("new")
-        assert [(await turns.take()).site for _ in range(4)] == ["good", "new", "evil", "evil"]
-
-    in_turns(work)
-
-
-def test_a_site_is_let_through_for_a_while_with_one_warning(clock: Clock, caplog: Any) -> None:
-    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
-        # Pages that fail now and then do no harm to their site, and those of no site none at all.
-        for _ in range(STRIKES + 1):
-            turns.strike("evil")
-            turns.strike("")
-            clock.now += PAUSE + 1
-        waiting, innocent, item = put("evil"), put("good"), put("")
-        for _ in range(STRIKES):
-            assert reason(waiting) is None
-            turns.strike("evil")
-        assert reason(waiting) == reason(put("evil")) == "slow_host"
-        assert reason(innocent) == reason(item) == reason(put("good")) is None
+        turns.strike("")
         clock.now += PAUSE + 1
-        assert reason(put("evil")) is None
-
-    in_turns(work)
+    waiting, innocent, item = put(turns, "evil"), put(turns, "good"), put(turns, "")
+    for _ in range(STRIKES):
+        assert reason(waiting) is None
+        turns.strike("evil")
+    assert reason(waiting) == reason(put(turns, "evil")) == "slow_host"
+    assert reason(innocent) == reason(item) == reason(put(turns, "good")) is None
+    clock.now += PAUSE + 1
+    assert reason(put(turns, "evil")) is None
     assert len(caplog.records) == 1
 
 
-def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
-    async def work(turns: Turns, put: Callable[..., _Job]) -> None:
-        innocent = put("good")
-        for number in range(4):
-            later = put("good")
-            assert reason(innocent) is None
-            turns.strike(f"evil{number}")
-        assert reason(innocent) == "timeout"
-        assert await turns.take() is not later
-        assert reason(later) is None
-
-    in_turns(work)
+@with_pool()
+async def test_a_page_is_let_through_while_many_sites_cost_workers(pool: WorkerPool) -> None:
+    turns = Turns(4)
+    innocent = put(turns, "good")
+    for number in range(4):
+        later = put(turns, "good")
+        assert reason(innocent) is None
+        turns.strike(f"evil{number}")
+    assert reason(innocent) == "timeout"
+    assert reason(later) is None
 
 
-def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
-    async def work(pool: WorkerPool) -> list[str]:
-        ended = list[str]()
+@with_pool(processes=2)
+async def test_a_page_beside_hanging_ones_of_a_site_has_its_answer(pool: WorkerPool) -> None:
+    ended = list[str]()
 
-        async def analyse(body: bytes, site: str) -> None:
-            answer = await pool.analyse(Body(body), site)
-            ended.append(f"{site} {answer.reason}")
+    async def analyse(body: bytes, site: str) -> None:
+        answer = await pool.analyse(Body(body), site)
+        ended.append(f"{site} {answer.reason}")
 
-        hanging = [analyse(b"hang %d" % number, "evil") for number in range(100)]
-        await asyncio.gather(*hanging, analyse(b"a page", "good"))
-        return ended
-
-    ended = with_pool(work, processes=2)
+    hanging = [analyse(b"hang %d" % number, "evil") for number in range(100)]
+    await asyncio.gather(*hanging, analyse(b"a page", "good"))
     assert ended[: ended.index("good None")].count("evil timeout") <= 2
     assert ended.count("evil timeout") <= STRIKES + 1
     assert ended.count("evil slow_host") >= 100 - STRIKES - 1
@@ -323,37 +293,36 @@ def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
 def test_equal_bodies_are_analysed_once(processes: int) -> None:
     body = Body(html(article(1)))
 
-    async def work(pool: WorkerPool) -> None:
+    @with_pool(RECIPE, processes=processes)
+    async def run(pool: WorkerPool) -> None:
         first = await pool.analyse(body)
         assert await pool.analyse(Body(html(edited(article(1), 2)))) != first
         assert pool.repeats == 0
         assert await pool.analyse(body) == first
         assert pool.repeats == 1
 
-    with_pool(work, recipe=RECIPE, processes=processes)
+    run()
 
 
-def test_equal_bytes_of_another_charset_or_kind_are_other_pages() -> None:
+@with_pool(RECIPE, processes=0)
+async def test_equal_bytes_of_another_charset_or_kind_are_other_pages(pool: WorkerPool) -> None:
     data = b"<p>" + bytes(range(0xE0, 0x100)) * 9
     bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
-
-    async def work(pool: WorkerPool) -> list[PageAnalysis]:
-        return [await pool.analyse(body) for body in bodies]
-
-    answers = with_pool(work, recipe=RECIPE, processes=0)
+    answers = [await pool.analyse(body) for body in bodies]
     assert answers == [analyse_body(body, RECIPE) for body in bodies]
 
 
-def test_analyses_are_remembered_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_analyses_are_remembered_up_to_a_size(monkeypatch: Any) -> None:
     monkeypatch.setattr(pool_module, "REMEMBERED_BYTES", 2 * 1500)
 
-    async def work(pool: WorkerPool) -> int:
+    @with_pool(RECIPE, processes=0, excerpt_length=100)
+    async def run(pool: WorkerPool) -> None:
         for seed in (0, 1, 2, 2, 1, 0, 1):
             await pool.analyse(Body(html(article(seed))))
-        return pool.repeats
+        # The first was forgotten for the third, and comes in place of the third.
+        assert pool.repeats == 3
 
-    # The first was forgotten for the third, and comes in place of the third.
-    assert with_pool(work, recipe=RECIPE, processes=0, excerpt_length=100) == 3
+    run()
 
 
 # Without an event loop.
@@ -386,12 +355,15 @@ def digits(feature: str, bits: int) -> bytes:
     return (7 * len(feature) * 0x9E3779B97F4A7C15 % 2**bits).to_bytes(bits // 8, "big")
 
 
-def test_worker_fingerprints_by_the_whole_recipe_whatever_its_name() -> None:
-    name = "tests.core.test_pool.digits"
-    recipe = Recipe("default", FeatureSpec("words", 2), 128, 9, hash=name, sign=">=")
+UNUSUAL = Recipe(
+    "default", FeatureSpec("words", 2), 128, 9, hash="tests.core.test_pool.digits", sign=">="
+)
+
+
+@with_pool(UNUSUAL)
+async def test_worker_fingerprints_by_the_whole_recipe_whatever_its_name(pool: WorkerPool) -> None:
     body = Body(html(article(1)))
-    answer = with_pool(lambda pool: pool.analyse(body), recipe=recipe)
-    assert answer == analyse_body(body, recipe)
+    assert await pool.analyse(body) == analyse_body(body, UNUSUAL)
 
 
 def test_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
