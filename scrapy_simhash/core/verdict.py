@@ -164,9 +164,8 @@ def verdict_of(
     change = claim.change.value if claim.change and kind == "unique" else None
     before, unchanged = claim.before, claim.change is Change.SAME
     if before is not None and claim.change is Change.MOVED:
-        # A redirect may lead to another text. Without one the page is a copy, which is no news.
-        is_copy = before.key not in arrival.aliases
-        unchanged = is_copy or same(arrival.facts, before.facts, before.distance)
+        # Its text may be an edited one, which the old address has by now, too.
+        unchanged = same(arrival.facts, before.facts, before.distance)
     copies = len(claim.matches) if kind == "unique" else 0
     return Verdict(
         *(kind, key, None, fingerprint, (), near, excerpt, change, before),
