@@ -1,17 +1,14 @@
-"""Crawls sites again on later days, and holds what is delivered against what has changed.
+"""Crawls sites on two days, and holds what is delivered against what is new or has changed.
 
-``python -m benchmarks.recrawl [docs forum wiki]``. Each day is a crawl over HTTP on loopback
-in a process of its own, always on one SQLite index, with SIMHASH_RECRAWL "all", and on another
-index with "changed":
+``python -m benchmarks.recrawl [forum shop blog URL ...] [--edit COMMAND]``. The first three are
+made here. A URL is the first page of a program that runs already; the command edits its pages
+between the days. Each site is crawled by its links, in Scrapy's own order and breadth first, with
+SIMHASH_RECRAWL "changed" and one SQLite index.
 
-- docs: three releases of one documentation site (../shared/data/docs-html) as one host, three days
-- forum: made here; lists that shift, print views, counters and ages on each page, replies, removals
-- wiki: a MediaWiki that runs already (--wiki URL), crawled by its links; the command of --edit
-  edits its pages between the two days
-
-A page is lost if a crawl without the filter delivers it, and neither it nor a page with the same
-text is delivered. The truth about a change is the text of the content of both days, word by word.
-The rival is MD5 of the body, as Norconex, StormCrawler and Browsertrix have it.
+The truth is the text of the content of both days, word by word, in a crawl without the filter. A
+text is news if no page had it on the first day. News stays in if a crawl with an empty index
+delivers it, and neither it nor its page is delivered. The rival is MD5 of the body, as Norconex,
+StormCrawler and Browsertrix have it.
 """
 
 from __future__ import annotations
@@ -19,263 +16,247 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import lzma
 import random
 import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import lxml.html
 from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
 
-from tests.conftest import Site
-from tests.pages import article
+from tests.conftest import Answer, Site
+from tests.pages import article, edited
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "docs-html" / "docs.jsonl.xz"
+ORDERS: dict[str, dict[str, Any]] = {
+    "depth": {},  # Scrapy's own
+    "breadth": {
+        "DEPTH_PRIORITY": 1,
+        "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    },
+}
 SETTINGS = {
     "ADDONS": {"scrapy_simhash.Addon": 500},
     "LOG_LEVEL": "ERROR",
     "TELNETCONSOLE_ENABLED": False,
-    "CONCURRENT_REQUESTS": 16,
-    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
+    "DOWNLOAD_DELAY": 0,
+    "CLOSESPIDER_PAGECOUNT": 3000,
     "SIMHASH_PROCESSES": 1,
 }
 AROUND = (
     "header, footer, nav, aside, .navheader, .navfooter, .docnav, .related, .printfooter"
     ", head, script, style, datalist"
 )
-Pages = dict[str, bytes]
+Pages = dict[str, str]
 
 
-class Again(Spider):
-    """Crawls paths, or follows links from the first one; keeps bodies if it is told to."""
+class Whole(Spider):
+    """Crawls a host by its links; keeps the bodies if it is told to."""
 
-    name = "again"
-
-    async def start(self) -> AsyncIterator[Any]:
-        for path in self.paths:
-            yield Request(self.base + path, meta={"depth": 0 if self.follows else 1})
+    name = "whole"
+    extractor = LinkExtractor(deny_extensions=[])
 
     def parse(self, response: Any) -> Any:
-        page = response.meta.get("simhash") or {"change": None}
-        path = response.url.removeprefix(self.base)
-        yield {"path": path, "change": page["change"], "body": response.text if self.keeps else ""}
-        if self.follows:
-            for link in response.css("a::attr(href)").getall():
-                url = response.urljoin(link).partition("#")[0]
-                if url.startswith(self.base) and self.follows in url:
-                    yield Request(url)
+        is_html = isinstance(response, HtmlResponse)
+        yield {"url": response.url, "body": response.text if self.keeps and is_html else ""}
+        yield from self.requests(response)
+
+    def requests(self, response: Any) -> Iterator[Request]:
+        if isinstance(response, HtmlResponse):
+            for link in self.extractor.extract_links(response):
+                if urlsplit(link.url).netloc == urlsplit(response.url).netloc:
+                    yield Request(link.url)
 
 
-def crawl(base: str, paths: list[str], follows: str = "", **settings: Any) -> list[dict[str, Any]]:
+def crawl(url: str, order: str, **settings: Any) -> list[dict[str, Any]]:
     """Crawl in a process of its own; return what was delivered."""
     with tempfile.TemporaryDirectory() as folder:
-        given, items = Path(folder) / "given.json", Path(folder) / "items.jsonl"
-        settings = SETTINGS | {"FEEDS": {str(items): {"format": "jsonlines"}}} | settings
+        task, items = Path(folder) / "task.json", Path(folder) / "items.jsonl"
+        feeds = {"FEEDS": {str(items): {"format": "jsonlines"}}}
         keeps = not settings.get("SIMHASH_ENABLED", True)
-        spider = {"base": base, "paths": paths, "follows": follows, "keeps": keeps}
-        given.write_text(json.dumps([settings, spider]))
-        subprocess.run(
-            [sys.executable, "-m", "benchmarks.recrawl", "--day", str(given)], check=True
-        )
+        spider = {"start_urls": [url], "keeps": keeps}
+        task.write_text(json.dumps([SETTINGS | ORDERS[order] | feeds | settings, spider]))
+        command = [sys.executable, "-m", "benchmarks.recrawl", "--crawl", str(task)]
+        subprocess.run(command, check=True)
         return [json.loads(line) for line in items.read_text("utf-8").splitlines()]
 
 
 def content(body: str | bytes) -> str:
     """Return the words of a page's content, without what its site puts around it."""
     tree = lxml.html.document_fromstring(body)
-    mains = tree.cssselect("[role=main], main, #mw-content-text, div.body") or [tree]
+    mains = tree.cssselect("[role=main], main, #mw-content-text, div.body, td.content") or [tree]
     for node in mains[0].cssselect(AROUND):
         node.drop_tree()
     return " ".join(re.findall(r"\w+", " ".join(mains[0].itertext())))
 
 
-# The sites.
+# The made sites: each yields its pages on two days.
+
+MadePages = dict[str, bytes | Answer]
 
 
-def docs() -> Iterator[Pages]:
-    days: dict[str, Pages] = {"bullseye": {}, "bookworm": {}, "trixie": {}}
-    with lzma.open(DATA, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            page = json.loads(line)
-            release, _, path = page["id"].partition("/")
-            days[release]["/" + path] = page["html"].encode("utf-8", "replace")
-    yield from days.values()
-
-
-def forum() -> Iterator[Pages]:
-    chance = random.Random(46)
-    posts = {topic: [article(topic, 120)] for topic in range(400)}
-    for day in range(3):
-        if day:
-            first = max(posts) + 1
-            posts |= {topic: [article(topic, 120)] for topic in range(first, first + 60)}
-            for topic in chance.sample(sorted(posts), 40):
-                posts[topic].append(article(10_000 * day + topic, chance.randint(12, 60)))
-            for topic in chance.sample(sorted(posts), 8):
-                del posts[topic]
-        yield _forum_of(posts, day, chance)
-
-
-def _forum_of(posts: dict[int, list[str]], day: int, chance: random.Random) -> Pages:
-    pages = {}
-    order = sorted(posts, reverse=True)
-    for topic, texts in posts.items():
-        noise = f"<p class=seen>Viewed {chance.randint(1, 9999)} times, {day} days ago</p>"
-        replies = "".join(f"<div class=post><p>{text}</p></div>" for text in texts)
-        title = f"Topic {topic}: {texts[0].split('.')[0]}"
-        for view in ("", "?view=print"):
-            pages[f"/t/{topic}{view}"] = _page(title, replies, noise)
-    for start in range(0, len(order), 20):
-        some = order[start : start + 20]
-        rows = "".join(
-            f"<li><a href=/t/{topic}>{posts[topic][0][:60]}</a> {posts[topic][0][60:160]}</li>"
-            for topic in some
-        )
-        pages[f"/board/{start // 20}"] = _page("Board", f"<ul>{rows}</ul>", "")
-    return pages
-
-
-def _page(title: str, main: str, noise: str) -> bytes:
+def page(title: str, main: str, links: list[str], around: str = "") -> bytes:
+    anchors = "".join(f"<a href='{link}'>{link}</a> " for link in links)
     return (
-        f"<!doctype html><meta charset=utf-8><title>{title}</title><nav>{noise}<a href=/>Home</a>"
-        f"</nav><main><h1>{title}</h1>{main}</main><footer>{noise}</footer>"
+        f"<!doctype html><meta charset=utf-8><title>{title}</title><nav>{around}</nav>"
+        f"<main><h1>{title}</h1>{main}</main><nav>{anchors}</nav><footer>{around}</footer>"
     ).encode()
 
 
-# What is measured.
+def forum() -> Iterator[MadePages]:
+    """Boards whose lists shift, print views, counters and ages; new topics, replies, removals."""
+    chance = random.Random(46)
+    posts = {topic: [article(topic, 120)] for topic in range(300)}
+    for day in range(2):
+        if day:
+            posts |= {topic: [article(topic, 120)] for topic in range(300, 340)}
+            for topic in chance.sample(range(300), 40):
+                posts[topic].append(article(10_000 + topic, chance.randint(12, 60)))
+            for topic in chance.sample(range(300), 8):
+                del posts[topic]
+        pages: MadePages = {}
+        for topic, texts in posts.items():
+            seen = f"<p>Viewed {chance.randint(1, 9999)} times, {day + 1} days ago</p>"
+            replies = "".join(
+                f"<div class=post><p>Posts: {chance.randint(1, 99)}</p><p>{text}</p></div>"
+                if n % 2
+                else f"<div class=post><p>{text}</p></div>"
+                for n, text in enumerate(texts)
+            )
+            for view in ("", "?view=print"):
+                pages[f"/t/{topic}{view}"] = page(f"Topic {topic}", replies, ["/"], seen)
+        order = sorted(posts, reverse=True)
+        boards = [f"/board/{n}" for n in range(len(order) // 20 + 1)]
+        for n, path in enumerate(boards):
+            topics = order[20 * n : 20 * n + 20]
+            teasers = "".join(f"<li>{posts[topic][0][:160]}</li>" for topic in topics)
+            links = [f"/t/{topic}{view}" for topic in topics for view in ("", "?view=print")]
+            pages[path] = page("Board", f"<ul>{teasers}</ul>", links)
+        yield pages | {"/": page("Forum", f"<p>{article(9999)}</p>", boards)}
 
 
-def report(
-    name: str, day: int, now: Pages, before: Pages, found: list[Any], fresh: list[Any]
-) -> Pages:
-    """Print a day on which all pages were wanted, and what a crawl on an empty index delivers.
-
-    Args:
-        name: of the site.
-        day: from 1.
-        now: its pages on this day.
-        before: those that were delivered the day before.
-        found: the items of this day.
-        fresh: those of a crawl on an empty index.
-
-    Returns:
-        The pages that were delivered on this day.
-    """
-    texts = {path: content(body) for path, body in now.items()}
-    told = {item["path"]: item["change"] for item in found}
-    delivered = {texts[path] for path in told}
-    lost = {path for path in now if path not in told and texts[path] not in delivered}
-    anew = {item["path"] for item in fresh}
-    others = {path for path in lost if path in anew}
-    print(f"{name}, day {day}: {len(now)} pages without the filter, {len(told)} delivered; "
-          f"{len(lost)} near copies are not, and {len(others)} of these are delivered on an "
-          f"empty index, which delivers {len(anew)} {sorted(others)[:4]}")  # fmt: skip
-    out = {path: body for path, body in now.items() if path in told}
-    if not before:
-        return out
-    both = [path for path in told if path in before]
-    true = {path for path in both if content(before[path]) != texts[path]}
-    calls = {
-        "change": {path for path in both if told[path] != "same"},
-        "MD5 of the body": {path for path in both if _digest(before[path]) != _digest(now[path])},
-    }
-    print(f"  told: {dict(Counter(told.values()))}; of {len(both)} pages that came on both days "
-          f"{len(true)} have another text")  # fmt: skip
-    for rule, called in calls.items():
-        print(f"  {rule:<16} {len(called - true):4} of {len(both) - len(true)} called changed that "
-              f"are not, {len(true - called):4} of {len(true)} missed "
-              f"{sorted(true - called)[:4]}")  # fmt: skip
-    return out
+def shop() -> Iterator[MadePages]:
+    """Products with a table of facts; prices and stocks change, some are new or removed."""
+    for day in range(2):
+        pages: MadePages = {}
+        products = [n for n in range(300) if n % 41 or not day] + [*range(300, 320)] * day
+        for n in products:
+            price = 10 + n + day * (n % 7 == 0)
+            stock = "sold out" if day and n % 11 == 0 else "in stock"
+            table = f"<table><tr><th>Price<td>{price}.90<tr><th>Stock<td>{stock}</table>"
+            text = f"<p>{article(n % 20, 80)}</p><p>{article(5000 + n, 12)}</p>{table}"
+            pages[f"/p/{n}"] = page(f"Product {n}", text, ["/"], f"Cart: {n * day % 5} items")
+        links = list(pages)
+        yield pages | {"/": page("Shop", f"<p>{article(8888)}</p>", links)}
 
 
-def report_changed(name: str, day: int, now: Pages, before: Pages, items: list[Any]) -> None:
-    """Print a day on which only what is new or has changed was wanted."""
+def blog() -> Iterator[MadePages]:
+    """Posts of which some are edited, rewritten, renamed, redirected, removed or new."""
+    texts = {f"/post-{n}": article(n) for n in range(200)}
+    for day in range(2):
+        moved: MadePages = {}
+        if day:
+            for n in range(40):
+                share = 0.005 + 0.001 * n
+                texts[f"/post-{n}"] = edited(texts[f"/post-{n}"], n, share)
+            for n in range(40, 60):
+                texts[f"/post-{n}"] = article(500 + n)
+            for n in range(60, 90):
+                texts[f"/blog/{n}"] = texts.pop(f"/post-{n}")
+                if n % 2:
+                    moved[f"/post-{n}"] = 301, {"Location": f"/blog/{n}"}, b""
+            for n in range(90, 100):
+                del texts[f"/post-{n}"]
+            texts |= {f"/post-{n}": article(n) for n in range(200, 220)}
+        pages = {path: page(text[:40], f"<p>{text}</p>", ["/"]) for path, text in texts.items()}
+        yield {"/": page("Blog", f"<p>{article(7777)}</p>", [*moved, *pages]), **moved, **pages}
+
+
+# Measuring.
+
+
+def days_of(site: str, edit: str) -> Iterator[str]:
+    """Yield the address of a site's first page, on each of two days."""
+    if site not in MADE:
+        yield site
+        subprocess.run(edit, shell=True, check=True, capture_output=True)
+        yield site
+        return
+    server = Site()
+    try:
+        for pages in MADE[site]():
+            server.pages = dict(pages)
+            yield f"{server.url}/"
+    finally:
+        server.close()
+
+
+def measure(site: str, edit: str) -> None:
+    before: Pages = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for day, url in enumerate(days_of(site, edit), 1):
+            whole = crawl(url, "breadth", SIMHASH_ENABLED=False)
+            now = {item["url"]: item["body"] for item in whole if item["body"]}
+            for order in ORDERS:
+                index = f"sqlite:///{folder}/{order}.sqlite"
+                settings = {"SIMHASH_INDEX_URL": index, "SIMHASH_RECRAWL": "changed"}
+                delivered = {item["url"] for item in crawl(url, order, **settings)}
+                print(f"{site}, {order}, day {day}: {len(delivered)} of {len(now)} pages delivered")
+                if before:
+                    anew = {item["url"] for item in crawl(url, order)}
+                    compare(before, now, delivered & now.keys(), anew & now.keys())
+            before = now
+
+
+def compare(before: Pages, now: Pages, delivered: set[str], anew: set[str]) -> None:
+    """Print how far what was delivered on the second day is what is new or has changed."""
     known = {content(body) for body in before.values()}
-    texts = {path: content(body) for path, body in now.items()}
-    news = {text for text in texts.values() if text not in known}
-    out = [texts[item["path"]] for item in items]
-    right = sum(text in news for text in out)
-    stays = news - set(out)
-    share = right / max(1, len(out))
-    print(f"{name}, day {day}, changed: {len(out)} delivered, {right} ({share:.1%}) new or changed;"
-          f" {len(stays)} of {len(news)} new or changed texts stay in "
-          f"{sorted(path for path in texts if texts[path] in stays)[:4]}")  # fmt: skip
+    texts = {url: content(body) for url, body in now.items()}
+    told = {texts[url] for url in delivered}
+    news = {url for url, text in texts.items() if text not in known}
+    stays = {url for url in news & anew if texts[url] not in told}
+    old = anew - news
+    noise = delivered - news
+    md5 = {url for url in old if digest(now[url]) != digest(before.get(url, ""))}
+    print(
+        f"  {len(stays)} of {len(news & anew)} new or changed pages stay in {sorted(stays)[:4]}\n"
+        f"  {len(noise)} of {len(old)} unchanged ones come out, with MD5 of the body {len(md5)} "
+        f"{sorted(noise)[:4]}",
+        flush=True,
+    )
 
 
-def _digest(body: bytes) -> bytes:
-    return hashlib.md5(body, usedforsecurity=False).digest()
+def digest(body: str) -> bytes:
+    return hashlib.md5(body.encode(), usedforsecurity=False).digest()
 
 
-def measure(name: str, days: Iterator[Pages]) -> None:
-    """Crawl the days of a site that is served here."""
-    site, before, out = Site(), Pages(), Pages()
-    with tempfile.TemporaryDirectory() as folder:
-        for day, pages in enumerate(days, 1):
-            site.pages = dict(pages)
-            for mode in ("all", "changed"):
-                index = f"sqlite:///{folder}/{mode}.sqlite"
-                items = crawl(site.url, list(pages), SIMHASH_INDEX_URL=index, SIMHASH_RECRAWL=mode)
-                if mode == "all":
-                    out = report(name, day, pages, out, items, crawl(site.url, list(pages)))
-                elif before:
-                    report_changed(name, day, pages, before, items)
-            before = pages
-    site.close()
-
-
-def measure_wiki(base: str, edit: str) -> None:
-    """Crawl a MediaWiki by its links on two days, with edits in between."""
-    before, out = Pages(), Pages()
-    start, follows = "/index.php/Main_Page", "/index.php/"
-    with tempfile.TemporaryDirectory() as folder:
-        for day in (1, 2):
-            if day == 2:
-                subprocess.run(edit, shell=True, check=True, capture_output=True)
-            whole = crawl(base, [start], follows, SIMHASH_ENABLED=False)
-            pages = {item["path"]: item["body"].encode() for item in whole}
-            for mode in ("all", "changed"):
-                index = f"sqlite:///{folder}/{mode}.sqlite"
-                items = crawl(base, [start], follows, SIMHASH_INDEX_URL=index, SIMHASH_RECRAWL=mode)
-                items = [item for item in items if item["path"] in pages]
-                if mode == "all":
-                    anew = crawl(base, [start], follows)
-                    out = report("wiki", day, pages, out, items, anew)
-                elif before:
-                    report_changed("wiki", day, pages, before, items)
-            before = pages
-
-
-def run_day(given: Path) -> None:
-    """Crawl, in the process of a day."""
-    from scrapy.crawler import AsyncCrawlerProcess
-
-    settings, spider = json.loads(given.read_text())
-    process = AsyncCrawlerProcess(settings)
-    process.crawl(Again, **spider)
-    process.start()
+MADE = {"forum": forum, "shop": shop, "blog": blog}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sites", nargs="*", default=["docs", "forum"])
-    parser.add_argument("--wiki", help="the address of a MediaWiki")
-    parser.add_argument("--edit", default="true", help="a command that edits pages of it")
-    parser.add_argument("--day", type=Path, help=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("sites", nargs="*", metavar="SITE", default=[*MADE])
+    parser.add_argument("--edit", default="true", help="a command that edits the pages of a URL")
+    parser.add_argument("--crawl", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.day:
-        run_day(options.day)
+    if options.crawl:
+        from scrapy.crawler import AsyncCrawlerProcess
+
+        settings, spider = json.loads(options.crawl.read_text())
+        process = AsyncCrawlerProcess(settings)
+        process.crawl(Whole, **spider)
+        process.start()
         return
-    for name in options.sites:
-        if name == "wiki":
-            measure_wiki(options.wiki, options.edit)
-        else:
-            measure(name, {"docs": docs, "forum": forum}[name]())
+    for site in options.sites:
+        measure(site, options.edit)
 
 
 if __name__ == "__main__":
