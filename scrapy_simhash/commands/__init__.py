@@ -26,7 +26,7 @@ SUBCOMMANDS = (
 
 _EXIT_STATUS = """\
 exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
-2, something given cannot be used; 130, interrupted.
+2, an argument, a file or a store cannot be used; 130, interrupted.
 """
 # As shells have it, 128 + SIGINT, and 128 + SIGPIPE: the answer is neither yes nor no.
 _INTERRUPTED, _UNREAD = 130, 141
@@ -45,11 +45,11 @@ class SimhashCommand(ScrapyCommand):
         return "See, move and undo what near-duplicate detection did, and measure it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        # Scrapy's own options belong to each subcommand, behind whose name people write them. It
-        # asks for them where there is no subcommand, too.
-        scrapys = argparse.ArgumentParser(add_help=False)
-        super().add_options(scrapys)
-        parser.set_defaults(**vars(scrapys.parse_args([])))
+        # People write Scrapy's own options behind the name of a subcommand. Scrapy reads them where
+        # there is no subcommand, too.
+        scrapy_options = argparse.ArgumentParser(add_help=False)
+        super().add_options(scrapy_options)
+        parser.set_defaults(**vars(scrapy_options.parse_args([])))
         subparsers = parser.add_subparsers(
             title="subcommands",
             dest="subcommand",

@@ -4,9 +4,9 @@
     scrapy simhash changes --run 9 --since 4 --log dedup.jsonl --json
 
 Without --run, it is the last finished run of the index, or of --spider. With --since, it
-is all that has happened since that run. The index knows which pages are missing; which
-are new, changed or moved stands in the dedup log alone, with the words that differ. A
-crawl writes it with SIMHASH_LOG.
+is everything that has happened since that run. The index knows which pages are missing.
+Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which pages are new,
+changed or moved, and the words that differ.
 """
 
 import argparse

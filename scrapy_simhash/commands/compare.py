@@ -1,7 +1,7 @@
 """Tell whether two pages are near-duplicates, and show what differs.
 
 A and B are addresses, or files of a type that a crawl compares. With --text, files are
-plain texts, and an argument that is no file is the text itself.
+plain texts, and an argument that is not a file is the text itself.
 
     scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
     scrapy simhash compare saved.html http://www.example.com/a

@@ -1,37 +1,37 @@
 """Find near-duplicates among saved pages, or fill an index from them.
 
-PAGES are JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet, with the
-field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64", "text", "raw_content"
-or "markdown" in each entry, and "id", "url" or "metadata.url" if it has a name; WARC and
-WET files, HTML files, texts (.txt), or folders of these; also packed (.gz, .xz, .bz2,
-.zst). Parquet needs an extra, pip install "scrapy-simhash[corpus]", and so do WARC and
-.zst, "scrapy-simhash[warc]". The command judges pages in their order, with the settings
-of this project, as a crawl does: it keeps the first of near-duplicates. It says what it
-passed over.
+PAGES are files, or folders of files, also packed (.gz, .xz, .bz2, .zst):
+- JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet; each entry has the
+  field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64", "text",
+  "raw_content" or "markdown", and perhaps a name: "id", "url" or "metadata.url"
+- WARC and WET, HTML, and plain text (.txt)
+Parquet needs pip install "scrapy-simhash[corpus]", WARC and .zst need
+pip install "scrapy-simhash[warc]".
+
+The command judges pages in their order, with the settings of this project, as a crawl
+does: it keeps the first of near-duplicates, and pages that cannot be compared.
 
     scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
     scrapy simhash report verdicts.jsonl
     scrapy simhash dedupe items.jsonl -s SIMHASH_ITEM_TEXT_FIELD=body
 
 With --index it compares them with the pages of that index, and adds what it keeps, so
-that a new crawl knows the pages of an earlier one.
+that a new crawl knows the pages of an earlier one. If it is interrupted, run it again.
 
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
-An interrupted run with --index is simply run again. Pages that cannot be compared (too
-short, nothing to read) are kept. SIMHASH_PROCESSES says how many processes work.
-
 A corpus of any size takes two steps. PAGES may be the fingerprints that "scrapy simhash
-fingerprint" wrote, or folders of them; DuckDB joins them, with the same verdicts, and
-less memory than they have:
+fingerprint" wrote, or folders of them. DuckDB joins them, with the same verdicts, in
+less memory than they need:
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet --kept kept.parquet
     scrapy simhash import kept.parquet --index redis://localhost/0
 
---verdicts has a row for each page then: key, url, kept, verdict, original, distance and
-reason; --kept has the fingerprints of the pages that were kept. The order is that of the
-files, or one of SQL expressions, such as --order "length(url), time".
+Then --verdicts has a row for each page: key, url, kept, verdict, original, distance and
+reason. --kept has the fingerprints of the pages that were kept. Pages come in the order
+of the files, or of SQL expressions, such as --order "length(url), time".
+SIMHASH_PROCESSES says how many processes work.
 """
 
 import argparse
@@ -83,7 +83,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             )
         _judge_in_turn(paths, options, settings)
     elif not all(are_prints):
-        raise UsageError(f"{paths[are_prints.index(False)]}: no fingerprints, as the others have")
+        raise UsageError(
+            f"{paths[are_prints.index(False)]}: it has no fingerprints, and others of PAGES have"
+        )
     elif options.index:
         raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
     else:

@@ -1,24 +1,22 @@
 """Measure precision and recall on labelled pages.
 
 A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, such as
-docs.jsonl with "id", one of "html", "html_base64" and "text", and "url" in each line;
-and with pairs.tsv: columns a, b, label, and kind where known, separated by tabs. A
-label is duplicate, ambiguous (counts neither way) or negative, or one of these
-and the kind, as negative/template; a pair that is not listed is no duplicate.
-
-All pairs of documents are judged as a crawl judges them: those within the
-distance by the rule. A crawl compares a page with the pages that it kept before;
-it is replayed in the order of the file and in five random ones.
+docs.jsonl with "id", "url" and one of "html", "html_base64" and "text" in each line;
+and with pairs.tsv, a table with the columns a, b, label and perhaps kind, separated by
+tabs. A label is duplicate, ambiguous (counts neither way) or negative, or one of these
+with the kind, such as negative/template. A pair that is not listed is no duplicate.
 
     scrapy simhash evaluate sets/news
     scrapy simhash evaluate sets/* --recipe default --recipe classic --show 10
     scrapy simhash evaluate sets/news -s SIMHASH_DISTANCE=40
 
-In a project, its SIMHASH_... settings say what is measured, unless --recipe does.
+All pairs of pages are judged as a crawl judges them. But a crawl compares a page only
+with the pages that it kept, so a crawl is replayed, in the order of the file and in
+five random ones. SIMHASH_... settings say what is measured, unless --recipe does.
 
 columns: k, the distance; skipped, pages that are not compared; found, missed and
-false, pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000;
-shuffled, the same in random orders.
+false, pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in
+1,000; shuffled, the same in random orders.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 """Say what became of a page, and which sentence of the rule decided.
 
-The index holds the pages that were kept; the dedup log, which a crawl writes with
-SIMHASH_LOG, names the pages that were dropped or not asked for, and why.
+The index holds the pages that were kept. The dedup log, which a crawl writes with
+SIMHASH_LOG, names the pages that were dropped or not requested, and why.
 
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain www.example.com/a --index redis://localhost/0
 
 For a page that was kept, the command shows the pages of the index that are near it, and
 what the rule says of them; it reads the whole index. For a page that was dropped, it
-shows what differs, as far as the log has it; for one of an earlier run, whether it has
-changed, and so whether SIMHASH_RECRAWL withheld it.
+shows what differs, as far as the log has it. For a page of an earlier run, it says
+whether the page has changed, and so whether SIMHASH_RECRAWL withheld it.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Write an index to a file.
 
 The file is JSON lines, the same from every store, and packed if its name ends with .gz;
-or Parquet, if its name ends with .parquet. It is there whole or not at all; - stands for
-standard output.
+or Parquet, if its name ends with .parquet. An interrupted export leaves no file; - stands
+for standard output.
 
     scrapy simhash export pages.jsonl.gz --index sqlite:////var/lib/crawl/pages.sqlite
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0

@@ -2,8 +2,8 @@
 
 PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files
 with up to 65,536 pages in the folder of --to, with key, URL, fingerprint, block values
-and facts. An interrupted run is run again: what is there stays. Many machines share the
-work if each has other PAGES.
+and facts. Files that exist are not written again, so an interrupted run is simply
+repeated. Many machines share the work if each has other PAGES.
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet

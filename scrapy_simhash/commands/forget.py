@@ -1,6 +1,6 @@
-"""Take pages out of an index, so that they or their copies may come in again.
+"""Remove pages from an index, so that they or their copies may come in again.
 
-An index holds originals only. To let a page in that was dropped, forget the page that
+An index holds originals only. To let in a page that was dropped, forget the page that
 it repeats; "scrapy simhash explain" names that page.
 
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
@@ -10,9 +10,9 @@ it repeats; "scrapy simhash explain" names that page.
     scrapy simhash forget --all
 
 Given several of URLs, --host, --older-than, --run and --missing-since, the command
-forgets pages that meet all of them; "scrapy simhash runs" lists the numbers of runs. It
-says first how many there are, and asks, unless --yes. Afterwards, "scrapy simhash
-requeue" writes the pages that were dropped because of the forgotten ones.
+forgets pages that meet all of them. "scrapy simhash runs" lists the numbers of runs. The
+command says how many pages there are, and asks, unless --yes. Afterwards, "scrapy
+simhash requeue" writes the pages that were dropped because of the forgotten ones.
 """
 
 import argparse

@@ -3,8 +3,8 @@
 FILE is what "scrapy simhash export" wrote, or fingerprints as Parquet: a file of "scrapy
 simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The command reads and
 checks all of it, and then adds its pages, confirmed, in their order. It makes the index
-if there is none. A page that is there with the same fingerprint is passed over, so an
-import that was interrupted is simply run again.
+if there is none. A page that is in the index with the same fingerprint is passed over, so
+an interrupted import is simply repeated.
 
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
 

@@ -119,7 +119,7 @@ def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
         wrong = errno.EISDIR if whole.is_dir() else errno.ENOENT
         raise OSError(wrong, os.strerror(wrong), path)
     if whole in {source.resolve() for source in sources}:
-        raise ValueError(f"{path}: it is read, and cannot be replaced by what is made of it")
+        raise ValueError(f"{path}: it is read, so it cannot be replaced")
     if whole.exists() and not whole.is_file():
         with whole.open("wb") as file:
             yield file

@@ -2,15 +2,15 @@
 
 Addresses whose pages were copies again and again make a pattern: a host, a path and
 parameters, with stars for values that differ. SIMHASH_SPARE says what a crawl does
-with requests that fit one. The command lists patterns, and with --all every signature:
+with requests that fit a pattern. With --all, the command lists every signature:
 
     scrapy simhash patterns --all
     scrapy simhash patterns --forbid 'www.example.com/item/*?view=print'
 
 Signatures that are nearly patterns follow, each with what is in the way. A pinned
-signature is a pattern whatever the counts say, also before the first crawl; a forbidden
-one is none; crawls learn of that within seconds. --forget deletes a signature and its
-counts; a running crawl keeps what it knows.
+signature is always a pattern, also before the first crawl; a forbidden one never is.
+Running crawls learn of that within seconds. --forget deletes a signature and its counts,
+but a running crawl keeps what it knows.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern.

@@ -3,17 +3,17 @@
 A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
 (LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
 report is one HTML file that needs no network: the doubtful drops by address pattern,
-what has changed since earlier runs, and a table of all drops with what differs. A log
-may hold several crawls: the report is about the last one, and names the others. A FILE
-that ends in .csv gets all drops of the crawl, one a row.
+what has changed since earlier runs, and a table of all drops with what differs. If the
+log has several crawls, the report is about the last one, and names the others.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
     scrapy simhash report dedup.jsonl -o drops.csv
     scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
 
-With --index, the report names pages that are missing since earlier runs, too.
-To see more of what differs, log more of each page with SIMHASH_LOG_TEXT.
+A FILE that ends in .csv gets all drops, one a row. With --index, the report also names
+pages that are missing since earlier runs. To see more of what differs, log more of each
+page with SIMHASH_LOG_TEXT.
 """
 
 import argparse

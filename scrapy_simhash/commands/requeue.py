@@ -1,21 +1,21 @@
 """Write the URLs of pages that were dropped, for a spider to crawl again.
 
-The dedup log names the pages that were dropped and their originals. Where an original
+The dedup log names the pages that were dropped, and their originals. Where an original
 is not in the index any more, the command writes the pages that were dropped because of
 it, one URL a line:
 
     scrapy simhash forget --host staging.example.com
     scrapy simhash requeue --log dedup.jsonl > again.txt
 
-With URLs, --host, --reason or --original it writes the dropped pages that fit all of
-them, from the log alone. Their originals are still there, so --json tells the filter to
-let them pass (dont_simhash); the example's pages spider reads such a file:
+With URLs, --host, --reason or --original it writes the dropped pages that meet all of
+them, from the log alone. Their originals are still in the index, so --json tells the
+filter to let them pass (dont_simhash); the pages spider of the example reads such a file:
 
     scrapy simhash requeue --reason other-site --host shop.example --json > again.jsonl
     scrapy crawl pages -a again=again.jsonl
 
-With --pattern it writes the addresses that were spared because of a signature, which
-"scrapy simhash patterns" lists, and "all" means every signature:
+With --pattern it writes the addresses that were not requested because of a signature,
+which "scrapy simhash patterns" lists; "all" means every signature:
 
     scrapy simhash requeue --pattern 'shop.example/item/*?view=print'
 
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     for name, metavar, chosen in (
         ("reason", "REASON", "pages that this sentence of the rule dropped"),
         ("original", "URL", "pages that were dropped because of this one"),
-        ("pattern", "SIGNATURE", "addresses that this signature spared, or all"),
+        ("pattern", "SIGNATURE", "addresses that were not requested because of it, or all"),
     ):
         says = f"{chosen} (may be repeated)"
         parser.add_argument(f"--{name}", action="append", default=[], metavar=metavar, help=says)

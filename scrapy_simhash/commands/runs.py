@@ -1,7 +1,7 @@
 """List the runs of an index: whose they are, how they ended, and their pages.
 
-A run is what a spider's crawlers do from start to finish. Its pages are those that were
-last seen in it, so those of an old run are the pages that no later run has seen.
+A run is what the crawlers of a spider do from start to finish. Its pages are those that
+were last seen in it, so the pages of an old run are those that no later run has seen.
 
     scrapy simhash runs --index redis://localhost/0
     scrapy simhash runs --json

@@ -149,7 +149,7 @@ def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str |
 def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
     """Yield the lines of dedup logs, and show how far the reading is.
 
-    Files of which no line is one of a dedup log are a UsageError, at their end.
+    Other files are a UsageError, at their end.
     """
     total = sum(file.stat().st_size for file in log_files(paths))
     is_log = not total
@@ -159,4 +159,4 @@ def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
             yield line
     if not is_log:
         names = ", ".join(Path(path).name for path in paths)
-        raise UsageError(f"{names}: no line of it is one of a dedup log")
+        raise UsageError(f"{names}: not a dedup log")

@@ -3,15 +3,14 @@
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
-Counts are exact; sizes of a large index in Redis come from a sample of its keys. Pages in
-progress are those whose callback has not finished; a crawler that was killed leaves some
-until their leases run out. The first page is the one that came in first; pages that were
-imported keep the times that they had.
+Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
+Pages in progress are those whose callback has not finished; a crawler that was killed
+leaves some until their leases run out. The first page is the one that came in first;
+imported pages keep their times.
 
---check reads the whole index. What is missing or cannot be read is told in a line each,
-and the exit status is 1 then. A crawl passes over single entries that are damaged, so that
-their copies may be crawled once more; "scrapy simhash export" takes the others into a new
-index.
+--check reads the whole index. It prints a line for everything that is missing or cannot be
+read, and then the exit status is 1. A crawl passes over damaged entries, so that their
+copies may be crawled once more; "scrapy simhash export" takes the others into a new index.
 """
 
 import argparse

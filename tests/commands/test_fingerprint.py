@@ -70,7 +70,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) ->
         (["fingerprint", "PAGES", "PAGES", "--to", "x"], "two of PAGES have one name"),
         (["dedupe", "FOLDER"], "no file with pages"),
         (["dedupe", "PAGES", "--kept", "TO"], "no fingerprints, which --kept"),
-        (["dedupe", "PRINTS", "PAGES", "--verdicts", "TO"], "no fingerprints, as the others"),
+        (["dedupe", "PRINTS", "PAGES", "--verdicts", "TO"], "it has no fingerprints, and others"),
         (["dedupe", "PRINTS", "--index", "i.sqlite"], "fingerprints go into an index by --kept"),
         (["dedupe", "PRINTS", "--verdicts", "TO", "--order", "nothing"], "DuckDB: Binder Error: "),
         (["dedupe", "PRINTS", "--verdicts", "TO", "--memory", "much"], "DuckDB: "),
@@ -78,7 +78,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, capsys: Any) ->
             ["dedupe", "PRINTS", "--verdicts", "TO", "-s", "SIMHASH_DISTANCE=40"],
             "another recipe",
         ),
-        (["dedupe", "PRINTS", "--verdicts", "PRINTS"], "it is read, and cannot be replaced"),
+        (["dedupe", "PRINTS", "--verdicts", "PRINTS"], "it is read, so it cannot be replaced"),
     ],
 )
 def test_wrong_use_is_one_line(

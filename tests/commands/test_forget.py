@@ -192,10 +192,10 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
         (["forget", "--all", A, "--index", "URL"], "--all forgets every page"),
         (["requeue", "--index", "URL"], "name a dedup log"),
         (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
-        (["requeue", "--index", "URL", "--log", "FEED"], "no line of it is one of a dedup"),
+        (["requeue", "--index", "URL", "--log", "FEED"], "not a dedup log"),
         (["explain", A], "name a dedup log with --log FILE"),
         (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
-        (["explain", A, "--log", "FEED"], "no line of it is one of a dedup log"),
+        (["explain", A, "--log", "FEED"], "not a dedup log"),
         (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )

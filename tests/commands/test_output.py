@@ -160,7 +160,7 @@ def test_what_is_read_is_not_replaced(
     before = path.read_bytes()
     options = [option for name in (source, target) for option in (name, path) if option]
     assert simhash(subcommand, *options) == 2
-    assert "it is read, and cannot be replaced" in capsys.readouterr().err
+    assert "it is read, so it cannot be replaced" in capsys.readouterr().err
     assert path.read_bytes() == before
 
 

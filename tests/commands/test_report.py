@@ -82,9 +82,9 @@ def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
         ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
         (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
         (["folder"], "folder: there is no such file"),
-        (["other.jsonl"], "other.jsonl: no line of it is one of a dedup log"),
+        (["other.jsonl"], "other.jsonl: not a dedup log"),
         (["dedup.jsonl", "-o", "no/r.html"], "no/r.html: No such"),
-        (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, and cannot be replaced"),
+        (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, so it cannot be replaced"),
         (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
     ],
 )
