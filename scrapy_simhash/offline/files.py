@@ -8,14 +8,12 @@ import codecs
 import contextlib
 import csv
 import gzip
-import itertools
 import json
 import lzma
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -122,28 +120,24 @@ def json_lines(
 
 def json_array(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a JSON array, each with its place; anything else is a FileError."""
-    pieces = codecs.iterdecode(iter(partial(file.read, PIECE), b""), "utf-8-sig", "replace")
-    decoder, text, at, number, enough = json.JSONDecoder(), "", 0, 0, 0
-    for piece in itertools.chain(pieces, [""]):
-        text, at = text[at:] + piece, 0
-        # An object that is not all there is tried again when twice as much is.
-        is_enough = len(text) >= enough or not piece
-        while is_enough and (at := _BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
-            where = f"{path}, element {number + 1}"
+    reader = codecs.getreader("utf-8-sig")(file, "replace")
+    decoder, text, number = json.JSONDecoder(), "", 0
+    # An object that is not all there is tried again when twice as much is.
+    while piece := reader.read(max(PIECE, len(text))):
+        text, at = text + piece, 0
+        while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] != "]":  # type: ignore[union-attr]
             try:
                 value, at = decoder.raw_decode(text, at)
             except (ValueError, RecursionError):
-                enough = 2 * (len(text) - at)
-                if enough > 2 * LARGEST:
-                    raise FileError(
-                        f"{where}: no JSON object of at most {LARGEST:,} characters"
-                    ) from None
                 break
-            if not isinstance(value, dict):
-                raise FileError(f"{where}: not a JSON object")
             number += 1
-            yield where, value
-    if text[at:].strip() != "]":
+            if not isinstance(value, dict):
+                raise FileError(f"{path}, element {number}: not a JSON object")
+            yield f"{path}, element {number}", value
+        text = text[at:]
+        if len(text) > LARGEST:
+            raise FileError(f"{path}: no JSON object of at most {LARGEST:,} characters")
+    if text.strip() != "]":
         raise FileError(f"{path}: cut off, or no JSON, after {number:,} elements")
 
 

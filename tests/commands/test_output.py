@@ -164,17 +164,19 @@ def test_what_is_read_is_not_replaced(
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("subcommand", ["export", "dedupe"])
-def test_a_dash_stands_for_standard_output(subcommand: str, tmp_path: Path) -> None:
-    (tmp_path / "pages.jsonl").write_text(json.dumps({"id": "a", "text": article(1)}))
-    scrapy("simhash", "dedupe", "pages.jsonl", "--index", "i.sqlite", folder=tmp_path)
-    options = {"export": ["-", "--index", "i.sqlite"], "dedupe": ["pages.jsonl", "--verdicts", "-"]}
-    done = scrapy("simhash", subcommand, *options[subcommand], folder=tmp_path)
-    assert done.returncode == 0
-    assert "1 page" in done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["key"] for line in lines if "key" in line] == ["a"]
-    assert not (tmp_path / "-").exists()
+def test_a_dash_stands_for_standard_output(tmp_path: Path, capsys: Any) -> None:
+    pages, index = tmp_path / "pages.jsonl", tmp_path / "i.sqlite"
+    pages.write_text(json.dumps({"id": "a", "text": article(1)}))
+    for arguments in (
+        ["dedupe", pages, "--index", index, "--verdicts", "-"],
+        ["export", "-", "--index", index],
+    ):
+        assert simhash(*arguments) == 0
+        printed = capsys.readouterr()
+        assert "1 page" in printed.err
+        lines = [json.loads(line) for line in printed.out.splitlines()]
+        assert [line["key"] for line in lines if "key" in line] == ["a"]
+    assert {path.name for path in tmp_path.iterdir()} == {pages.name, index.name}
 
 
 @pytest.mark.parametrize("name", ["", "missing/file"])
