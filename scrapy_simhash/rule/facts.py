@@ -139,10 +139,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     text = normalise(extraction.text) if normal is None else normal
     size = _size(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
-    units = units_of(
-        *(extraction.content, extraction.text, extraction.template),
-        *(extraction.marks, extraction.thin),
-    )
+    units = units_of(extraction.content, extraction.text, extraction.template, extraction.marks)
     seed = int.from_bytes(key[:8], "little")
     # A unit of two sorts would cancel itself out in the digest of them all.
     numbers, fields, sentences, words, text_units, rest = (

@@ -8,21 +8,7 @@ from urllib.parse import parse_qsl, unquote
 from scrapy_simhash.addresses import split_address, without_visit
 from scrapy_simhash.keys import registered_domain
 
-# A mark of a visit in some shops and papers, the number of a record in others.
-_MAY_BE_VISIT = re.compile("(?:^|&)cid=[^&]*")
-# Parameters that say how a page is shown: how many entries of a list, which version, or the form
-# to answer one of its comments.
-_SHOWN = re.compile(
-    r"(?:\w{1,20}_)?limit|per_?page|page_?size|version|rev(?:ision)?|oldid|print(?:able)?"
-    r"|replytocom",
-    re.IGNORECASE,
-)
-# Parameters by which the next part of a list is asked for: its first entry, or a mark of it.
-_CURSOR = re.compile(
-    r"_next|(?:\w{1,20}_)?(?:cursor|after|before|continue)|page_?(?:token|from|until)",
-    re.IGNORECASE,
-)
-_PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?![a-z])", re.IGNORECASE)
+_PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
@@ -44,27 +30,16 @@ class Kinship(Enum):
     RELEASE = "one host, query and path, but for a folder that names a release"
     DOMAIN = "one registered domain, and none of the others"
     VERSIONS = "two hosts of one registered domain, and one path or file name"
-    MIRROR = "two sites, and one path or file name that says more than a number"
-    NONE = "two sites"
+    SITES = "two sites"
 
 
 #: Addresses of one page.
 VIEWS = (Kinship.ADDRESS, Kinship.VIEW)
-TWO_SITES = (Kinship.MIRROR, Kinship.NONE)
 
 
-def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
-    """Return how the addresses in two keys are related; what is no address is of any host.
-
-    If the texts are the same, the case of letters in paths plays no part.
-    """
+def kinship(key: str, other: str) -> Kinship:
+    """Return how the addresses in two keys are related; what is no address is of any host."""
     (one, path, name, query), (two, other_path, other_name, other_query) = map(_place, (key, other))
-    if is_same and path.lower() == other_path.lower():
-        path = other_path
-    if bool(_MAY_BE_VISIT.search(query)) != bool(_MAY_BE_VISIT.search(other_query)):
-        query, other_query = (
-            _MAY_BE_VISIT.sub("", each).strip("&") for each in (query, other_query)
-        )
     if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
         return Kinship.ADDRESS if path == other_path else Kinship.VIEW
     if one == two or not (one and two):
@@ -76,9 +51,9 @@ def kinship(key: str, other: str, *, is_same: bool = False) -> Kinship:
         is_release = one and query == other_query and _released(path) == _released(other_path)
         return Kinship.RELEASE if is_release else Kinship.DOMAIN
     is_named = query == other_query and (name == other_name or path == other_path)
-    if registered_domain(one) == registered_domain(two):
-        return Kinship.VERSIONS if is_named else Kinship.DOMAIN
-    return Kinship.MIRROR if is_named and _is_name(name, query) else Kinship.NONE
+    if registered_domain(one) != registered_domain(two):
+        return Kinship.SITES
+    return Kinship.VERSIONS if is_named else Kinship.DOMAIN
 
 
 def _released(path: str) -> str:
@@ -103,32 +78,18 @@ def _names(query: str, path: str) -> bool:
 
 def _is_print_view(one: str, other: str) -> bool:
     """Return whether one of two addresses with the same numbers is for printing."""
-    numbers = _NUMBERS.findall(one)
-    is_one = bool(_PRINT.search(one)) != bool(_PRINT.search(other))
-    return is_one and bool(numbers) and numbers == _NUMBERS.findall(other)
-
-
-def _is_name(name: str, query: str) -> bool:
-    """Return whether a file has a name; two sites of one program number their records alike."""
-    stem = name.rstrip("/").rpartition("/")[2].partition(".")[0]
-    letters, digits = (sum(map(kind, stem)) for kind in (str.isalpha, str.isdigit))
-    return letters > digits and not _NUMBERS.search(query)
+    if bool(_PRINT.search(one)) == bool(_PRINT.search(other)):
+        return False
+    numbers, others = (_NUMBERS.findall(_PRINT.sub("", each)) for each in (one, other))
+    return bool(numbers) and numbers == others
 
 
 def _names_another(query: str, other: str) -> bool:
-    """Return whether both have something that the other lacks, or one a number or a cursor more."""
-    pairs, others = ({*filter(_says_what, each.split("&"))} for each in (query, other))
+    """Return whether both have something that the other lacks, or one has a number more."""
+    pairs, others = ({*filter(None, each.split("&"))} for each in (query, other))
     more, others_more = pairs - others, others - pairs
-    return bool(more and others_more) or any(map(_names_a_part, more | others_more))
-
-
-def _names_a_part(parameter: str) -> bool:
-    name, _, value = parameter.partition("=")
-    return value.isdecimal() or bool(_CURSOR.fullmatch(name))
-
-
-def _says_what(parameter: str) -> bool:
-    return bool(parameter) and not _SHOWN.fullmatch(parameter.partition("=")[0])
+    values = (parameter.partition("=")[2] for parameter in more | others_more)
+    return bool(more and others_more) or any(map(str.isdecimal, values))
 
 
 @lru_cache(maxsize=4096)

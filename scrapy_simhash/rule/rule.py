@@ -7,13 +7,12 @@ not kept makes another page. ``TABLE`` is the rule for pages with like headings,
 kinship of their addresses; :func:`_under_other_headings` is the rule for all others.
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
-from scrapy_simhash.rule.kinship import TWO_SITES, VIEWS, Kinship, kinship
+from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
 from scrapy_simhash.rule.names import LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import ONE_GRAM_IN, SAMPLE, WIDE, units_apart
@@ -47,17 +46,14 @@ class Limits(NamedTuple):
         own: how many numbers only one of the pages has, beside edits; one that differs counts for
             each page. Without edits the pages may have no numbers, fields or sentences of their
             own; None where nothing of this is asked.
-        values: the same of two texts below 1,500 bytes, if no sentence differs, as none does in
-            the records of one program.
-        is_asked: whether numbers or words that stand against each other, or other entries of a
-            list, make another page.
+        is_asked: whether values that stand against each other make another page: numbers, words,
+            entries of a list, or sentences that are no edits of each other.
     """
 
     near: float = 1
     near_if_short: float = 1
     length: float = 0
     own: int | None = None
-    values: float = math.inf
     is_asked: bool = False
 
 
@@ -67,42 +63,32 @@ COUNTS = 3
 _ONE_PAGE = Limits(length=0.75)
 #: A shop shows its variants, and a list its parts, under one path.
 _VIEW = _ONE_PAGE._replace(is_asked=True)
-#: A mirror has notices among the text.
-_TWO_SITES = Limits(near=4 / 3, near_if_short=0.6, values=1)
 
 TABLE = {
     Kinship.ADDRESS: _ONE_PAGE,
     Kinship.VIEW: _VIEW,
     # The old one has a notice and numbers of its own.
-    Kinship.RELEASE: Limits(near_if_short=0.45, values=COUNTS),
+    Kinship.RELEASE: Limits(near_if_short=0.45),
     # Two records, replies, forms may have much the same text.
     Kinship.DOMAIN: Limits(own=COUNTS),
     # Two releases of a site have one path.
     Kinship.VERSIONS: Limits(near_if_short=0.45),
-    Kinship.MIRROR: _TWO_SITES._replace(values=COUNTS),
-    Kinship.NONE: _TWO_SITES,
+    # A mirror has notices among the text.
+    Kinship.SITES: Limits(near=4 / 3, near_if_short=0.6),
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
 SHORT_TEXT, STORY = 500, 300
 #: So many sentences or links are enough to tell something by.
 ENOUGH = 6
-#: Edits come in pairs: the page with fewer sentences of its own has half of the other's number.
-#: An edited sentence has its other near by: for each sentence that one page has of its own, so many
+#: An edited sentence has its other near by: for each sentence that only one page has, so many
 #: character grams at most are in one text alone. Another word in a sentence makes some 13, and
 #: another sentence some 100, or 30 where all sentences are made alike.
 EDITED = 16
-#: Of all sentences at least this share has changed, times the square of the distance as a share of
-#: k. That square follows the share of the text that has changed (by the angle; Charikar 2002,
-#: section 3), and an edit leaves most of its sentence.
-TOUCHED = 1 / 4
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
 #: Beyond so much of k, at most half of a text may be its own on two sites.
 DOUBT = 3 / 4
-#: Two sites are one publication if what they show around the texts is so much alike.
-ONE_PUBLICATION = 1 / 5
-#: A share of k, of the sentences of a page, of the links of two lists, or of what two pages show
-#: around their texts.
+#: A share of k, of the links of two lists, or of what two pages show around their texts.
 HALF = 1 / 2
 
 
@@ -118,7 +104,7 @@ class Rule:
             near = distance <= self.distance
             return Ruling(True, "distance") if near else Ruling(False, FAR)
         a, b = _unpacked(page.facts), _unpacked(other.facts)
-        kin = kinship(page.key, other.key, is_same=distance <= SAME * self.distance)
+        kin = kinship(page.key, other.key)
         # Parts of a list may declare the whole one, so it is evidence of a view only.
         names = a.canonical or address_hash(page.key), b.canonical or address_hash(other.key)
         if kin is Kinship.DOMAIN and names[0] == names[1] != 0:
@@ -141,8 +127,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if near > (limits.near if are_about else min(limits.near, 1)):
         return Ruling(False, FAR)
     alike = headings_alike(a, b, kin, near)
-    on_two_sites = kin in TWO_SITES
-    if on_two_sites and near > DOUBT and a.text.own_share(b.text) > HALF:
+    if kin is Kinship.SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
         return Ruling(False, "own-text")
     shorter, longer = sorted((a.text_bytes, b.text_bytes))
     if _are_records(a, b, kin, shorter < LONG_TEXT):
@@ -150,37 +135,41 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     if not alike:
         return _under_other_headings(a, b, kin, near)
     if is_thin and kin is not Kinship.ADDRESS:
-        # A mirror of a thin page has other links around the same few words.
-        is_mirror = on_two_sites and one_publication(a, b, kin) and backed and near <= SAME
-        limits = limits if is_mirror else TABLE[Kinship.DOMAIN]
+        limits = TABLE[Kinship.DOMAIN]
     if shorter < limits.length * longer:
         return Ruling(False, "other-length")
     if near > (limits.near_if_short if shorter < SHORT_TEXT else limits.near):
         return Ruling(False, "short")
-    return _under_like_headings(a, b, near, limits)
+    return _under_like_headings(a, b, limits)
 
 
-def _under_like_headings(a: Facts, b: Facts, near: float, limits: Limits) -> Ruling:
+def _under_like_headings(a: Facts, b: Facts, limits: Limits) -> Ruling:
+    less, more = sorted(a.sentences.own(b.sentences))
+    like = Ruling(True, "thin-page") if a.thin or b.thin else Ruling(True, "like-headings")
     if limits.own is not None:
         if sum(a.numbers.own(b.numbers)) > limits.own or _list_others(a, b, ENOUGH):
             return Ruling(False, "own-values")
-        if a.said != b.said:
-            less, more = sorted(a.sentences.own(b.sentences))
-            if not more:
-                return Ruling(False, "own-values")
-            touched = less / max(min(a.sentences.size, b.sentences.size), 1)
-            grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
-            is_edited = grams <= EDITED * (less + more) and touched >= TOUCHED * near**2
-            # Sentences that are no part of the texts are no edits of them.
-            is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
-            are_pairs = less >= HALF * more and one_template(a, b)
-            if near > 0 and is_in_text and are_pairs and is_edited:
-                return Ruling(True, "edits")
-            return Ruling(False, "own-text")
-    if limits.is_asked and (_stand_against(a, b) or _list_others(a, b, 2)):
-        return Ruling(False, "own-values")
-    is_thin = a.thin or b.thin
-    return Ruling(True, "thin-page") if is_thin else Ruling(True, "like-headings")
+        if a.said == b.said:
+            return like
+        if not more:
+            return Ruling(False, "own-values")
+    elif limits.is_asked:
+        if _stand_against(a, b) or _list_others(a, b, 2):
+            return Ruling(False, "own-values")
+        if not less:
+            return like
+    else:
+        return like
+    are_edits = less > 0 and _are_edits(a, b, less + more)
+    return Ruling(True, "edits") if are_edits else Ruling(False, "own-text")
+
+
+def _are_edits(a: Facts, b: Facts, sentences: float) -> bool:
+    """Return whether so many sentences, which only one of two pages has, are edits in one text."""
+    # Those that are no part of the texts are no edits of them.
+    is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
+    grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
+    return is_in_text and grams <= EDITED * sentences and one_template(a, b)
 
 
 def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
@@ -204,20 +193,20 @@ def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruli
 
 def _are_records(a: Facts, b: Facts, kin: Kinship, is_short: bool) -> bool:
     """Return whether two texts on two hosts may be those of two records of one program."""
-    if kin in VIEWS:
+    if kin not in (Kinship.SITES, Kinship.VERSIONS, Kinship.RELEASE):
         return False
-    own, apart = a.numbers.own(b.numbers), max(a.sentences.own(b.sentences))
+    numbers, says_the_same = min(a.numbers.own(b.numbers)), max(a.sentences.own(b.sentences)) <= 1
+    # A story that two sites edit has other numbers as well, but among other sentences.
+    if kin is Kinship.SITES:
+        return is_short and numbers >= (1 if says_the_same else COUNTS) and one_template(a, b)
     # Branches of a firm have one path each, and other streets and telephones.
-    if kin is Kinship.VERSIONS and apart <= 1 and min(own) >= (2 if is_short else COUNTS):
-        return True
-    says_the_same = sum(own) > TABLE[kin].values and not apart
-    return is_short and (says_the_same or (min(own) > COUNTS and one_publication(a, b, kin)))
+    least = 2 if is_short and says_the_same else COUNTS
+    return numbers >= least and (is_short or says_the_same)
 
 
 def _stand_against(a: Facts, b: Facts) -> bool:
-    """Return whether each of two pages has a number, a word or a sentence that the other lacks."""
-    mine, theirs = ((each.numbers, each.words, each.sentences) for each in (a, b))
-    return any(min(sort.own(other)) > 0 for sort, other in zip(mine, theirs, strict=True))
+    """Return whether each of two pages has a number or a word that the other lacks."""
+    return min(a.numbers.own(b.numbers)) > 0 or min(a.words.own(b.words)) > 0
 
 
 def _list_others(a: Facts, b: Facts, least: int) -> bool:
@@ -237,10 +226,9 @@ def one_template(a: Facts, b: Facts) -> bool:
 def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
     """Return whether two pages stand on one site, or on mirrors of one.
 
-    Mirrors have the same name of the site in their titles, or much of the same template.
+    Mirrors have the same name of the site in their titles, or one template.
     """
-    is_one = kin not in TWO_SITES or a.site == b.site != 0
-    return is_one or a.rest.likeness(b.rest) >= ONE_PUBLICATION
+    return kin is not Kinship.SITES or a.site == b.site != 0 or one_template(a, b)
 
 
 def headings_alike(a: Facts, b: Facts, kin: Kinship, near: float = HALF) -> bool:

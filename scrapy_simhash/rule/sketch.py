@@ -119,9 +119,7 @@ def units_apart(bits: int, others: int, width: int) -> float:
     return round(-width / 2 * math.log(1 - 2 * differing / width))
 
 
-def units_of(
-    content: str, text: str, template: str = "", marks: Iterable[str] = (), thin: bool = False
-) -> Units:
+def units_of(content: str, text: str, template: str = "", marks: Iterable[str] = ()) -> Units:
     """Return the units of a page.
 
     Args:
@@ -129,7 +127,6 @@ def units_of(
         text: its main text; lines of it that are in links count where all of them are.
         template: all other lines outside links.
         marks: what it is known by.
-        thin: it has no main text; then it is known by its numbers, too.
     """
     main = set(text[:_LONGEST].split("\n"))
     lines = [line for line in content[:_LONGEST].split("\n") if not _is_dateline(line)]
@@ -139,9 +136,8 @@ def units_of(
     pieces = text_units | beside
     words = {piece for piece in pieces if len(piece) < _SENTENCE and _size(piece) < _SENTENCE}
     numbers = set(_NUMBER.findall("\n".join(map(lasting, chain(in_text, others))))[:_MOST])
-    known_by = {f"\0{mark}" for mark in chain(marks, numbers if thin else ())}
     rest = beside | _pieces(template[:_LONGEST])
-    fields = known_by | _fields(lines)
+    fields = {f"\0{mark}" for mark in marks} | _fields(lines)
     return Units(numbers, fields, pieces - words, words, text_units, rest)
 
 
