@@ -1,9 +1,10 @@
 """Makes one small hash of all that a page says, and tells by it whether the page is as it was.
 
 The hash leaves out what changes by itself: an age, such as "3 days ago", a number that its own
-words call a count of visits or answers, and the id of a visit. Any other number is in it, because
-nothing but its words tells a counter from a price, and a change that is taken for noise is lost.
-Dates are, too, because one that stands in the content may be that of an event.
+words call a count of visits or answers, the id of a visit, and the year of a copyright. Any other
+number is in it, because nothing but its words tells a counter from a price, and a change that is
+taken for noise is lost. Dates are, too, because one that stands in the content may be that of an
+event.
 """
 
 import functools
@@ -25,8 +26,8 @@ _NUMBER = r"\d{1,3}(?:[., \u00a0]\d{3}){1,4}(?!\d)|\d{1,15}(?:[.,]\d{1,2}(?=\s?[
 # English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Turkish
 _COUNTED = (
     "view views pageview pageviews viewed viewing visit visits visitor visitors hits read reads"
-    " accessed guests click clicks download downloads likes shares followers comment comments"
-    " replies votes reviews ratings"
+    " accessed guests click clicks download downloads downloaded likes shares followers"
+    " comment comments replies votes reviews ratings"
     " aufrufe besucher gelesen klicks kommentar kommentare antworten bewertungen stimmen"
     " vue vues visite visites visiteurs lectures commentaire commentaires r\u00e9ponses avis"
     " vistas visitas visitantes comentario comentarios respuestas votos descargas"
@@ -50,10 +51,14 @@ _WORDS = rf"(?:\b(?:{'|'.join(_COUNTED)}|{_COUNTED_STEMS})\b|(?:{_COUNTED_UNSPAC
 _GAP = r"[\s:\uff1a()\uff08\uff09]{0,3}"
 #: A count after its words, or before them.
 _COUNT = re.compile(
-    rf"(?P<before>{_WORDS}(?:\u91cf|\u6570|\u6b21\u6570)?{_GAP})(?:{_NUMBER})(?![\d.,]*\d|\s?[%$\u20a0-\u20cf])"
+    rf"(?P<before>{_WORDS}(?:\u91cf|\u6570|\u6b21\u6570|(?<=visitor)\s(?:no\.|number))?{_GAP})(?:{_NUMBER})(?![\d.,]*\d|\s?[%$\u20a0-\u20cf])"
     rf"|(?<![\d.,$\u20a0-\u20cf])(?:{_NUMBER})\s?[km\u4e07\ub9cc\ucc9c]?(?P<after>{_GAP}"
-    rf"(?:\u6b21|\u6761|\u4eba)?{_WORDS})"
+    rf"(?:\u6b21|\u6761|\u4eba|min(?:utes?)?\s(?=read\b))?{_WORDS})"
 )
+_COPYRIGHT = re.compile(
+    r"(?:\bcopyright|\u00a9|\(c\))[\s\u00a9:]{0,3}(?:\d{4}\s?[-\u2013]\s?)?\d{4}\b"
+)
+_REQUEST = re.compile(r"\brequest[ -]?id\b\W{0,3}[\w-]{6,64}")
 _AGE = re.compile(
     r"\b(?:\d{1,4}|an?|one)\s\w{1,12}\s(?:ago|geleden|temu|\u043d\u0430\u0437\u0430\u0434|\u00f6nce"
     r"|tr\u01b0\u1edbc|atr\u00e1s|fa)\b"
@@ -77,11 +82,11 @@ _OF_AGES = (
     "ago geleden temu \u043d\u0430\u0437\u0430\u0434 \u00f6nce tr\u01b0\u1edbc atr\u00e1s fa vor"
     " hace h\u00e1 il just yesterday gestern hier ayer \u0432\u0447\u0435\u0440\u0430"
 ).split()
-_TELLING = frozenset([*_COUNTED, *_OF_AGES])
+_TELLING = frozenset([*_COUNTED, *_OF_AGES, "copyright", "c", "request"])
 _LETTERS = re.compile(r"[^\W\d_]+")
 _ASCII_LETTERS = re.compile("[a-z]+")
 _TELLING_PARTS = re.compile(
-    rf"{_COUNTED_STEMS}|{_COUNTED_UNSPACED}|[\u524d\uc804]|\u521a\u521a|\u6628\u5929"
+    rf"{_COUNTED_STEMS}|{_COUNTED_UNSPACED}|[\u00a9\u524d\uc804]|\u521a\u521a|\u6628\u5929"
 )
 _SPACE, _MARK, _HEX_LETTER, _DIGIT_KIND = 1, 2, 3, 4
 _SPACES = "\t\n\r \u00a0\u2000-\u200b\u202f\u3000"
@@ -157,6 +162,7 @@ def _lasting(line: str) -> str:
     without = _AGE.sub(" ", lower)
     if has_digit:
         without = _COUNT.sub(r"\g<before> \g<after>", without)
+        without = _REQUEST.sub(" ", _COPYRIGHT.sub(" ", without))
     return line if without == lower else without
 
 

@@ -63,6 +63,12 @@ def test_footer_of_a_page_of_links_is_none_of_its_content() -> None:
         ("阅读 99 次", "阅读 100 次"),
         ("vor 3 Tagen", "vor 12 Stunden"),
         ("Ray ID: 166d5a830415012e", "Ray ID: 166d5a82362b1219"),
+        ("Request ID: 000186a7-4f3a", "Request ID: 00030d2e-4f3a"),
+        ("You are visitor no. 10,001", "You are visitor no. 10,002"),
+        ("Downloaded 31 times", "Downloaded 62 times"),
+        ("4 min read", "5 min read"),
+        ("Copyright 2019-2025 Jane Doe", "Copyright 2019-2026 Jane Doe"),
+        ("© 2025 Jane Doe", "© 2026 Jane Doe"),
     ],
 )
 def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(
@@ -93,6 +99,21 @@ def test_another_text_is_a_change(text: str) -> None:
 def test_another_price_stock_or_rating_is_a_change(text: str, before: str, now: str) -> None:
     assert before in text
     assert not is_as_before(page(text), page(text.replace(before, now)))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("House no. 7", "House no. 8"),
+        ("View no. 7", "View no. 8"),
+        ("It takes 5 minutes", "It takes 6 minutes"),
+        ("Built in 2025", "Built in 2026"),
+        ("Request 1234567", "Request 1234568"),
+        ("Copyright 2025 Jane Doe", "Copyright 2025 John Doe"),
+    ],
+)
+def test_another_number_beside_a_text_is_a_change(before: str, now: str) -> None:
+    assert not is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
 
 
 @pytest.mark.parametrize("before", ["<div>Now {}</div>", "<div><p>{}</p></div>"])
