@@ -148,8 +148,15 @@ def read(events: Path) -> list[Event]:
     return [Event(row[0], row[1], int(row[2])) for row in rows if len(row) == 3]
 
 
-def run(clusters: int, kills: int, seed: int, is_on: bool) -> tuple[list[Event], set[int]]:
-    """Return what happened, and the processes that were killed."""
+class Crawl(NamedTuple):
+    """Events, the processes that were killed, and how many requests are left in the queue."""
+
+    events: list[Event]
+    killed: set[int]
+    left: int
+
+
+def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
     rng = Random(seed)
     pages = [f"{cluster}-{copy}" for cluster in range(clusters) for copy in range(COPIES)]
     rng.shuffle(pages)
@@ -186,18 +193,21 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> tuple[list[Event],
             for crawler in crawlers:
                 crawler.kill()
                 crawler.wait()
-        return read(events), killed
+        with server.client() as client:
+            left = client.zcard("pages:requests")
+        return Crawl(read(events), killed, left)
 
 
-def is_lost_by_kill(path: str, events: list[Event], killed: set[int]) -> bool:
+def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     """Return whether a crawler had a request in its hands when it was killed."""
-    of_path = [event for event in events if event.path == path]
+    of_path = [event for event in crawl.events if event.path == path]
+    if of_path[-1].what == "put":
+        # Whoever took it from the queue was killed before it could write that down.
+        return not crawl.left
     taken = [number for number, event in enumerate(of_path) if event.what == "taken"]
-    if not taken:
-        return False
     process = of_path[taken[-1]].process
     later = {event.what for event in of_path[taken[-1] + 1 :] if event.process == process}
-    return process in killed and not later & {"put", "ignored"}
+    return process in crawl.killed and not later & {"put", "ignored"}
 
 
 def main() -> None:
@@ -215,7 +225,8 @@ def main() -> None:
     print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
     for seed in range(options.first, options.first + options.seeds):
         for is_on in (False, True):
-            events, killed = run(options.clusters, options.kills, seed, is_on)
+            crawled = run(options.clusters, options.kills, seed, is_on)
+            events = crawled.events
             counts = Counter(event.what for event in events)
             delivered = {cluster_of(event.path) for event in events if event.what == "delivered"}
             by_kill, by_filter = [], []
@@ -223,13 +234,13 @@ def main() -> None:
                 paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
                 paths = [path for path in paths if succeeds(path)]
                 if paths and cluster not in delivered:
-                    is_by_kill = all(is_lost_by_kill(path, events, killed) for path in paths)
+                    is_by_kill = all(is_lost_by_kill(path, crawled) for path in paths)
                     (by_kill if is_by_kill else by_filter).append(cluster)
             figures = (counts["downloaded"], counts["delivered"], len(delivered), len(by_kill))
             row = (seed, "on" if is_on else "off", *figures, len(by_filter))
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
             for cluster in by_filter if os.environ.get("TRACE") else ():
-                print(f"killed: {killed}")
+                print(f"killed: {crawled.killed}")
                 print(*(e for e in events if cluster_of(e.path) == cluster), sep="\n")
     return None
 

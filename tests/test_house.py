@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 
 from scrapy_simhash import Dedup, Document
+from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
 PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
@@ -117,36 +120,73 @@ def test_rooms_and_modules_import_in_one_direction() -> None:
     assert len([*TopologicalSorter(graph).static_order()]) == len(modules)  # CycleError if circular
 
 
-def test_a_page_moves_between_files_by_at_most_sixty_different_calls() -> None:
-    """A move is a file whose functions call those of another file; a reader follows each once."""
-    moves = set[tuple[str, str]]()
+class Moves(set[tuple[str, str]]):
+    """Files whose functions call those of another file; a reader follows each of them once."""
 
-    def file_of(frame: FrameType | None) -> str | None:
+    def file_of(self, frame: FrameType | None) -> str | None:
         while frame is not None and not frame.f_code.co_filename.startswith(str(PACKAGE)):
             frame = frame.f_back
         return frame and frame.f_code.co_filename
 
-    def note(frame: FrameType, event: str, _: object) -> None:
+    def note(self, frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
-            moves.add((file_of(frame.f_back) or "", frame.f_code.co_filename))
+            caller = self.file_of(frame.f_back)
+            if caller not in (None, frame.f_code.co_filename):
+                self.add((caller, frame.f_code.co_filename))
 
+
+@pytest.fixture
+def moves() -> Iterator[Moves]:
+    moves = Moves()
+    # Threads of analyses and of the index begin with the first page.
+    threading.setprofile(moves.note)
+    yield moves
+    threading.setprofile(None)
+    sys.setprofile(None)
+
+
+def test_a_document_moves_between_files_by_at_most_sixty_different_calls(moves: Moves) -> None:
     async def go() -> None:
         async with Dedup(processes=0) as dedup:
             moves.clear()
+            sys.setprofile(moves.note)
             page = Document("http://a.example/", html(article(1)))
             async with dedup.page(page) as verdict:
                 assert verdict.kind == "unique"
 
-    threading.setprofile(note)  # the thread of the analysis, which starts with the first page
-    sys.setprofile(note)
-    try:
-        asyncio.run(go())
-    finally:
+    asyncio.run(go())
+    sys.setprofile(None)
+    assert 40 < len(moves) <= 60
+
+
+class Watched(Pages):
+    """Notes the moves of its last page, until it is confirmed."""
+
+    moves: Moves
+
+    async def parse(self, response: Any) -> AsyncIterator[Any]:
+        if response.url.endswith("/1"):
+            self.moves.clear()
+            sys.setprofile(self.moves.note)
+        for item in super().parse(response):
+            yield item
+
+    def closed(self, reason: str) -> None:
         sys.setprofile(None)
-        threading.setprofile(None)
-    different = {(one, other) for one, other in moves if one not in ("", other)}
-    print(len(different))
-    assert 40 < len(different) <= 60
+
+
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_a_page_of_a_crawl_moves_between_files_by_at_most_ninety_five_different_calls(
+    crawl: Any, site: Any, moves: Moves, request: pytest.FixtureRequest, store: str
+) -> None:
+    url = "memory://" if store == "memory" else request.getfixturevalue("server").url
+    site.pages = {f"/{number}": html(article(number)) for number in (1, 2)}
+    spider = type("Watching", (Watched,), {"moves": moves})
+    settings = {"SIMHASH_INDEX_URL": url, "CONCURRENT_REQUESTS": 1}
+    crawled = crawl(spider, settings=settings, site=site, paths=["/1", "/2"])
+    assert crawled.stat("unique") == 2
+    print(len(moves))
+    assert 60 < len(moves) <= 95
 
 
 def test_an_adapter_has_at_most_ninety_lines() -> None:

@@ -42,8 +42,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
         self.error: Exception | None = None
-        self.seconds = 0.0
-        self.calls = 0
+        self.hang = lambda: None
 
     def open(self, url: str, spec: IndexSpec) -> Index:
         assert url == URL
@@ -61,9 +60,8 @@ class Store:
         return call
 
     def _check(self) -> None:
-        self.calls += 1
         if self.error:
-            time.sleep(self.seconds)
+            self.hang()
             raise self.error
 
     def go_away(self) -> None:
@@ -208,36 +206,26 @@ def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(
 
 
 def test_store_that_hangs_does_not_hold_up_the_event_loop(
-    crawl: Any, families: Any, store: Store, monkeypatch: Any
+    crawl: Any, families: Any, store: Store, monkeypatch: Any, reactor_loop: Any
 ) -> None:
     """Neither while pages come nor when the spider is idle nor at the end."""
     monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.0)
-    worst = 0.0
-
-    class Watched(InTurn):
-        async def start(self) -> AsyncIterator[Any]:
-            self.watch = asyncio.ensure_future(self.tick())
-            async for request in super().start():
-                yield request
-
-        async def tick(self) -> None:
-            nonlocal worst
-            while True:
-                before = time.monotonic()
-                await asyncio.sleep(0.01)
-                worst = max(worst, time.monotonic() - before)
-
-        def closed(self, reason: str) -> None:
-            self.watch.cancel()
+    turned_in_time: list[bool] = []
 
     def hang() -> None:
-        store.go_away()
-        store.seconds = 1.0
+        store.error = StoreUnavailable("the store is away")
+        store.hang = until_the_loop_turns
+
+    def until_the_loop_turns() -> None:
+        turned = threading.Event()
+        reactor_loop.call_soon_threadsafe(turned.set)
+        turned_in_time.append(turned.wait(20))
 
     acts = ["/0-0", hang, "/1-0", "/2-0"]
-    crawled = crawl(Watched, settings=SETTINGS, site=families, acts=acts)
+    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
     assert sorted(paths(crawled)) == ["/0-0", "/1-0", "/2-0"]
-    assert worst < 0.8
+    assert all(turned_in_time)
+    assert len(turned_in_time) >= 3
 
 
 # With a real server.
