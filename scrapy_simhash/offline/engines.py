@@ -45,14 +45,14 @@ class DuckDB:
         }
         settings |= {"memory_limit": memory} if memory else {}
         names = [str(file) for file in files]
-        quoted = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
         self.database = self._run(partial(duckdb.connect, config=settings), str(folder / "join"))
         self.put("files", pa.table([names, range(len(names))], ["name", "n"]))
+        read = self.database.read_parquet(names, filename=True, file_row_number=True)
+        read.create_view("read")
         self._run(
             self.database.execute,
-            f"create view prints as select p.* exclude (filename, file_row_number), "
-            f"(n << {_ROWS}) + file_row_number id from read_parquet([{quoted}], filename = true, "
-            "file_row_number = true) p join files on filename = name",
+            f"create view prints as select read.* exclude (filename, file_row_number), "
+            f"(n << {_ROWS}) + file_row_number id from read join files on filename = name",
         )
 
     def _run(self, run: Callable[[str], Any], argument: str) -> Any:
