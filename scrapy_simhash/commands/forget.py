@@ -19,6 +19,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable
+from math import inf
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError("--all forgets every page, so nothing else can be named beside it")
     if options.older_than is not None and not options.older_than >= 0:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
-    before = time.time() - 86400 * (options.older_than or 0)
+    # Without --older-than, a page counts even if another machine's clock is ahead.
+    before = inf if options.older_than is None else time.time() - 86400 * options.older_than
     with chosen_index(options, settings) as index:
         if options.all:
             removed = len(index)
