@@ -31,10 +31,9 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.cells import open_cells
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.pool import MOST_HOSTS, Pool
+from scrapy_simhash.url_patterns.pool import MOST_HOSTS, Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable
 

@@ -33,9 +33,8 @@ from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.url_patterns.cells import Cells, open_cells
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.pool import Pool
+from scrapy_simhash.url_patterns.pool import Cells, Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Rows
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression

@@ -17,7 +17,7 @@ from cachetools import LRUCache
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
-from scrapy_simhash.url_patterns.evidence import Evidence
+from scrapy_simhash.url_patterns.places import Evidence
 from scrapy_simhash.url_patterns.rows import Counts, Row
 from scrapy_simhash.url_patterns.table import HostTable, PatternTable
 from scrapy_simhash.url_patterns.traps import Traps

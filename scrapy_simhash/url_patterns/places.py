@@ -5,10 +5,17 @@ and addresses that differ in nothing else belong together. Any program that show
 this: the topics of a board, the articles of a wiki.
 """
 
-from scrapy_simhash.url_patterns.address import MANY_VALUES, STAR, Address, shape
+from zlib import crc32
+
+from cachetools import LRUCache
+
+from scrapy_simhash.url_patterns.address import MANY_VALUES, STAR, STARS, Address, shape
 
 #: Places of a host that are kept; when there are more, all but those in its rows are forgotten.
 MOST_PLACES = 1000
+#: Bits for the values of a place, and the signatures whose values are kept: those met last.
+BITS = 1024
+MOST_SIGNATURES = 4096
 # It stands for the values of a place that is starred.
 _STARRED = "*"
 
@@ -19,8 +26,7 @@ class Places:
     Attributes:
         starred_values: values at starred places of the address that was looked at last, but for
             tokens, which tell nothing.
-        starred: places at which earlier signatures may have another form now; to be emptied by the
-            caller.
+        has_starred: whether earlier signatures may have another form now; the caller resets it.
     """
 
     def __init__(self) -> None:
@@ -28,7 +34,7 @@ class Places:
         # values of a place that is not starred stand between line ends.
         self._places: dict[int, str] = {}
         self.starred_values: list[str] = []
-        self.starred: set[str] = set()
+        self.has_starred = False
 
     def __len__(self) -> int:
         return len(self._places)
@@ -64,34 +70,49 @@ class Places:
         if kind in MANY_VALUES:
             values = self._places.get(name, "\n")
             if learn:
-                values = self._learn_value(place, name, values, value, MANY_VALUES[kind])
+                values = self._learn_value(name, values, value, MANY_VALUES[kind])
             if values != _STARRED:
                 return value
         elif kind == STAR and learn:
-            self._star(place, name)
+            self._star(name)
         if kind not in ("token", STAR):
             self.starred_values.append(value)
         return star
 
-    def _learn_value(self, place: str, name: int, values: str, value: str, many: int) -> str:
+    def _learn_value(self, name: int, values: str, value: str, many: int) -> str:
         if values == _STARRED or f"\n{value}\n" in values:
             return values
         if values.count("\n") > many:
-            return self._star(place, name)
+            return self._star(name)
         self._places[name] = f"{values}{value}\n"
         return self._places[name]
 
-    def _star(self, place: str, name: int) -> str:
-        if self._places.get(name) != _STARRED:
-            self._places[name] = _STARRED
-            self.starred.add(place)
+    def _star(self, name: int) -> str:
+        self.has_starred |= self._places.get(name) != _STARRED
+        self._places[name] = _STARRED
         return _STARRED
 
 
-def may_pass(signature: str, place: str) -> bool:
-    """Tell whether an address of a signature may have a value at a place; any has at ""."""
-    path, _, parameter = place.partition("?")
-    if not parameter:
-        return signature.startswith(path)
-    name = parameter.rpartition("?")[2].partition("/")[0]  # a value may have segments
-    return signature.startswith(f"{path}?") and f"{name}=" in signature
+class Evidence:
+    """The values that the copies of each signature had at its starred places.
+
+    Thirty versions of one file in gitweb are copies of each other, and tell nothing about another
+    file. So a copy is evidence only if it adds to the variety of its signature: the number of
+    different values at the least varied of the starred places. Tokens, such as hashes and sessions,
+    are no values, because they differ even where pages are the same.
+    """
+
+    def __init__(self) -> None:
+        self._places: LRUCache[str, list[int]] = LRUCache(MOST_SIGNATURES)
+
+    def is_telling(self, signature: str, starred: list[str]) -> bool:
+        """Take note of a copy's values at the starred places; return whether it is evidence."""
+        if not starred:
+            return STARS["token"] not in signature
+        places = self._places.get(signature, [0] * len(starred))
+        before = min(map(int.bit_count, places))
+        self._places[signature] = places = [
+            seen | 1 << crc32(value.encode("utf-8", "replace")) % BITS
+            for seen, value in zip(places, starred, strict=False)
+        ]
+        return min(map(int.bit_count, places)) > before

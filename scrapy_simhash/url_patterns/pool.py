@@ -1,9 +1,11 @@
 """Crawlers pool what they learn in the cells of their index, and later runs begin with it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
-from scrapy_simhash.index.contract import StoreUnavailable
-from scrapy_simhash.url_patterns.cells import Cells
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.url_patterns.rows import Row, Rows, from_cell, merged, to_cell
 
 #: Hosts of one index; what is learned of more hosts is not pooled.
@@ -11,6 +13,27 @@ MOST_HOSTS = 2000
 FAMILY = "patterns:"
 # Rounds against other crawlers that change the same cell; two that meet need two.
 _ROUNDS = 20
+
+
+class Cells(Protocol):
+    """Small named values of an index, each of which is swapped as a whole; see :class:`.Index`."""
+
+    def cells(self, prefix: str) -> dict[str, bytes]: ...
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool: ...
+
+    def close(self) -> None: ...
+
+
+def open_cells(url: str) -> Cells:
+    """Open the cells of an index that is there.
+
+    Raises:
+        StoreMissing: the index is in memory. For other errors see :func:`.open_existing`.
+    """
+    if not store_of(url).lasting:
+        raise StoreMissing("what was learned with this index ends with its crawl")
+    return open_existing(url)
 
 
 class Pool:

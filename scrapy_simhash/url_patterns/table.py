@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from scrapy_simhash.url_patterns.address import read_signature
-from scrapy_simhash.url_patterns.places import MOST_PLACES, Places, may_pass
+from scrapy_simhash.url_patterns.places import MOST_PLACES, Places
 from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged, trimmed
 
 #: Rows and places of all hosts that are kept; the host that was used longest ago goes.
@@ -74,20 +74,23 @@ class HostTable:
         self._refold()
 
     def _refold(self) -> None:
-        self.places.starred.add("")
+        self.places.has_starred = True
         self._fold()
 
     def _fold(self) -> None:
         """Bring rows into their present form, and take note of the places in them."""
-        while starred := self.places.starred:
-            self.places.starred = set()
-            # To take all rows apart for each place would cost milliseconds a page.
-            for rows in (self._pooled, self._sent, self._fresh):
-                for signature in [*rows]:
-                    if any(may_pass(signature, place) for place in starred):
-                        row = rows.pop(signature)
-                        now = self.places.signature(read_signature(signature), learn=True)
-                        rows[now] = rows[now].plus(row) if now in rows else row
+        while self.places.has_starred:
+            self.places.has_starred = False
+            self._pooled = self._present(self._pooled)
+            self._sent = self._present(self._sent)
+            self._fresh = self._present(self._fresh)
+
+    def _present(self, rows: Rows) -> Rows:
+        forms: Rows = {}
+        for signature, row in rows.items():
+            form = self.places.signature(read_signature(signature), learn=True)
+            forms[form] = forms[form].plus(row) if form in forms else row
+        return forms
 
 
 class PatternTable:

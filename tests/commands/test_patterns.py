@@ -13,8 +13,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
-from scrapy_simhash.url_patterns.cells import open_cells
-from scrapy_simhash.url_patterns.pool import Pool
+from scrapy_simhash.url_patterns.pool import Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Counts, Row, Rows
 from tests.commands.running import log_line, simhash
 

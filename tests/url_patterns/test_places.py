@@ -37,7 +37,7 @@ def test_a_place_with_many_values_is_starred() -> None:
     places = learned(*titles(MANY + 1))
     signature = places.signature(address("/index.php?title=Never_seen&action=edit"))
     assert signature == "/index.php?action=edit&title=*"
-    assert places.starred
+    assert places.has_starred
 
 
 def test_values_of_another_form_are_another_place() -> None:
