@@ -252,7 +252,7 @@ class Dedup:
         return analysis
 
     def follow(self, verdict: Verdict, callback: Callable[[bool], None]) -> None:
-        """Have ``told`` called with whether the original of a provisional copy was delivered."""
+        """Call ``callback`` with whether the original of a provisional copy was delivered."""
         original = verdict.matches[0]
         self._upkeep.copies.wait(original.entry, original.key, callback)
 

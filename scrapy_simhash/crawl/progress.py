@@ -13,7 +13,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_simhash.crawl.requests import OF_ONE_ATTEMPT
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
@@ -148,9 +147,3 @@ class Again:
                 if not is_lost:
                     continue
             del self._refused[request]
-
-
-def once_more(request: Request) -> Request:
-    """Return a request that passes the dupefilter, and may be retried as if it were the first."""
-    meta = {name: value for name, value in request.meta.items() if name not in OF_ONE_ATTEMPT}
-    return request.replace(meta=meta, dont_filter=True)

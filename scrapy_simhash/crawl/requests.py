@@ -4,8 +4,8 @@ from scrapy import Request
 
 from scrapy_simhash.keys import aliases, page_key, plain_key
 
-#: Entries of meta that tell of one attempt: a request that is made again has all its retries.
-OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
+# Entries of meta that tell of one attempt: a request that is made again has all its retries.
+_OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
 #: Entries of meta by which a spider tells the filter what to do with a page.
 ORDERS = ("simhash_key", "simhash_action")
 #: In the meta of a request that lies in the queue or comes from it. Code that asks the engine for a
@@ -16,8 +16,8 @@ QUEUED = "simhash_queued"
 PREFERRED = "simhash_preferred"
 #: In the meta of the request of a page that has waited: the page's key.
 WAITED = "simhash_waited"
-#: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority,
-#: and the position and the key of its original.
+#: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority
+#: and the key of its original.
 COPY = "simhash_copy"
 
 
@@ -37,3 +37,9 @@ def request_aliases(request: Request, url: str) -> tuple[str, ...]:
     if request.method != "GET" or request.meta.get("simhash_key"):
         return ()
     return aliases(url, request.meta.get("redirect_urls") or ())
+
+
+def once_more(request: Request) -> Request:
+    """Return a request that passes the dupefilter, and may be retried as if it were the first."""
+    meta = {name: value for name, value in request.meta.items() if name not in _OF_ONE_ATTEMPT}
+    return request.replace(meta=meta, dont_filter=True)

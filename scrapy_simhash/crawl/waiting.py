@@ -24,8 +24,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.crawl.progress import once_more
-from scrapy_simhash.crawl.requests import COPY, PREFERRED, QUEUED, WAITED
+from scrapy_simhash.crawl.requests import COPY, PREFERRED, QUEUED, WAITED, once_more
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
 from scrapy_simhash.redis_settings import uses_scrapy_redis

@@ -8,7 +8,6 @@ import json
 import logging
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,7 +25,6 @@ from scrapy_simhash.index.contract import Index, StoreDamaged, StoreUnavailable
 from scrapy_simhash.report.dedup_log import read_log
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
-    FailingLate,
     Following,
     Pages,
     check_sum,
@@ -107,17 +105,6 @@ def test_flag_delivers_everything_and_says_what_repeats_what(crawl: Any, twins: 
     assert crawled.stat("dropped") == 0
 
 
-def test_request_overrides_the_action(crawl: Any, twins: Any) -> None:
-    crawled = crawl(
-        Pages,
-        settings=ONE_AT_A_TIME,
-        site=twins,
-        paths=["/first", "/second"],
-        meta={"simhash_action": "flag"},
-    )
-    assert paths(crawled) == ["/first", "/second"]
-
-
 def test_a_misspelt_action_of_requests_loses_no_page_and_is_told_once(
     crawl: Any, twins: Any, caplog: Any
 ) -> None:
@@ -137,25 +124,20 @@ def test_a_misspelt_key_of_meta_is_named_once(crawl: Any, twins: Any, caplog: An
     assert crawled.stat("unique") == 1
 
 
-def test_page_that_opts_out_is_not_compared(crawl: Any, twins: Any) -> None:
-    crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta={"dont_simhash": True})
-    assert len(crawled.items) == crawled.stat("skipped/opted_out") == 2
-
-
-def test_same_url_again_is_a_revisit(crawl: Any, twins: Any) -> None:
-    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/first?"])
-    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "revisit"]
-
-
-def test_own_key_makes_two_urls_one_page(crawl: Any, twins: Any) -> None:
-    crawled = crawl(
-        Pages,
-        settings=ONE_AT_A_TIME,
-        site=twins,
-        paths=["/first", "/second"],
-        meta={"simhash_key": "the story"},
-    )
-    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "revisit"]
+@pytest.mark.parametrize(
+    ("path", "meta", "verdict"),
+    [
+        ("/second", {"simhash_action": "flag"}, "duplicate"),
+        ("/second", {"dont_simhash": True}, "skipped"),
+        ("/second", {"simhash_key": "the story"}, "revisit"),
+        ("/first?", {}, "revisit"),
+    ],
+)
+def test_the_meta_of_a_request_and_its_address_decide_what_becomes_of_a_copy(
+    crawl: Any, twins: Any, path: str, meta: dict[str, Any], verdict: str
+) -> None:
+    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", path], meta=meta)
+    assert crawled.items[1]["page"]["verdict"] == verdict
 
 
 def test_retry_and_redirect_do_not_make_duplicates(crawl: Any, site: Any) -> None:
@@ -361,34 +343,6 @@ def test_twin_of_a_page_that_fails_gets_through(
     assert "/second" in paths(crawled)
 
 
-def test_duplicate_that_waits_on_a_slow_page_is_crawled_again_if_that_fails(
-    crawl: Any, articles: Any
-) -> None:
-    crawled = crawl(FailingLate, site=articles, paths=[])
-    assert paths(crawled) == ["/0/copy"]
-    assert crawled.stat("dropped") == 1
-    assert crawled.stat("crawled_again") == 1
-
-
-def test_copy_whose_callback_is_no_method_waits_like_any_other(crawl: Any, twins: Any) -> None:
-    """Its request stays in the memory of the crawl, and need not be written down."""
-
-    class Closures(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            yield Request(self.base + "/first")
-            await until(lambda: self.counted("unique"))
-            yield Request(self.base + "/second", callback=lambda response: self.parse(response))
-
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/first"):
-                await until(lambda: self.counted("dropped"))
-                raise RuntimeError("too late")
-            yield {"path": response.url.removeprefix(self.base)}
-
-    crawled = crawl(Closures, site=twins, paths=[])
-    assert "/second" in str(crawled.items) or crawled.stat("crawled_again") == 1
-
-
 @pytest.mark.parametrize("error", [StoreUnavailable, StoreDamaged, RuntimeError])
 def test_store_that_fails_costs_no_page(
     crawl: Any, twins: Any, monkeypatch: Any, caplog: Any, error: type[Exception]
@@ -482,35 +436,6 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
     assert crawled.stat("dropped") > 0
 
 
-def test_what_is_being_handed_back_when_the_spider_is_idle_is_crawled_again(
-    crawl: Any, twins: Any, monkeypatch: Any
-) -> None:
-    report = Index.report
-
-    def slow(self: Any, news: Any) -> Any:
-        if news.failed and threading.current_thread().name.startswith("simhash"):
-            time.sleep(1)
-        return report(self, news)
-
-    def late(request: Any) -> Any:
-        time.sleep(0.9)
-        return 404, {}, b""
-
-    class OneFails(Pages):
-        failed = False
-
-        def parse(self, response: Any) -> Any:
-            if not self.failed:
-                self.failed = True
-                raise RuntimeError
-            yield from super().parse(response)
-
-    monkeypatch.setattr(Index, "report", slow)
-    twins.pages["/late"] = late
-    crawled = crawl(OneFails, site=twins, paths=["/first", "/second", "/late"])
-    assert len(crawled.items) == 1
-
-
 def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
     crawl: Any, twins: Any
 ) -> None:
@@ -535,32 +460,6 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
     assert paths(crawled) == ["/second", "/late"]
 
 
-def test_store_that_fails_is_not_asked_to_confirm_again_and_again(
-    crawl: Any, twins: Any, monkeypatch: Any
-) -> None:
-    calls = []
-
-    report = Index.report
-
-    def unavailable(self: Any, news: Any) -> Any:
-        if not news.delivered:
-            return report(self, news)
-        calls.append(news)
-        raise StoreUnavailable("the store is away")
-
-    def late(request: Any) -> Any:
-        time.sleep(3)
-        return 404, {}, b""
-
-    monkeypatch.setattr(Index, "report", unavailable)
-    twins.pages["/late"] = late
-    start = time.monotonic()
-    crawl(Pages, site=twins, paths=["/first", "/late"])
-    seconds = time.monotonic() - start
-    # At first; every half second, since it refuses at once; when it is idle; when it closes.
-    assert len(calls) <= 1 + 2 * seconds + 2
-
-
 def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any) -> None:
     class Broken:
         @classmethod
@@ -581,13 +480,6 @@ def test_filter_of_a_crawl_that_never_starts_is_not_kept(crawl: Any, twins: Any)
         # Scrapy 2.13 leaves one more there, which keeps the crawl.
         logging.root.handlers[:] = handlers
     assert filters() <= before
-
-
-def test_request_that_carries_a_lone_surrogate_does_no_harm(crawl: Any, twins: Any) -> None:
-    crawled = crawl(
-        Pages, site=twins, paths=["/first", "/second"], meta={"title": "half a pair \ud83d"}
-    )
-    assert crawled.stat("unique") == crawled.stat("dropped") == 1
 
 
 def test_equal_bodies_are_analysed_once_and_counted(crawl: Any, twins: Any) -> None:

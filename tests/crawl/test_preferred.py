@@ -186,28 +186,18 @@ def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(
     assert site.hits["/other"] <= 1
 
 
-@pytest.mark.parametrize(
-    "canonical",
-    [
-        "http://elsewhere.test/page",
-        "http://name:word@127.0.0.1/page",
-        "ftp://127.0.0.1/page",
-        "http://[",
-        "http://127.0.0.1:99999/",
-        "javascript:alert(1)",
-        "",
-        "/print",
-        "/print#top",
-    ],
-)
-def test_what_a_page_declares_canonical_is_not_fetched(
-    crawl: Any, site: Any, canonical: str
+def test_an_address_that_is_elsewhere_or_none_of_the_web_or_the_page_itself_is_not_fetched(
+    crawl: Any, site: Any
 ) -> None:
-    """Because it is elsewhere, is no address of the web, or is that of the page itself."""
-    site.pages["/print"] = page(1, canonical)
-    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=["/print"])
-    assert paths(crawled) == ["/print"]
-    assert site.hits == {"/print": 1}
+    elsewhere = ("http://elsewhere.test/page", "http://name:word@127.0.0.1/page")
+    not_of_the_web = ("ftp://127.0.0.1/page", "javascript:alert(1)", "http://127.0.0.1:99999/")
+    declared = [*elsewhere, *not_of_the_web, "http://[", "", "/7", "/8#top"]
+    for n, canonical in enumerate(declared):
+        site.pages[f"/{n}"] = page(n, canonical)
+    names = [*site.pages]
+    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=names)
+    assert sorted(paths(crawled)) == names
+    assert site.hits == dict.fromkeys(names, 1)
     assert crawled.stat("preferred/waited") == 0
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from scrapy import Request
 
-from scrapy_simhash.crawl.progress import Again, Arrivals, once_more
+from scrapy_simhash.crawl.progress import Again, Arrivals
+from scrapy_simhash.crawl.requests import once_more
 
 
 def test_page_that_never_arrives_at_its_callback_is_lost() -> None:
