@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.utils.project import inside_project
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "runs", "changes", "patterns", "report"),
@@ -102,8 +101,9 @@ class SimhashCommand(ScrapyCommand):
         say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
         assert self.settings is not None
         components = [self.settings.getdict(name) for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")]
-        if inside_project() and "scrapy_simhash" not in str(components):
-            file = import_module(os.environ["SCRAPY_SETTINGS_MODULE"]).__file__
+        module = os.environ.get("SCRAPY_SETTINGS_MODULE")
+        if module and "scrapy_simhash" not in str(components):
+            file = import_module(module).__file__
             line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
             say(["", f"This project does not load the add-on; put this line into {file}:", line])
 

@@ -44,6 +44,8 @@ def test_the_command_alone_lists_its_subcommands_with_a_line_each(tmp_path: Path
 
 
 def test_a_project_that_does_not_load_the_add_on_is_told_where_to_name_it(tmp_path: Path) -> None:
+    (tmp_path / "scrapy.cfg").write_text("")
+    assert scrapy("simhash", folder=tmp_path).returncode == 0
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
     settings, line = tmp_path / "shop.py", 'ADDONS = {"scrapy_simhash.Addon": 500}'
     for content, is_told in (("ADDONS = {}", True), (line, False)):
