@@ -317,12 +317,6 @@ def contents(items: Sequence[str]) -> str:
 <div class=toc><p>Table of contents</p><dl>{entries}</dl></div></div></body></html>"""
 
 
-def menu_first(items: Sequence[str]) -> str:
-    """A shop whose main element begins with the menu of all that there is."""
-    return f"""<html><body><div id=content><ul>{_MENU}</ul><h1>{items[0]}</h1><ul class=card>
-{"".join(f"<li>{item}</li>" for item in items[:3])}</ul></div></body></html>"""
-
-
 _MENU = "".join(
     f"<li><a href=/c/{at}>{name}</a></li>"
     for at, name in enumerate(

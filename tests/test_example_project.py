@@ -308,57 +308,49 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     assert len(urls) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"),
-        (
-            ["pages=x", "start_urls=y"],
-            "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE",
-        ),
-        (["pages=nowhere"], "pages: nowhere is neither a folder nor a .jsonl or .jsonl.xz file"),
-        (["pages=example/spiders"], "pages: example/spiders holds no .html file"),
-        (["start_urls=example.com"], "start_urls: 'example.com' is no http(s)://host/ address"),
-        (["start_urls=http://a.test/", "follow=yes"], "follow is 0 or 1, not 'yes'"),
-    ],
-)
-def test_a_bad_argument_is_one_clear_error(
-    example: None, arguments: list[str], message: str
-) -> None:
-    """What is wrong with the arguments of the pages spider is said in one line."""
+NEEDED = "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
+BAD_ARGUMENTS = [
+    ({}, NEEDED),
+    ({"pages": "x", "start_urls": "y"}, NEEDED),
+    ({"pages": "nowhere"}, "pages: nowhere is neither a folder nor a .jsonl or .jsonl.xz file"),
+    ({"pages": "example/spiders"}, "pages: example/spiders holds no .html file"),
+    ({"start_urls": "example.com"}, "start_urls: 'example.com' is no http(s)://host/ address"),
+    ({"start_urls": "http://a.test/", "follow": "yes"}, "follow is 0 or 1, not 'yes'"),
+]
+
+
+def test_a_bad_argument_is_one_clear_error(example: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from example.spiders.pages import PagesSpider
     from scrapy.exceptions import UsageError
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(EXAMPLE)
-        with pytest.raises(UsageError) as raised:
-            PagesSpider(**dict(argument.split("=", 1) for argument in arguments))
-    assert message in str(raised.value)
+    monkeypatch.chdir(EXAMPLE)
+    for arguments, message in BAD_ARGUMENTS:
+        with pytest.raises(UsageError, match=re.escape(message)):
+            PagesSpider(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "holds no page"),
-        (b"{\n", "line 1: not a JSON object"),
-        (b'{"id": "1"}\n', "line 1: a page needs html"),
-        (b'{"html": "x"}\n', "line 1: a page needs html"),
-        (b'{"id": 1, "html": "x"}\n', "line 1: a page needs html"),
-        (b"[1]\n", "line 1: a page needs html"),
-        (b'{"id": "1", "html": "x"}\n{"id": "1", "html": "y"}\n', "line 2: http://pages.test/1"),
-        (b"\xff\xfe\n", "can't decode"),
-    ],
-)
-def test_a_bad_file_of_pages_is_one_clear_error(
-    example: None, tmp_path: Path, content: bytes, message: str
+BAD_FILES = [
+    (b"", "holds no page"),
+    (b"{\n", "line 1: not a JSON object"),
+    (b"[1]\n", "line 1: a page needs html"),
+    (b'{"id": "1"}\n', "line 1: a page needs html"),
+    (b'{"html": "x"}\n', "line 1: a page needs html"),
+    (b'{"id": 1, "html": "x"}\n', "line 1: a page needs html"),
+    (b'{"id": "1", "html": "x"}\n{"id": "1", "html": "y"}\n', "line 2: http://pages.test/1"),
+    (b"\xff\xfe\n", "can't decode"),
+]
+
+
+def test_a_bad_file_of_pages_is_refused_with_its_name_or_line(
+    example: None, tmp_path: Path
 ) -> None:
-    """A file of pages that cannot be read is refused with its name and line."""
     from example.pagefiles import PageFilesError, open_pages
 
     docs = tmp_path / "docs.jsonl"
-    docs.write_bytes(content)
-    with pytest.raises(PageFilesError, match=re.escape(message)):
-        open_pages(docs)
+    for content, message in BAD_FILES:
+        docs.write_bytes(content)
+        with pytest.raises(PageFilesError, match=re.escape(message)):
+            open_pages(docs)
     (tmp_path / "docs.jsonl.xz").write_bytes(b"no xz")
     with pytest.raises(PageFilesError, match=r"docs\.jsonl\.xz"):
         open_pages(tmp_path / "docs.jsonl.xz")
