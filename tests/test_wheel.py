@@ -93,9 +93,12 @@ def test_an_index_takes_what_was_built(built: Path) -> None:
 def test_every_link_of_the_readme_holds_on_a_package_index(built: Path) -> None:
     [wheel] = map(zipfile.ZipFile, built.glob("*.whl"))
     [metadata] = [name for name in wheel.namelist() if name.endswith("METADATA")]
-    links = re.findall(r"\]\(([^)]*)\)", wheel.read(metadata).decode("utf-8"))
+    text = wheel.read(metadata).decode("utf-8")
+    links = re.findall(r"\]\(([^)]*)\)", text)
     assert len(links) > 20
     assert [link for link in links if not link.startswith("https://")] == []
+    # An address of a blob is a page around the picture, and no picture.
+    assert re.search(r"!\[[^]]*\]\(https://raw\.[^)]*report\.png\)", text)
 
 
 @pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
