@@ -32,7 +32,7 @@ class Part(Spider):
     name = "part"
     custom_settings = {
         "ADDONS": {"scrapy_simhash.Addon": 500}, "ITEM_PIPELINES": {Kept: 100},
-        "SIMHASH_PROCESSES": 0, "SIMHASH_LEASE": 2, "DOWNLOAD_DELAY": 0.03, "LOG_LEVEL": "INFO",
+        "SIMHASH_PROCESSES": 0, "DOWNLOAD_DELAY": 0.03, "LOG_LEVEL": "INFO",
         "RANDOMIZE_DOWNLOAD_DELAY": False, "TELNETCONSOLE_ENABLED": False,
     }
 
@@ -53,10 +53,12 @@ def begin(folder: Path, site: Any, url: str, part: int, day: int) -> subprocess.
     """Begin one crawler: each post, its copy and its print view are in three different parts."""
     paths = ",".join(f"/{(n + part) % 3}/{n}" for n in range(POSTS))
     given = {"base": site.url, "file": folder / f"day-{day}", "paths": paths}
+    # On a busy machine, a short lease runs out; it is for the day on which crawlers are killed.
+    lease = 60 if day == 1 else 2
     with (folder / f"log-{day}-{part}").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "scrapy", "runspider", str(folder / "part.py"),
-             "-s", f"SIMHASH_INDEX_URL={url}",
+             "-s", f"SIMHASH_INDEX_URL={url}", "-s", f"SIMHASH_LEASE={lease}",
              *(word for name, value in given.items() for word in ("-a", f"{name}={value}"))],
             stdout=log, stderr=log,
         )  # fmt: skip
