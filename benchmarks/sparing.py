@@ -15,6 +15,7 @@ until the end, and how many of their 40 items were reached.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import random
 import subprocess
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.signals import response_received
+from scrapy.signals import response_downloaded
 from w3lib.url import canonicalize_url
 
 from benchmarks.recrawl import ORDERS, SETTINGS, Whole
@@ -166,6 +167,8 @@ def run_spider(task: Path) -> None:
     within = None if listed is None else {*listed}
     fetched: list[tuple[str, str, int]] = []
     addresses: set[str] = set()
+    ending: list[Any] = []
+    downloads = 0
     log = task.with_name("dedup.jsonl")
 
     def asked(request: Any) -> str:
@@ -187,7 +190,7 @@ def run_spider(task: Path) -> None:
                     yield request
 
     settings = {
-        "CLOSESPIDER_PAGECOUNT": MOST if within is None else 0,
+        "CLOSESPIDER_PAGECOUNT": 0,
         "SIMHASH_SPARE": spare,
         "SIMHASH_LOG": log,
         "SIMHASH_LOG_TEXT": 0,
@@ -196,13 +199,17 @@ def run_spider(task: Path) -> None:
     process = AsyncCrawlerProcess(SETTINGS | ORDERS[order] | settings)
     crawler = process.create_crawler(Noting)
 
-    def on_response(request: Any) -> None:
+    def on_download(request: Any) -> None:
+        nonlocal downloads
+        downloads += 1
         addresses.add(asked(request))
+        if downloads == MOST and within is None:
+            ending.append(asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough")))
 
     def on_copy(verdict: Any, request: Any, response: Any) -> None:
         note(request, response, verdict.original)
 
-    crawler.signals.connect(on_response, signal=response_received)
+    crawler.signals.connect(on_download, signal=response_downloaded)
     crawler.signals.connect(on_copy, signal=near_duplicate)
     process.crawl(crawler)
     process.start()
