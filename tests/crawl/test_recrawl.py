@@ -101,25 +101,6 @@ def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> No
     assert second.stat("duplicate") == 0
 
 
-def test_each_old_topic_of_a_forum_is_delivered_with_twenty_new_ones(day: Any, site: Any) -> None:
-    def board(topics: Any) -> None:
-        links = []
-        for topic in topics:
-            for view in ("", "?print"):
-                links.append(f"/t{topic}{view}")
-                top = f"<p>{view}</p>"
-                site.pages[links[-1]] = html(article(topic), title=f"Topic {topic}", top=top)
-        site.pages["/"] = html(teasers(topics), title="Board", links=tuple(links))
-
-    board(range(20))
-    first = day(site)
-    board(range(39, -1, -1))
-    second = day(site)
-    assert (len(first.items), len(second.items)) == (21, 41)
-    delivered = {path.partition("?")[0] for path in paths(second)}
-    assert delivered == {"/", *(f"/t{topic}" for topic in range(40))}
-
-
 def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site: Any) -> None:
     posts(site, range(POSTS))
     day(site)
@@ -192,17 +173,6 @@ def test_addresses_that_redirect_to_new_ones_are_moved_whatever_stands_there(
     second = day(site)
     assert len(second.items) == POSTS + 1
     assert changes(second)["/new/post-3"] == "moved"
-
-
-def test_host_that_is_another_one_now_is_delivered(day: Any, site: Any) -> None:
-    posts(site, range(POSTS))
-    day(site)
-    here = site.url
-    site.url = here.replace("127.0.0.1", "localhost")
-    second = day(site)
-    site.url = here
-    assert len(second.items) == POSTS + 1
-    assert second.stat("moved") == POSTS + 1
 
 
 def test_host_that_redirects_to_its_www_is_delivered_as_moved(
@@ -323,20 +293,6 @@ def test_page_that_has_moved_and_changed_comes_out(day: Any, site: Any) -> None:
     site.pages["/new"] = html(edited(article(0), 1, 0.03), title="Post 0")
     site.pages["/post-0"] = 301, {"Location": "/new"}, b""
     assert changes(day(site, SIMHASH_RECRAWL="changed")) == {"/new": "moved"}
-
-
-def test_front_page_that_changes_each_day_has_one_entry(
-    day: Any, site: Any, tmp_path: Path
-) -> None:
-    links = posts(site, range(4))
-    for number in range(5):
-        site.pages["/"] = front(*links, seed=2000 + number)
-        crawled = day(site)
-        assert len(crawled.items) == 5
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    assert len(index) == 5
-    assert [run.pages for run in index.runs()][-1] == 5
-    index.close()
 
 
 def test_unfinished_run_misses_nothing(day: Any, site: Any, caplog: Any) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from urllib.parse import quote
 
 import pytest
@@ -97,15 +96,6 @@ def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str)
 def test_no_text_makes_it_fail(url: str) -> None:
     read_address(url)
     read_address(f"https://{url}")
-
-
-def test_a_hostile_value_takes_no_time() -> None:
-    started = time.process_time()
-    for end in ("g", "-", "1-"):
-        shape("a1" * 22 + end)
-        shape("1" * 46 + end)
-        shape("0a1b-" * 9 + end)
-    assert time.process_time() - started < 1
 
 
 def test_a_host_is_a_host() -> None:

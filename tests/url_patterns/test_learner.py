@@ -308,38 +308,3 @@ def test_addresses_of_many_parameters_stay_within_bounds() -> None:
     assert sum(len(table) for _, table in learner.table) <= 1.1 * MOST_KEPT
     assert max(len(table) for _, table in learner.table) <= MOST_PLACES + 2 * MOST_ROWS
     assert learner.forecast(f"{SITE}/?{'&'.join(f'a{n}=1' for n in range(99))}").signature == ""
-
-
-def topics(learner: Learner, numbers: range, chance: random.Random) -> int:
-    """Meet the last post of each topic, the topic and its other posts; return what was spared."""
-    visits = [
-        (8 * n + at + 200 * chance.random(), n, f"http://board.test/topic/{n}/{query}")
-        for n in numbers
-        for at, query in enumerate(["?post=9", "", *(f"?post={8 * n + at}" for at in range(6))])
-    ]
-    first: dict[int, str] = {}
-    spared = 0
-    for _, n, url in sorted(visits):
-        forecast = learner.forecast(url)
-        if forecast.spared:
-            spared += 1
-            continue
-        learner.record(forecast, key=url, original=first.get(n), size=10)
-        first.setdefault(n, url)
-    return spared
-
-
-def test_posts_are_spared_although_many_topics_come_after_their_posts() -> None:
-    """Until the topics come, their posts do not count as distinct."""
-    spared = sum(topics(Learner(), range(160), random.Random(seed)) for seed in range(5))
-    assert spared > 2000
-
-
-def test_a_signature_that_yields_is_no_pattern_when_its_pages_are_distinct() -> None:
-    learner, url = Learner(), "http://board.test/topic/{}/?post={}".format
-    topics(learner, range(160), random.Random(4))
-    assert learner.forecast(url(500, 9000)).bound
-    for n in range(200, 260):
-        address = url(n, 9000 + n)
-        learner.record(learner.forecast(address), key=address, size=10)
-    assert not learner.forecast(url(500, 9000)).bound
