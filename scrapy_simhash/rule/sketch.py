@@ -37,16 +37,10 @@ _SENTENCE = 20
 #: A shorter line that says when the page was written or changed is of no record; bytes.
 _DATELINE = 100
 _STAMP = re.compile(
-    # English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Turkish, Russian,
-    # Chinese, Japanese, Korean
     r"\b(?:updated?|modified|changed|revised|edited|posted|published|generated|created|submitted"
-    r"|aktualisiert|ge\u00e4ndert|ver\u00f6ffentlicht|erstellt|stand|mise? \u00e0 jour"
-    r"|modifi\u00e9e?|publi\u00e9e?|actualizad[oa]|modificad[oa]|publicad[oa]|atualizad[oa]"
-    r"|aggiornat[oa]|modificat[oa]|pubblicat[oa]|bijgewerkt|gewijzigd|geplaatst|zaktualizowano"
-    r"|opublikowano|g\u00fcncelle\w*|yay\u0131n\w*|\u043e\u0431\u043d\u043e\u0432\u043b\w*"
-    r"|\u043e\u043f\u0443\u0431\u043b\w*)\b"
-    "|\u66f4\u65b0|\u53d1\u5e03|\u767c\u5e03|\u767c\u4f48|\u53d1\u8868|\u4fee\u6539|\u7de8\u8f2f"
-    "|\u7f16\u8f91|\u6295\u7a3f|\u516c\u958b|\uc218\uc815|\uc791\uc131|\ub4f1\ub85d",
+    r"|aktualisiert|geändert|veröffentlicht|stand|mise? à jour|modifiée?|publiée?|actualizad[oa]"
+    r"|publicad[oa]|aggiornat[oa]|bijgewerkt|обновл\w*|опубл\w*)\b"
+    "|更新|发布|发表|修改|编辑|編輯|수정|작성",
     re.IGNORECASE,
 )
 #: A date with a day has five digits or more.
