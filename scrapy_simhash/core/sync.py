@@ -74,8 +74,8 @@ class SyncDedup:
     @contextmanager
     def page(self, document: Document, *, wait: bool = True) -> Iterator[Verdict]:
         """See :meth:`.Dedup.page`; a copy must not wait in the block of its own original."""
-        found = self.check(document, wait=wait)
-        with settling(found, self.delivered, self.failed) as verdict:
+        checked = self.check(document, wait=wait)
+        with settling(checked, self.delivered, self.failed) as verdict:
             yield verdict
 
     def check(self, document: Document, *, wait: bool = True) -> Verdict:

@@ -115,9 +115,9 @@ class Copies:
         self._keys[entry] = key
         self._waiting.setdefault(entry, []).append(callback)
 
-    def entries(self, most: int | None = ASKED_AT_ONCE) -> list[int]:
+    def entries(self) -> list[int]:
         """Return the originals to ask the index about, the one that waits longest first."""
-        return [*islice(self._waiting, most)]
+        return [*islice(self._waiting, ASKED_AT_ONCE)]
 
     def entries_of(self, keys: Iterable[str]) -> frozenset[int]:
         """Return the originals of some keys."""

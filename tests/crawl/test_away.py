@@ -144,20 +144,6 @@ def test_pages_are_compared_with_each_other_meanwhile(
     assert len(store.keys()) == 3
 
 
-def test_page_that_fails_meanwhile_is_replaced_by_its_copy(
-    crawl: Any, families: Any, store: Store
-) -> None:
-    class OneFails(InTurn):
-        def parse(self, response: Any) -> Any:
-            if response.url.endswith("/0-0"):
-                raise RuntimeError
-            yield from super().parse(response)
-
-    store.go_away()
-    crawled = crawl(OneFails, settings=SETTINGS, site=families, acts=["/0-0", "/0-1"])
-    assert paths(crawled) == ["/0-1"]
-
-
 def test_crawl_starts_without_its_store_and_uses_it_when_it_comes(
     crawl: Any, families: Any, store: Store
 ) -> None:
@@ -192,17 +178,6 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: made with another recipe"):
         open_dedup(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
-
-
-def test_crawl_that_may_hold_no_more_lets_pages_through_unchecked(
-    crawl: Any, families: Any, store: Store, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr("scrapy_simhash.core.breaker.MOST_PAGES", 2)
-    store.go_away()
-    acts = ["/0-0", "/1-0", "/2-0", "/2-1"]
-    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
-    assert sorted(paths(crawled)) == acts
-    assert crawled.stat("skipped/unavailable") == 2
 
 
 def test_store_that_hangs_does_not_hold_up_the_event_loop(
