@@ -44,7 +44,7 @@ _REDIS = Scheme(
     "scrapy_simhash.index.redis.shards:open_redis",
     patient="socket_timeout=30",
     named="name",
-    names="scrapy_simhash.index.redis.names:names_of",
+    names="scrapy_simhash.index.redis.client:index_names",
 )
 _OURS = {
     "memory": Scheme("scrapy_simhash.index.sqlite_store:open_sqlite", remote=False, lasting=False),

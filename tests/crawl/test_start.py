@@ -36,6 +36,8 @@ def guarded() -> Iterator[str]:
         "redis://:pass-word-5@{}/zero",
         "rediz://:pass-word-5@{}/0",
         "redis+cluster://:pass-word-5@{}",
+        "rediss://:pass-word-5@{}/0",
+        "redis://reader:%2Bword-5@{}/0",
     ],
 )
 @pytest.mark.parametrize("away", ["continue", "stop"])

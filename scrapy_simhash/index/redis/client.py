@@ -5,6 +5,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -18,7 +19,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.errors import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
-from scrapy_simhash.index.redis.location import Location
+from scrapy_simhash.index.redis.location import Location, parse_location
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
@@ -28,6 +29,9 @@ _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
+
+# Calls that look for the names of indexes, each at some 1,000 keys.
+_SCANS = 100
 
 T = TypeVar("T")
 
@@ -135,6 +139,9 @@ class Client:
             reason = f"no {address.topology} answers and names a master"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
+            if not self._was_reached and _answers_without_tls(address):
+                reason = "it answers without TLS: use redis:// in place of rediss://"
+                raise StoreRefused(f"cannot use {self.where}: {reason}") from None
             if not self._was_reached and _is_lasting(error):
                 raise StoreRefused(f"cannot use {self.where}: {reason}") from None
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
@@ -144,7 +151,8 @@ class Client:
         if not self._was_reached and _NOT_LET_IN.search(text):
             return StoreRefused(f"cannot use {self.where}: {text}")
         if _DENIED.search(text):
-            return StoreUnavailable(
+            denied = StoreUnavailable if self._was_reached else StoreRefused
+            return denied(
                 f"cannot use {self.where}, because the user's ACL denies a command, which ACL LOG "
                 f"names: {text}"
             )
@@ -176,6 +184,20 @@ def _is_lasting(error: BaseException | None) -> bool:
     return False
 
 
+def _answers_without_tls(address: Location) -> bool:
+    """Return whether a server that is asked for TLS speaks plain Redis."""
+    host, port = address.client.get("host"), address.client.get("port", 6379)
+    if not (host and address.client.get("ssl")):
+        return False
+    try:
+        # Nothing secret is sent, and any answer of Redis will do.
+        with socket.create_connection((host, port), timeout=1) as plain:
+            plain.sendall(b"PING\r\n")
+            return plain.recv(1) in (b"+", b"-")
+    except OSError:
+        return False
+
+
 def _raise(error: Exception) -> None:
     raise error
 
@@ -190,3 +212,21 @@ def _connect(address: Location) -> Any:
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, **options)
     return Redis(**options)
+
+
+def index_names(url: str) -> list[str]:
+    """Return the names of indexes in the place of a URL: in a large Redis, of those found first.
+
+    A place that cannot be searched, such as a cluster, has none.
+    """
+    names, cursor = set[str](), b"0"
+    try:
+        with closing(Client(parse_location(url))) as client:
+            for _ in range(_SCANS):
+                cursor, keys, *_ = client.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)
+                names |= {key.decode()[1 : -len("}:meta")] for key in keys}
+                if cursor in (b"0", 0):
+                    break
+    except (StoreError, LookupError, TypeError, ValueError, AttributeError):
+        return []
+    return sorted(names)
