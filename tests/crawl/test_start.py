@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from scrapy_simhash.exceptions import SettingError
 from tests import servers
 from tests.crawl.spiders import Pages
+from tests.pages import article, html
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +61,15 @@ def test_a_server_that_may_come_is_waited_for(crawl: Any, site: Any) -> None:
     site.pages["/"] = b"<p>a page"
     settings = {"SIMHASH_INDEX_URL": "redis://127.0.0.1:9/0", "SIMHASH_ON_UNAVAILABLE": "continue"}
     assert crawl(Pages, settings=settings, site=site, paths=["/"]).items
+
+
+def test_a_user_who_may_not_ask_the_server_for_its_settings_may_crawl(
+    crawl: Any, site: Any, guarded: str
+) -> None:
+    with closing(Redis.from_url(f"redis://:pass-word-5@{guarded}")) as client:
+        rules = {"categories": ["+@all"], "commands": ["-info", "-config"], "keys": ["*"]}
+        client.acl_setuser("crawler", enabled=True, passwords=["+word-5"], **rules)
+    site.pages["/"] = html(article(1))
+    settings = {"SIMHASH_INDEX_URL": f"redis://crawler:word-5@{guarded}/0?name=crawler"}
+    crawled = crawl(Pages, settings=settings, site=site, paths=["/"])
+    assert (crawled.stat("unique"), crawled.stat("outage")) == (1, 0)
