@@ -105,7 +105,8 @@ class SimhashCommand(ScrapyCommand):
         if module and "scrapy_simhash" not in str(components):
             file = import_module(module).__file__
             line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
-            say(["", f"This project does not load the add-on; put this line into {file}:", line])
+            advice = f"This project does not load the add-on; put this line into {file},"
+            say(["", advice, "in place of an empty ADDONS:", line])
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown

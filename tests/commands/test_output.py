@@ -51,7 +51,7 @@ def test_a_project_that_does_not_load_the_add_on_is_told_where_to_name_it(tmp_pa
     for content, is_told in (("ADDONS = {}", True), (line, False)):
         settings.write_text(f"{content}\n")
         done = scrapy("simhash", folder=tmp_path)
-        says = f"does not load the add-on; put this line into {settings}:\n{line}\n"
+        says = f"put this line into {settings},\nin place of an empty ADDONS:\n{line}\n"
         assert done.stdout.endswith(says) == is_told
         shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
 
