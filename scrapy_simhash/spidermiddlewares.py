@@ -53,6 +53,8 @@ class NearDuplicateSpiderMiddleware:
                         self._filter.dedup.hold(key)
                     if self._filter.settings.has_items:
                         self._filter.passing.begin(output, response)
+                    elif self._filter.settings.recrawl == "changed":
+                        self._filter.counts["items_delivered"] += 1
                 yield output
             failed = asks_again
         finally:
