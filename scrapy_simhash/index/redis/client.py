@@ -151,7 +151,9 @@ class Client:
         if not self._was_reached and _NOT_LET_IN.search(text):
             return StoreRefused(f"cannot use {self.where}: {text}")
         if _DENIED.search(text):
-            denied = StoreUnavailable if self._was_reached else StoreRefused
+            # Without its scripts there is no index, and other commands may be missed for a while.
+            is_lasting = not self._was_reached and "eval" in text.lower()
+            denied = StoreRefused if is_lasting else StoreUnavailable
             return denied(
                 f"cannot use {self.where}, because the user's ACL denies a command, which ACL LOG "
                 f"names: {text}"

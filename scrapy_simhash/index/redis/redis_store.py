@@ -512,15 +512,14 @@ def stored_spec(client: Client) -> tuple[IndexSpec, int]:
 
 def check_server(client: Client) -> None:
     """Refuse a Redis that is too old; warn of one that deletes parts of the index."""
-    # Not every user may ask, and whatever else is wrong, the next command tells.
-    with contextlib.suppress(StoreUnavailable, StoreRefused):
+    with contextlib.suppress(StoreUnavailable):  # not every user may ask, and then a script tells
         version = client.call("INFO", "server").get("redis_version", "")
         numbers = re.match(r"(\d{1,5})\.(\d{1,5})", version)
         if numbers and (int(numbers[1]), int(numbers[2])) < _OLDEST:
             raise StoreMismatch(
                 f"{client.address.shown} is Redis {version}: the index needs 6.2 or newer"
             )
-    with contextlib.suppress(StoreUnavailable, StoreRefused):
+    with contextlib.suppress(StoreUnavailable):
         settings = client.call("CONFIG GET", "maxmemory*")
         policy = settings.get("maxmemory-policy", "noeviction")
         if policy != "noeviction" and settings["maxmemory"] != "0":
