@@ -75,6 +75,8 @@ def begin(
         run = {"number": last + 1, "spider": spider}
         run |= {"begun": now, "finished": False, "living": {}}
         rows.append(run)
+    for row in rows:  # a crawler takes part in one run at a time
+        row["living"].pop(crawler, None)
     run["ended"] = None
     run["living"][crawler] = now + lease
     return int(run["number"])
