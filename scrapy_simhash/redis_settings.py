@@ -38,7 +38,7 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
             parse_location(url)
         except ValueError as error:
             raise SettingError(f"REDIS_URL: {error}") from None
-    # As redis-py, what the URL says goes before what is said beside it.
+    # The URL goes before what is said beside it, as in redis-py.
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     for name, value in params.items():

@@ -289,7 +289,7 @@ def _place(settings: BaseSettings, name: str) -> str:
     # Crawlers that share a scheduler share the index, too.
     if uses_scrapy_redis(settings):
         return scrapy_redis_url(settings)
-    # As Scrapy's own dupefilter: what was seen lasts as long as the job does.
+    # The index lasts as long as the job does, like Scrapy's own dupefilter.
     folder = job_dir(settings)
     return "memory://" if folder is None else url_of_file(Path(folder) / INDEX_OF_JOB)
 

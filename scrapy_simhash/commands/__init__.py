@@ -27,7 +27,7 @@ _EXIT_STATUS = """\
 exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
 2, an argument, a file or a store cannot be used; 130, interrupted.
 """
-# As shells have it, 128 + SIGINT, and 128 + SIGPIPE: the answer is neither yes nor no.
+# Shells have 128 + SIGINT and 128 + SIGPIPE for an answer that is neither yes nor no.
 _INTERRUPTED, _UNREAD = 130, 141
 
 

@@ -82,7 +82,7 @@ class Breaker:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the store's index has counted for this crawler."""
+        """The counts of the store's index for this crawler."""
         names = ("flooded", "damaged")
         return {name: getattr(self._store, name, 0) for name in names}
 

@@ -25,7 +25,7 @@ logger = logger_of(__name__)
 # because each page is near many, the next batch has fewer. A timer may wait for three turns.
 CLAIMS_AT_ONCE = 64
 TURN = 0.006
-# How long a claim waits for others.
+# Seconds for which a claim waits for others.
 PATIENCE = 0.01
 # Claims hold a crawl up if in so many seconds their calls take half of the time, and each so long.
 WATCHED, SLOW_CALL = 30.0, 0.1

@@ -303,7 +303,7 @@ class Dedup:
 
     @property
     def left(self) -> int:
-        """How many pages were let through and are not in the store."""
+        """The number of pages that were let through and are not in the store."""
         return self._breaker.let_through
 
     @property

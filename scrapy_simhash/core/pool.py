@@ -41,7 +41,7 @@ class _Job:
     body: Body
     site: str
     answer: asyncio.Future[PageAnalysis]
-    # How many pages had cost a worker when this one came.
+    # The number of pages that had cost a worker when this one came.
     strikes_before: int
 
     def end(self, analysis: PageAnalysis) -> None:
@@ -150,7 +150,7 @@ class WorkerPool:
         # Each worker takes no more than two pages that hang.
         self._turns = Turns(patience=2 * processes)
         self._workers: set[asyncio.Task[None]] = set()
-        # Of pages that wait or are being analysed.
+        # Answers to pages that wait or are being analysed.
         self._answers: set[asyncio.Future[PageAnalysis]] = set()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
@@ -160,7 +160,7 @@ class WorkerPool:
         )
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)
-        #: How many bodies had been analysed before.
+        #: The number of bodies that had been analysed before.
         self.repeats = 0
 
     @property

@@ -26,9 +26,9 @@ logger = logger_of(__name__)
 ROUND_SECONDS = 0.1
 # It rests so many times as long as a round took, because claims wait for the rounds.
 SLOW_ROUNDS = 2
-# How long the upkeep rests after a fault, so that it does not log the fault all the time.
+# Seconds for which the upkeep rests after a fault, so that the log is not full of it.
 FAULT_SECONDS = 5.0
-# How many entries of old runs are deleted at once, and how often: claims wait meanwhile.
+# Entries of old runs that are deleted at once, and seconds between: claims wait meanwhile.
 EXPIRED_AT_ONCE = 200
 EXPIRE_SECONDS = 1.0
 # Originals that the index is asked about together.
@@ -44,7 +44,7 @@ class Progress:
     """
 
     def __init__(self) -> None:
-        # How many parts of a key are on their way, and the keys of which one failed.
+        # The number of parts of a key on their way, and the keys of which one failed.
         self._parts: dict[str, int] = {}
         self._failing: set[str] = set()
         self._failed: list[str] = []
@@ -97,7 +97,7 @@ class Progress:
 
 
 class Copies:
-    """Who waits for the fate of an original, by its entry in the index.
+    """Copies that wait for the fate of an original, by its entry in the index.
 
     Each is called once: with True if the original was delivered, with False if it was not.
     """
@@ -173,11 +173,11 @@ class Upkeep:
     """
 
     def __init__(self, index: Breaker, claims: Claims, lease: float, keep_runs: int = 0) -> None:
-        #: How many entries of old runs were deleted.
+        #: The number of entries of old runs that were deleted.
         self.expired = 0
         self.progress = Progress()
         self.copies = Copies()
-        #: How many callers wait for the fate of an original, and hold up an engine meanwhile.
+        #: The number of callers that wait for an original, and hold up an engine meanwhile.
         self.urgent = 0
         self._index = index
         self._claims = claims

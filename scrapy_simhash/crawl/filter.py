@@ -39,10 +39,10 @@ from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, 
 
 logger = logger_of(__name__)
 
-# Seconds between two looks at what is lost, told and due.
+# Seconds between two looks at pages that were turned down, and at what is due.
 ROUND_SECONDS = 0.1
-# How long the event loop waits for the index when the spider is idle: the engine asks again only
-# after five seconds, by which every crawl would end later.
+# Seconds for which the event loop waits for the index when the spider is idle. The engine asks
+# again only after five, so every crawl would end later.
 IDLE_SECONDS = 0.25
 
 _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}

@@ -22,7 +22,7 @@ PAUSE = 5.0
 
 
 class Delivery(NamedTuple):
-    """How the output of a page's callback is to be taken.
+    """The treatment of what a page's callback yields.
 
     Attributes:
         key: the page in progress, or None if nobody waits for its delivery.
@@ -70,7 +70,7 @@ class PassingItems:
         # By identity. The item goes out of it when it dies, so the next object in its place is
         # never taken for it.
         self._response_of: WeakValueDictionary[int, Response] = WeakValueDictionary()
-        # How many items of a response have not ended, and how many of them our pipeline holds.
+        # The items of a response that have not ended, and those of them that our pipeline holds.
         self._numbers: Counter[Response] = Counter()
         self._held: Counter[Response] = Counter()
 

@@ -62,14 +62,14 @@ class CrawlRun:
         self._starts = self._lost_starts = 0
         self._gone: list[str] = []
         self._left = set[str]()
-        #: How many pages of earlier runs were not seen; None if the run did not finish.
+        #: The number of pages of earlier runs that were not seen; None if the run did not finish.
         self.missing: int | None = None
 
     async def begin(self) -> None:
         """Say which run begins, and on which index."""
         dedup, run = self._dedup, self._dedup.run
         if run is not None and _flushes(self._crawler):
-            # As scrapy-redis empties what it remembers of the spider.
+            # scrapy-redis empties what it remembers of the spider, too.
             await dedup.ask(lambda store: _forget_missing(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
         self._begun = {each.number: each.begun for each in runs or ()}

@@ -52,7 +52,7 @@ SHARE_IN_VAIN = 0.01
 SOON = 1_000_000
 # Keys and forms that are remembered.
 _MOST = 100_000
-# What the request of an address that a page names takes over from that page's.
+# The headers and meta that the request of a declared address takes over from the page's request.
 _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
 _OF_CRAWL = ("depth", "rule", "link_text")
 

@@ -36,7 +36,7 @@ _AROUND = NAVIGATION | FOOTER | NAMED_FOOTER | HEADER | DIALOG | HIDDEN | NOTICE
 _OF_THE_SITE = _AROUND | ASIDE
 #: A text may have a stray line, so the element that holds it has this share of it.
 _MOST_OF_TEXT = 0.9
-#: So many short lines that are made alike are fields; a clock or a cart is one or two.
+#: Short lines that are made alike are fields from this number on; a clock or a cart is one or two.
 _ROW = 3
 #: A line of so many numbers has a street and telephone; one of a date and an hour has three.
 _NUMBERS = 4
@@ -44,7 +44,7 @@ _NUMBERS = 4
 _TERMS = frozenset(("dt", "th"))
 #: Characters of a line that is a sentence, and no field; in Chinese, one has some 40.
 _LONG = 100
-#: So many lines of links are a list if they have more characters than the main text.
+#: Lines of links are a list from this number on, if they have more characters than the main text.
 _LIST = 5
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
@@ -89,7 +89,7 @@ def content_of(page: Page, outline: Outline, text: Ints) -> Content:
     branches = outline.branches(area)[outline.places]
     within = branches == area
     is_short = is_said & (sizes < _LONG)
-    # What stands after a link belongs to a teaser, but for what stands after a menu.
+    # A line after a link belongs to a teaser, unless the link is that of a menu.
     is_after = np.append(False, ~is_said[:-1] & (branches[:-1] == branches[1:])) & ~within
     is_row = _in_rows(outline, is_short, is_short & is_after)
     # The head and the foot of an article may hold its fields, those of the site may not.

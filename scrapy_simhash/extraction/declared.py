@@ -1,4 +1,4 @@
-"""What a page declares for programs: its canonical address, its JSON-LD and its microdata."""
+"""Reads what a page declares for programs: canonical address, JSON-LD and microdata."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""How likely each line of a page is to be main text.
+"""Estimates for each line of a page how likely it is main text.
 
 Two logistic regressions. The first one looks at a line and at the elements around it. The second
 one looks at what the first one found: of the line, of the lines beside it, of those that are set

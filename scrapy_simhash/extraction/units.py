@@ -165,7 +165,7 @@ def targets(page: Page) -> Iterator[str]:
             yield meta.get("content", "")[:_LONGEST]
     queries = defaultdict[str, set[str]](set)
     for el in islice(page.body.iter("a"), _MOST):
-        # How far a page is down decides how far up its links go.
+        # The depth of a page decides how far up its links go.
         href = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
         target = without_visit(href)
         if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):

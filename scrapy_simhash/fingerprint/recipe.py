@@ -38,7 +38,7 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a page becomes a fingerprint, and how far apart two near-duplicates may be.
+    """The way from a page to its fingerprint, and the distance up to which two pages are near.
 
     Attributes:
         name: what people call it; not part of the identity.
@@ -87,7 +87,7 @@ class Recipe:
 
     @property
     def reach(self) -> int:
-        """How far apart two pages may be for the rule to judge them, in bits."""
+        """The distance up to which the rule judges two pages, in bits."""
         return reach_of(self.bits, self.distance)
 
     @property

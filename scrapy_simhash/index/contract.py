@@ -82,7 +82,7 @@ _PAGES = 64
 _ENTRIES = 1 << 12
 # Entries at which one call looks, to see whether they expire.
 _SWEPT = 1 << 13
-# How often an act is tried while others change what it rests on.
+# Attempts of an act while others change what it rests on.
 _ATTEMPTS = 100
 _RUNS = "index:runs"
 
@@ -118,12 +118,12 @@ class Index:
 
     @property
     def flooded(self) -> int:
-        """How many look-ups of this crawler read only the newest entries of a bucket."""
+        """The number of look-ups of this crawler that read only the newest entries of a bucket."""
         return self._store.flooded
 
     @property
     def damaged(self) -> int:
-        """How many entries this crawler has met that cannot be read; they are passed over."""
+        """The number of entries that this crawler could not read, and passed over."""
         return len(self._damaged)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""How claims are answered, given what is near."""
+"""Answers claims, given what is near."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Claimant:
             change, before = Change.MOVED, moved[0]
             since = before.time if self._is_same(before) else None
         claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
-        # Whether a page without an alias has left its old address is known when the run ends.
+        # The end of the run tells whether a page without an alias has left its old address.
         left = [match for match in moved if match.key in page.aliases or not match.delivered]
         replaces = {match.entry: match for match in (*owns, *undelivered, *left)}
         return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)

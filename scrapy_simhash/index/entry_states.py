@@ -18,7 +18,7 @@ _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
 
 
 class State(NamedTuple):
-    """What changes of an entry.
+    """The part of an entry that changes.
 
     Packed, a confirmed entry's state is the number of its run, without leading zeros. That of an
     entry in progress is longer than ``RUN_BYTES``, and begins with the run in so many bytes.
@@ -60,7 +60,7 @@ class State(NamedTuple):
         return cls(run, packed[_LEASE.size :].decode(), expires, back - 1 if back else None)
 
 
-#: What an act makes of a state: None deletes the entry, and the same state leaves it alone.
+#: An act makes another state of one: None deletes the entry, the same state leaves it alone.
 Act = Callable[[State], State | None]
 
 

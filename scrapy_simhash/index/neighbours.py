@@ -108,7 +108,7 @@ class Neighbours:
         # page repeats does not hang on how long ago the other one came.
         shared = (values[queries] == self._tail[numbers]).any(1)
         queries, numbers = queries[shared], numbers[shared]
-        # As if those of other keys were found by their first values.
+        # Entries of other keys count as found by their first values.
         by_key = (values[queries, -1] == keys[numbers]) * (self._columns - 1)
         candidates: list[_Pairs] = [(queries * self._columns + by_key, numbers + self._in_runs)]
         spread = values * SPREAD

@@ -16,7 +16,7 @@ GROUP = "scrapy_simhash.stores"
 
 @dataclass(frozen=True)
 class Scheme:
-    """How the stores of a URL's scheme are opened. Parts are named as ``module:name``.
+    """Opens the stores of a URL's scheme. Parts are named as ``module:name``.
 
     Attributes:
         store: called with the URL and a spec, it opens the :class:`.Store` there, and makes one if

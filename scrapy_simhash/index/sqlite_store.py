@@ -139,7 +139,7 @@ class SqliteStore:
     def time(self) -> float:
         return time.time()
 
-    # What is near.
+    # Neighbours.
 
     def _follow(self) -> None:
         """Take what the table holds since the last look into RAM."""

@@ -1,4 +1,4 @@
-"""What a store does: few verbs, none of which knows of leases, runs or rules.
+"""The verbs of a store, none of which knows of leases, runs or rules.
 
 A store keeps entries at positions, which grow and are never used twice, and finds those that may be
 near a page by its *values*: those of its blocks, and last that of its key. Every act of the index
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is written together, or not at all.
+    """Changes that are written together, or not at all.
 
     Attributes:
         members: numbers of its pages. Entries near one of them, or of its key, that came at or
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is there.
+    """Entries near some pages.
 
     Attributes:
         near: for the number of each page that was looked at: distance and position of the entries
@@ -80,7 +80,7 @@ class Found(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What became of a commit.
+    """The outcome of a commit.
 
     Attributes:
         written: for each part the positions of its new entries, or None if it was refused.
@@ -93,7 +93,7 @@ class Answer(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many entries there are by the run in which they were last seen, and in progress."""
+    """Numbers of entries by the run in which they were last seen, and of those in progress."""
 
     by_run: dict[int, int]
     provisional: int

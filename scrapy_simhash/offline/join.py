@@ -50,7 +50,7 @@ _FIRST_GUESS = f"""
         order by id) place from members where n > {_SMALL}) m
     group by id having min(place) > 1
 """
-# How many originals come before a page in its bucket.
+# The number of originals that come before a page in its bucket.
 _RANKED = f"""
     select m.*, c.id is null is_original, cast(coalesce(
         sum(case when c.id is null then 1 else 0 end) over (partition by m.block, m.scope, m.v

@@ -202,7 +202,7 @@ class DedupLog:
         self.path = path
         self._file_size = max(1, size // FILES)
         # The crawl appends, the writer takes from the beginning; both are single steps.
-        # As bytes, because making lines anew for each attempt would take a third of a core.
+        # They are bytes, because making lines anew for each attempt would take a third of a core.
         self._waiting: list[bytes] = []
         self._is_due = False
         self._failing = False

@@ -41,7 +41,7 @@ class Stretch(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """What only one of two pages has, and the words of both before and after it."""
+    """A part that only one of two pages has, with the words of both before and after it."""
 
     removed: str
     added: str

@@ -22,7 +22,7 @@ from scrapy_simhash.report.difference import Difference, Shown, differences
 from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
 from scrapy_simhash.rule.rule import REASONS
 
-#: So many changes of each kind, and so many address patterns, are shown.
+#: The changes of each kind, and the address patterns, that are shown at most.
 CHANGED, PATTERNS = 30, 20
 # Drops that are shown, and characters of the table of all: a report stays below some 2 MB.
 _DOUBTFUL, _DROPS, _DROPS_SIZE = 500, 2000, 600_000

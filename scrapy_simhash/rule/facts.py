@@ -31,7 +31,7 @@ from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # Names and digest, the sketches with their counts, length, flags and state.
 _LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16s3sBB{STATE_SIZE}s")
-#: How many bytes the facts of a page take.
+#: The bytes that the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
 _STEPS = 8  # of a length, to an octave

@@ -1,4 +1,4 @@
-"""How the addresses of two pages are related, as far as the rule has a use for it."""
+"""Relates the addresses of two pages, as far as the rule has a use for it."""
 
 import re
 from enum import Enum
@@ -23,7 +23,7 @@ _RELEASE = re.compile(
 
 
 class Kinship(Enum):
-    """How two addresses are related."""
+    """The relation of two addresses."""
 
     ADDRESS = "one host, path and query, but for marks of a visit"
     VIEW = "one host; one path or name and a query, the name in a query, or folders before the path"

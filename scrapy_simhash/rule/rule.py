@@ -37,7 +37,7 @@ REASONS = {
 
 
 class Limits(NamedTuple):
-    """How much may differ between two copies with like headings; None is no limit.
+    """The differences that two copies with like headings may have; None is no limit.
 
     Attributes:
         near: the distance, as a share of k.
@@ -57,7 +57,7 @@ class Limits(NamedTuple):
     is_asked: bool = False
 
 
-#: So many numbers of a page may be dates, counts of visits or answers, and those of its release.
+#: This many numbers of a page may be dates, counts of visits or answers, and its release.
 COUNTS = 3
 #: Two views of one page may have other counters, teasers and notices.
 _ONE_PAGE = Limits(length=0.75)
@@ -78,7 +78,7 @@ TABLE = {
 }
 #: A shorter text may come from the program behind two sites, or be no story; bytes.
 SHORT_TEXT, STORY = 500, 300
-#: So many sentences or links are enough to tell something by.
+#: This many sentences or links are enough to tell something by.
 ENOUGH = 6
 #: An edited sentence has its other near by: for each sentence that only one page has, so many
 #: character grams at most are in one text alone. Another word in a sentence makes some 13, and

@@ -82,7 +82,7 @@ class Near(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an address stands: its host, signature, and the values at starred places."""
+    """The place of an address: its host, signature, and the values at starred places."""
 
     host: str
     table: HostTable

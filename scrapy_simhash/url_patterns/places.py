@@ -48,7 +48,7 @@ class Places:
         path = self._joined("", address.path, learn)
         if not address.parameters:
             return path
-        # What a name stands for may differ with the names beside it.
+        # A name may stand for different things beside different names.
         place = f"{path}?{'&'.join(name for name, _ in address.parameters)}"
         pairs = {
             f"{name}={self._joined(f'{place}?{name}', values, learn)[1:]}"

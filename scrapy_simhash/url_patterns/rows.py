@@ -14,7 +14,7 @@ _LONGEST_EXAMPLE = 500
 
 
 class Counts(NamedTuple):
-    """How the pages of one signature fared. Increments are counts too, and may be negative.
+    """Numbers of the pages of one signature. Increments are counts too, and may be negative.
 
     Attributes:
         copies: pages that repeated another one.
@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is known of one signature, or is added to that.
+    """The knowledge of one signature, or an addition to it.
 
     Attributes:
         mark: ``pinned`` for what is a pattern whatever the counts say, ``forbidden`` for what is

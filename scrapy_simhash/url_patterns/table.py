@@ -22,7 +22,7 @@ class HostTable:
         self.places = Places()
         self._most_places = MOST_PLACES
         self._pooled: Rows = {}
-        # What was counted here: what is on its way to the others, and what is not yet.
+        # Counts of this crawler: those on their way to the others, and those that are not yet.
         self._sent: Rows = {}
         self._fresh: Rows = {}
 

@@ -46,7 +46,7 @@ _GROUP = 8
 _LEAVES = 1 << 12
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
-# Where there is one, a clock that goes on while the machine sleeps.
+# A clock that goes on while the machine sleeps, if there is one.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _HEAD = struct.Struct(">5HI")
 # Keys that one command reads or deletes.
