@@ -94,7 +94,7 @@ class WorkerProcess:
         except ValueError:
             status = self.end()
         if status == -signal.SIGALRM or loop.time() > begun + 2 * self._timeout:
-            error = f"no answer within {self._timeout:g} seconds"
+            error = f"no answer within {self._timeout:g} seconds (SIMHASH_TIMEOUT)"
             return PageAnalysis(None, reason="timeout", error=error)
         error = f"the worker process ended with status {status}"
         return PageAnalysis(None, reason="crash", error=error)

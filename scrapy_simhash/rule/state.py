@@ -22,9 +22,11 @@ _LONGEST = 1 << 20  # characters
 #: Counts and ages stand in shorter lines; characters.
 _SHORT = 100
 _NUMBER = re.compile(r"\d[\d.,]*")
-_WORD_BEFORE = re.compile(r"([^\W\d_]+|visitor no\.|visitor number)[\s:(\uff1a\uff08]{0,3}$")
+_WORD_BEFORE = re.compile(
+    r"([^\W\d_]+|visitor no\.|visitor number)[\s:(\uff1a\uff08]{0,3}$", re.IGNORECASE
+)
 _WORDS_AFTER = re.compile(
-    r"\s?(?:[km](?![a-z])|[万만천])?[\s)\uff09]{0,3}([^\W\d_]+)(?:\s([^\W\d_]+))?"
+    r"\s?(?:[km](?![a-z])|[万만천])?[\s)\uff09]{0,3}([^\W\d_]+)(?:\s([^\W\d_]+))?", re.IGNORECASE
 )
 _LONGEST_WORD = 20
 #: Beside a number, these words make it a count: of visits, of answers.
@@ -118,13 +120,14 @@ def _lasting(line: str) -> str:
     if not _NUMBER.search(line):
         return line
     line = _COPYRIGHT_OR_ID.sub(" ", line)
-    lower, stays, end = line.lower(), [], 0
-    for number in _NUMBER.finditer(lower):
+    stays, end = list[str](), 0
+    for number in _NUMBER.finditer(line):
         start = number.start()
-        before = _WORD_BEFORE.search(lower[max(0, start - _LONGEST_WORD) : start])
-        after = _WORDS_AFTER.match(lower, number.end())
-        word, following = after.groups("") if after else ("", "")
-        ends = _end_of_count_or_age(before[1] if before else "", word, following)
+        before = _WORD_BEFORE.search(line[max(0, start - _LONGEST_WORD) : start])
+        after = _WORDS_AFTER.match(line, number.end())
+        # In lower case a line may be longer, so each word is lowered by itself.
+        word, following = map(str.lower, after.groups("")) if after else ("", "")
+        ends = _end_of_count_or_age(before[1].lower() if before else "", word, following)
         if ends is not None and start >= end:
             stays.append(line[end:start])
             end = after.end(ends) if after and ends else number.end()

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.core.analysis import analyse_html, analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.rule.state import STATE_SIZE, is_same, state_of
+from scrapy_simhash.rule.state import STATE_SIZE, is_same, lasting, state_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
@@ -159,3 +159,10 @@ def test_a_word_more_in_a_text_that_is_no_page_is_a_change() -> None:
 def test_without_facts_of_both_the_fingerprint_alone_tells(facts: bytes) -> None:
     assert is_same(facts, b"", 0)
     assert not is_same(b"", facts, 1)
+
+
+@pytest.mark.parametrize("capital", ["I", "\u0130"])
+def test_a_count_is_found_behind_letters_that_are_longer_in_lower_case(capital: str) -> None:
+    line = f"{capital * 3}: 5 Views, price 77"
+    assert lasting(line) == lasting(line.replace("5", "6"))
+    assert lasting(line) != lasting(line.replace("77", "78"))
