@@ -32,7 +32,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 11,
     "text": 4,
-    "facts": 23,
+    "facts": 24,
 }
 
 
