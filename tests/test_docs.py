@@ -270,6 +270,12 @@ def test_make_targets_and_benchmarks_exist() -> None:
         assert (ROOT / "benchmarks" / f"{name}.py").is_file(), name
 
 
+def test_each_benchmark_that_can_be_run_is_named() -> None:
+    for path in (ROOT / "benchmarks").glob("*.py"):
+        if "__main__" in path.read_text("utf-8"):
+            assert f"benchmarks.{path.stem}" in ALL + MAKEFILE, path
+
+
 def test_files_that_are_named_exist() -> None:
     for path in re.findall(r"(?:example_project|scrapy_simhash|docs)/[\w/-]+\.\w+", ALL):
         assert (ROOT / path).is_file(), path
