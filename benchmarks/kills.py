@@ -7,7 +7,8 @@ three copies; a callback takes up to half a second, and two of five fail, chosen
 the crawl goes on, crawlers are killed (-9) and started again. The same seeds run with the filter
 and without it. A cluster is lost if nobody delivered a page of it, although one of its callbacks
 succeeds: *by a kill*, if killed crawlers had taken all such pages from the queue, as scrapy-redis
-itself loses them; else *by the filter*.
+itself loses them; else *by the filter*. Among those lost by a kill, some *waited*: a copy had been
+in the queue before, and the killed crawler had neither downloaded it again nor called back.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ENDS = ("delivered", "failed")
 
 class Event(NamedTuple):
     """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded`` or
-    ``ignored``, or its callback ``delivered`` it or ``failed``."""
+    ``ignored``, or its callback was ``called``, ``delivered`` it or ``failed``."""
 
     what: str
     path: str
@@ -112,7 +113,7 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
                 yield Request(f"http://a.test/{path}", meta={"depth": 1})
 
         async def parse(self, response: Any) -> AsyncIterator[Any]:
-            path = response.url.rpartition("/")[2]
+            path = note("called", response.url)
             await asyncio.sleep(chance("slow", path) / 2)
             note("delivered" if succeeds(path) else "failed", path)
             if not succeeds(path):
@@ -198,16 +199,27 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
         return Crawl(read(events), killed, left)
 
 
+def last_taken(path: str, events: list[Event]) -> tuple[int, set[str]]:
+    """Return who took a request from the queue last, and what became of it there."""
+    of_path = [event for event in events if event.path == path]
+    taken = max(number for number, event in enumerate(of_path) if event.what == "taken")
+    process = of_path[taken].process
+    return process, {event.what for event in of_path[taken + 1 :] if event.process == process}
+
+
 def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     """Return whether a crawler had a request in its hands when it was killed."""
-    of_path = [event for event in crawl.events if event.path == path]
-    if of_path[-1].what == "put":
+    if [event.what for event in crawl.events if event.path == path][-1] == "put":
         # Whoever took it from the queue was killed before it could write that down.
         return not crawl.left
-    taken = [number for number, event in enumerate(of_path) if event.what == "taken"]
-    process = of_path[taken[-1]].process
-    later = {event.what for event in of_path[taken[-1] + 1 :] if event.process == process}
+    process, later = last_taken(path, crawl.events)
     return process in crawl.killed and not later & {"put", "ignored"}
+
+
+def has_waited(path: str, crawl: Crawl) -> bool:
+    """Return whether a request that is lost had been put back, and had not gone on."""
+    puts = [event for event in crawl.events if event.path == path and event.what == "put"]
+    return len(puts) > 1 and not last_taken(path, crawl.events)[1] & {"downloaded", "called"}
 
 
 def main() -> None:
@@ -221,23 +233,24 @@ def main() -> None:
     if options.order:
         return crawl(*options.order)
     columns = ("seed", "filter", "downloads", "pages delivered", "clusters delivered")
-    print("| " + " | ".join((*columns, "lost by a kill", "lost by the filter")) + " |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| " + " | ".join((*columns, "lost by a kill", "waited", "lost by the filter")) + " |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for seed in range(options.first, options.first + options.seeds):
         for is_on in (False, True):
             crawled = run(options.clusters, options.kills, seed, is_on)
             events = crawled.events
             counts = Counter(event.what for event in events)
             delivered = {cluster_of(event.path) for event in events if event.what == "delivered"}
-            by_kill, by_filter = [], []
+            by_kill, waited, by_filter = [], 0, []
             for cluster in map(str, range(options.clusters)):
                 paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
                 paths = [path for path in paths if succeeds(path)]
                 if paths and cluster not in delivered:
                     is_by_kill = all(is_lost_by_kill(path, crawled) for path in paths)
                     (by_kill if is_by_kill else by_filter).append(cluster)
+                    waited += is_by_kill and any(has_waited(path, crawled) for path in paths)
             figures = (counts["downloaded"], counts["delivered"], len(delivered), len(by_kill))
-            row = (seed, "on" if is_on else "off", *figures, len(by_filter))
+            row = (seed, "on" if is_on else "off", *figures, waited, len(by_filter))
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
             for cluster in by_filter if os.environ.get("TRACE") else ():
                 print(f"killed: {crawled.killed}")

@@ -5,8 +5,8 @@ SIMHASH_PREFER any page, until the address that it declares canonical has come. 
 meanwhile, as long as there is room, so that it is not downloaded a second time.
 
 On Scrapy's own queue the request rests in memory until its page may go on. A queue in Redis
-outlives this process, so there the request of a copy goes back at once. Whoever takes it out asks
-the index, and puts it back while the original is in progress.
+outlives this process, so there the request of a copy goes back at once. Whoever takes it out puts
+it back before anything else, and asks the index; the next one who takes it out has the answer.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ class Waiting:
         self._is_shared = uses_scrapy_redis(crawler.settings)
         # Responses of pages that wait or are on their way back, by key; the oldest give way.
         self._responses: LRUCache[str, Response] = LRUCache(MOST_BYTES, lambda page: len(page.body))
+        # Whether the original was delivered, by the keys of a copy in Redis and of its original.
+        self._fates: LRUCache[tuple[str, str], bool] = LRUCache(_MOST)
         # Copies that wait in memory, and pages that wait for an address, by key.
         self._copies: dict[str, Request] = {}
         self._pages: dict[str, _Page] = {}
@@ -125,19 +127,23 @@ class Waiting:
         self._queue([request.replace(meta=meta, dont_filter=True, priority=request.priority - 1)])
 
     async def _look_at_copy(self, request: Request) -> Response | None:
-        key, request.priority, original = copy = request.meta[COPY]
+        key, priority, original = copy = request.meta[COPY]
+        if (delivered := self._fates.pop((key, original), None)) is None:
+            # First of all: a crawler that is killed loses what it has taken out.
+            self._put_back(request.replace(priority=priority), copy)
         # Its errback was told when the page was dropped.
         errback, request.errback = request.errback, None
-        delivered = await self._was_delivered(original)
         if delivered is None:
-            self._put_back(request.replace(errback=errback), copy)
-            await self._pause()
-            raise IgnoreRequest(f"{request.url} waits for {original}, which is in progress")
+            if (fate := await self._was_delivered(original)) is None:
+                await self._pause()
+            else:
+                self._fates[key, original] = fate
+            raise IgnoreRequest(f"{request.url} waits for {original}")
         response = self._responses.pop(key, None)
         if delivered:
             raise IgnoreRequest(f"{request.url} repeats {original}, which was delivered")
         del request.meta[COPY]
-        request.errback = errback
+        request.priority, request.errback = priority, errback
         self._counts["crawled_again"] += 1
         return response
 

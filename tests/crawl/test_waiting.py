@@ -13,6 +13,7 @@ from scrapy import Request
 
 from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.crawl.requests import COPY
+from scrapy_simhash.crawl.waiting import Waiting
 from tests.crawl.spiders import Pages, paths
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
@@ -91,6 +92,25 @@ def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_wa
     crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
     assert paths(crawled) == ([] if is_delivered else ["/second"])
     assert twins.hits["/second"] == (not is_delivered)
+
+
+def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_original(
+    crawl: Any,
+    twins: Any,
+    scrapy_redis_settings: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A crawler that is killed meanwhile does not lose it."""
+    queued = []
+
+    async def was_delivered(waiting: Any, key: str) -> bool:
+        queued.append(len(waiting._crawler.engine._slot.scheduler))
+        return True
+
+    monkeypatch.setattr(Waiting, "_was_delivered", was_delivered)
+    crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
+    assert queued == [1]
+    assert paths(crawled) == []
 
 
 def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(
