@@ -19,7 +19,6 @@ import base64
 import contextlib
 import json
 import lzma
-import os
 import resource
 import subprocess
 import sys
@@ -30,6 +29,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from benchmarks.measuring import cpu_of, megabytes, workers
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -148,29 +149,11 @@ def in_a_process(order: dict[str, Any]) -> Any:
         return json.loads(done.stdout)
 
 
-def _workers() -> list[int]:
-    return [
-        int(child)
-        for thread in Path("/proc/self/task").iterdir()
-        for child in (thread / "children").read_text().split()
-    ]
-
-
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _megabytes(pid: int | str) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
-
-
 def _now() -> tuple[float, float, float]:
     """Return seconds: of the clock, of this process's CPU, and of that of its workers."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    workers = sum(map(_cpu_of, _workers()))
-    return time.perf_counter(), usage.ru_utime + usage.ru_stime, workers
+    of_workers = sum(map(cpu_of, workers()))
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime, of_workers
 
 
 def _crawl(order: dict[str, Any]) -> None:
@@ -203,21 +186,21 @@ def _crawl(order: dict[str, Any]) -> None:
 
     def opened() -> None:
         if not count:
-            report.update(cpu=_now()[1], memory=_megabytes("self"))
+            report.update(cpu=_now()[1], memory=megabytes())
 
     def page_done() -> None:
         done[0] += 1
         if done[0] == WARM_UP:
             begun[:] = _now()
         elif done[0] == count:
-            seconds, cpu, workers = (b - a for a, b in zip(begun, _now(), strict=True))
+            seconds, cpu, of_workers = (b - a for a, b in zip(begun, _now(), strict=True))
             number = count - WARM_UP
             report.update(
                 cpu=1000 * cpu / number,
-                workers=1000 * workers / number,
+                workers=1000 * of_workers / number,
                 speed=number / seconds,
-                memory=_megabytes("self"),
-                of_workers=sum(map(_megabytes, _workers())),
+                memory=megabytes(),
+                of_workers=sum(map(megabytes, workers())),
             )
 
     process = CrawlerProcess(

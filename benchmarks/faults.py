@@ -34,8 +34,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks.measuring import Table
 from benchmarks.promises import LEASE, Disturbed, Hold, Note, broken_ones
-from benchmarks.redis_measuring import Table
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index, StoreError
 from scrapy_simhash.index.values import Arrival, IndexSpec

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from random import Random
 
-from benchmarks.redis_measuring import Table, cpu_seconds, need_redis
+from benchmarks.measuring import Table, cpu_seconds, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index

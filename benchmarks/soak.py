@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from benchmarks.crawl import _megabytes, _workers
+from benchmarks.measuring import megabytes, workers
 from benchmarks.redis import SPEC, admit
 from benchmarks.redis import pages as arrivals
 from scrapy_simhash.index import open_index
@@ -54,9 +54,9 @@ def measure() -> list[float]:
     """Return bytes of this process and of its workers, and numbers of files and threads."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    workers = sum(map(_megabytes, _workers()))
+    of_workers = sum(map(megabytes, workers()))
     files = len([*Path("/proc/self/fd").iterdir()])
-    return [_megabytes("self") * 1e6, workers * 1e6, files, threading.active_count()]
+    return [megabytes() * 1e6, of_workers * 1e6, files, threading.active_count()]
 
 
 def crawl(order: dict[str, Any]) -> None:
@@ -112,10 +112,10 @@ def show(name: str, **order: Any) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "benchmarks.soak", "--order", text]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    late, after, workers, *_ = rows[-1]
+    late, after, of_workers, *_ = rows[-1]
     growth = (after - rows[1][1]) / (late - rows[1][0])
     files, threads = ([row[place] for row in rows] for place in (3, 4))
-    sizes = f"{after / 1e6:.0f} | {workers / 1e6:.0f}"
+    sizes = f"{after / 1e6:.0f} | {of_workers / 1e6:.0f}"
     print(f"| {name} | {growth:.0f} | {sizes} | {files} | {threads} |", flush=True)
 
 
