@@ -169,11 +169,11 @@ class Upkeep:
 
     Args:
         keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
-            0 to delete none.
+            0 to delete none but those of crawlers that are gone.
     """
 
     def __init__(self, index: Breaker, claims: Claims, lease: float, keep_runs: int = 0) -> None:
-        #: The number of entries of old runs that were deleted.
+        #: The number of entries of old runs, and of crawlers that are gone, that were deleted.
         self.expired = 0
         self.progress = Progress()
         self.copies = Copies()
@@ -264,7 +264,7 @@ class Upkeep:
             try:
                 news = Report(failed, delivered, renewed, entries)
                 unsettled = index.report(news, at_once=at_once)
-                if self._keep_runs and now >= self._expires_at and not at_once:
+                if now >= self._expires_at and not at_once:
                     self._expire(now)
                 return _News(entries, unsettled, failed, delivered)
             except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep

@@ -82,6 +82,9 @@ _PAGES = 64
 _ENTRIES = 1 << 12
 # Entries at which one call looks, to see whether they expire.
 _SWEPT = 1 << 13
+# Seconds without a lease after which nobody comes back for an entry in progress; the crawler of a
+# shorter outage may still tell that it was delivered.
+_ABANDONED = 86_400.0
 # Attempts of an act while others change what it rests on.
 _ATTEMPTS = 100
 _RUNS = "index:runs"
@@ -496,22 +499,31 @@ class Index:
         return [run for run in runs if newest and run.number < newest[0] and len(newest) == keep]
 
     def expire(self, keep: int, most: int) -> int:
-        """Delete entries of this spider's runs before its last ``keep`` finished ones, keep > 0.
+        """Delete what nobody comes back for; return how many entries have changed.
 
-        At most ``most`` entries go, and a bounded part of the log is looked at; the next call goes
-        on behind it. A run without entries is forgotten. Return how many entries were deleted.
+        These are the entries of this spider's runs before its last ``keep`` finished ones, if
+        ``keep`` is not 0, and entries of any run that have been in progress without a living lease
+        for a day. An entry that an earlier run has delivered is again what that run left.
+
+        At most ``most`` entries change, and a bounded part of the log is looked at; the next call
+        goes on behind it. An old run without entries is forgotten.
         """
         old = {run.number for run in self.old_runs(keep)}
-        if not old:
-            return 0
         with self._use() as store:
+            ended = self._now() - _ABANDONED
+
+            def expired(state: State) -> State | None:
+                after: State | None = state
+                if state.owner is not None and state.expires < ended:
+                    after = None if state.back is None else State(state.back)
+                return None if after and after.owner is None and after.run in old else after
+
             rows, after = list[tuple[int, Stored]](), self._swept
             while len(rows) < _SWEPT and (more := store.scan(after, _SWEPT - len(rows))):
                 rows, after = rows + more, more[-1][0]
             states = self._states(dict(rows))
-            swept = [at for at, state in states.items() if state.run in old][:most]
-            act: Act = lambda state: None if state.run in old else state  # noqa: E731
-            self._act({at: (states[at].pack(), act) for at in swept})
+            swept = [at for at, state in states.items() if expired(state) != state][:most]
+            self._act({at: (states[at].pack(), expired) for at in swept})
             is_full = len(swept) == most
             self._swept = swept[-1] if is_full else after if len(rows) >= _SWEPT else 0
             empty = {run.number for run in self.runs() if run.number in old and not run.pages}

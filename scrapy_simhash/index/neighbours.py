@@ -141,13 +141,15 @@ class Neighbours:
     def forget(self, positions: Sequence[int]) -> None:
         self._living[self._numbers(positions)] = False
 
-    def at(self, positions: Sequence[int]) -> list[tuple[int, bytes]]:
-        """Return position, and fingerprint with block values, of entries; it reads all runs."""
+    def at(self, positions: Sequence[int], *, values: bool) -> list[bytes]:
+        """Return the fingerprints of entries, maybe with their values, for which it reads all."""
         numbers = self._numbers(positions)
+        words = [row.tobytes() for row in self._words[numbers]]
+        if not values:
+            return words
         tail = self._tail[: self._count - self._in_runs]
-        values = np.concatenate([*(run.blocks() for run in self._runs), tail])[numbers]
-        rows = zip(positions, self._words[numbers], values.astype("<u4"), strict=True)
-        return [(at, words.tobytes() + blocks.tobytes()) for at, words, blocks in rows]
+        rows = np.concatenate([*(run.blocks() for run in self._runs), tail])[numbers]
+        return [own + row.tobytes() for own, row in zip(words, rows.astype("<u4"), strict=True)]
 
     def _numbers(self, positions: Sequence[int]) -> npt.NDArray[np.intp]:
         return self._positions[: self._count].searchsorted(np.array(positions, np.uint32))

@@ -129,6 +129,8 @@ class SqliteStore:
         self._file, self._spec = file, spec
         self._run, self._run_many = file.run, file.run_many
         self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
+        # Bytes of a fingerprint and its values.
+        self._size = spec.bits // 8 + 4 * spec.blocks + KEY_BYTES
         # The last position that is in RAM.
         self._seen = 0
 
@@ -269,10 +271,9 @@ class SqliteStore:
         return {at: _state(run, state) for at, run, state in self._of("", positions)}
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
-        del blocks  # they are there in any case
         sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
         positions = [position for (position,) in self._run(sql, (after, most))]
-        return self._with_contents(self._of(", body, content", positions))
+        return self._with_contents(self._of(", body, content", positions), blocks=blocks)
 
     def _stored(self, rows: Iterable[Any]) -> list[tuple[int, Stored]]:
         return [
@@ -280,21 +281,21 @@ class SqliteStore:
             for at, run, state, body, content in rows
         ]
 
-    def _with_contents(self, rows: Sequence[Any]) -> list[tuple[int, Stored]]:
+    def _with_contents(
+        self, rows: Sequence[Any], *, blocks: bool = False
+    ) -> list[tuple[int, Stored]]:
         stored = self._stored(sorted(rows, key=lambda row: row[0]))
         if rows and self._file.path is None:
-            contents_at = self._neighbours.at([at for at, _ in stored])
-            contents = [content for _, content in contents_at]
+            contents = self._neighbours.at([at for at, _ in stored], values=blocks)
         else:
             contents = [self._checked(at, item.content) for at, item in stored]
         return [
-            (at, item._replace(content=content[:-KEY_BYTES]))
+            (at, item._replace(content=content[: self._size - KEY_BYTES]))
             for (at, item), content in zip(stored, contents, strict=True)
         ]
 
     def _checked(self, position: int, content: object) -> bytes:
-        size = self._spec.bits // 8 + 4 * self._spec.blocks + KEY_BYTES
-        if not (position < 1 << 32 and type(content) is bytes and len(content) == size):
+        if not (position < 1 << 32 and type(content) is bytes and len(content) == self._size):
             raise StoreDamaged(
                 f"{self._file.name} is damaged: the fingerprint at {position} does not have "
                 f"{self._spec.bits} bits and {self._spec.blocks} block values"

@@ -29,6 +29,9 @@ class Calls:
                 raise self.error
         return self.answer
 
+    def read(self, call: Any) -> None:
+        """It has nothing that expires."""
+
 
 class Late:
     """Claims whose thread does its work when the test says so."""

@@ -61,8 +61,9 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
             # The tail is compared whatever its blocks are.
             assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
         some = [i for i in range(index._count) if i % 3]
-        kept = [(10 * i, scan.words[i].tobytes() + scan.blocks[i].tobytes()) for i in some]
-        assert index.at([10 * i for i in some]) == kept
+        contents = [scan.words[i].tobytes() + scan.blocks[i].tobytes() for i in some]
+        assert index.at([10 * i for i in some], values=True) == contents
+        assert index.at([10 * i for i in some], values=False) == [own[:8] for own in contents]
 
 
 def filled(count, blocks=None):

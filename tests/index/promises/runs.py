@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
-from tests.index.promises.made import DUPLICATE, FAR, ORIGINAL, REVISIT, at, keys, page, values
+from tests.index.promises.made import (
+    DUPLICATE,
+    FAR,
+    LEASE,
+    ORIGINAL,
+    REVISIT,
+    at,
+    by_scope,
+    keys,
+    page,
+    values,
+)
 from tests.index.promises.store import OverStore, Store
 
 
@@ -249,6 +261,28 @@ class Runs(OverStore):
         assert [(run.number, run.pages) for run in index.runs()] == [(3, 10), (4, 1)]
         assert sorted(keys(index)) == sorted([*(f"{v}" for v in numbers[:10]), "a"])
         assert run_store.open(spider="other").expire(1, 100) == 0
+
+    def test_what_a_dead_crawler_left_in_progress_expires_after_a_day_in_any_run(
+        self, run_store: Store
+    ) -> None:
+        day, begun = 86_400, time.time()
+        in_run(run_store, page("same", 0))
+        left = [at(run_store.open(spider=spider), begun) for spider in ("", "other", "")]
+        for index in left[:2]:
+            index.begin_run()
+        left[0].claim_all([page("same", 0), page("failed", FAR)])
+        left[1].claim(page("of the other", FAR << 9))
+        left[2].claim(page("in no run", FAR << 18))
+        index = at(run_store.open(), begun + day)
+        index.claim(page("living", FAR << 24))
+        assert index.expire(1, 10) == 0
+        at(index, begun + day + 2 * LEASE).renew(["living"])
+        assert index.expire(0, 10) == 4
+        assert [(e.key, e.run, e.provisional) for e in by_scope(index)] == [
+            ("same", 1, False),
+            ("living", 0, True),
+        ]
+        assert index.expire(0, 10) == 0
 
     def test_crawlers_of_a_spider_that_live_at_the_same_time_are_in_one_run(
         self, run_store: Store
