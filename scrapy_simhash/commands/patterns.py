@@ -7,10 +7,9 @@ with requests that fit a pattern. With --all, the command lists every signature:
     scrapy simhash patterns --all
     scrapy simhash patterns --forbid 'www.example.com/item/*?view=print'
 
-Signatures that are nearly patterns follow, each with what is in the way. A pinned
-signature is always a pattern, also before the first crawl; a forbidden one never is.
-Running crawls learn of that within seconds. --forget deletes a signature and its counts,
-but a running crawl keeps what it knows.
+A pinned signature is always a pattern, also before the first crawl; a forbidden one
+never is. Running crawls learn of that within seconds. --forget deletes a signature and
+its counts, but a running crawl keeps what it knows.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern.
@@ -29,15 +28,15 @@ from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe,
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.pool import MOST_HOSTS, Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Row
+from scrapy_simhash.url_patterns.shared_rows import SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 
-_NEARLY = 5  # signatures that are nearly patterns and listed
 _Listed = tuple[float, str, Row]  # bound of the share of copies, host and signature, counts
 
 
@@ -57,38 +56,37 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     )
     if both := {*pinned} & {*forbidden}:
         raise UsageError(f"{''.join(min(both))} cannot be pinned and forbidden at once")
+    if not store_of(url).lasting:
+        raise StoreMissing("what was learned with this index ends with its crawl")
     try:
-        open_existing(url).close()
+        index = open_existing(url)
     except StoreMissing:
         if not (pinned or forbidden):
             raise
         # The first crawl finds its index, with the recipe of the settings.
-        open_index(url, spec_of(chosen_recipe(None, settings))).close()
-    index = open_cells(url)
-    pool = Pool()
+        index = open_index(url, spec_of(chosen_recipe(None, settings)))
+    shared = SharedRows()
     with closing(index):
-        pool.read(index)
-        for host, signature in pinned:
-            pool.add(index, host, {signature: Row(mark="pinned")})
-        for host, signature in forbidden:
-            pool.add(index, host, {signature: Row(mark="forbidden")})
-        changed = len(pinned) + len(forbidden)
+        shared.read(index)
+        marks = [(place, "pinned") for place in pinned] + [
+            (place, "forbidden") for place in forbidden
+        ]
+        for (host, signature), mark in marks:
+            shared.add(index, host, {signature: Row(mark=mark)})
+        changed = len(marks)
         for host, signature in forgotten:
-            changed += signature in pool.rows(host)
-            pool.add(index, host, {}, forget=[signature])
-    if pinned or forbidden or forgotten:
+            changed += signature in shared.rows(host)
+            shared.add(index, host, {}, forget=[signature])
+    if marks or forgotten:
         say([f"{count(changed, 'signature')} changed"])
         return 0 if changed else 1
-    learner = Learner(PatternTable(pool.rows, most=MOST_HOSTS * 1000))
-    signatures = _signatures(pool, learner)
+    signatures = _signatures(shared)
     listed = signatures if options.all else [row for row in signatures if row[0]]
     if listed:
         say(_lines(listed))
     else:
         learned = count(len(signatures), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
-    if not options.all:
-        say(f"{near}; pin it?" for near, _ in zip(learner.nearly(), range(_NEARLY), strict=False))
     return 0 if listed else 1
 
 
@@ -100,13 +98,14 @@ def _parted(text: str) -> tuple[str, str]:
     return host, Places().signature(read_signature(text))
 
 
-def _signatures(pool: Pool, learner: Learner) -> list[_Listed]:
+def _signatures(shared: SharedRows) -> list[_Listed]:
     """Return all signatures, those first whose copies have the most bytes."""
+    learner = Learner(PatternTable(shared.rows))
     signatures = []
-    for host in pool:
-        table = learner.table.of(host)
-        for signature, row in table.rows().items():
-            signatures.append((learner.bound(host, table, signature), host + signature, row))
+    for host in shared:
+        for signature, row in learner.table.of(host).rows().items():
+            name = host + signature
+            signatures.append((learner.bound(name, row), name, row))
     return sorted(signatures, key=lambda row: -row[2].counts.bytes)
 
 

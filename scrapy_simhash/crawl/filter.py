@@ -284,7 +284,7 @@ class CrawlFilter:
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         await self.sparing.close()
         self._publish_counts()
-        text = self.summary.text(self.sparing.text(), self.sparing.advice())
+        text = self.summary.text(self.sparing.text())
         logger.info(text, extra={"spider": spider})
 
 

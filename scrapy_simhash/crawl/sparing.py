@@ -10,7 +10,6 @@ and while the index is away nothing is spared.
 """
 
 import asyncio
-import shlex
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,8 @@ from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.requests import PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of, without_userinfo
@@ -34,10 +35,10 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.pool import Cells, Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Rows
+from scrapy_simhash.url_patterns.shared_rows import SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
-from scrapy_simhash.url_patterns.traps import PAGES, Traps, deny_expression
+from scrapy_simhash.url_patterns.traps import PAGES, Traps
 
 logger = logger_of(__name__)
 
@@ -66,30 +67,29 @@ class Sparing:
 
     def __post_init__(self) -> None:
         self._is_off = self.settings.spare == "off"
-        self._slows = self.settings.spare == "skip"
-        self._pool = Pool()
-        self._table = PatternTable(self._pool.rows)
+        self._skips = self.settings.spare == "skip"
+        self._shared = SharedRows()
+        self._table = PatternTable(self._shared.rows)
         self._traps = Traps()
-        traps = self._traps if self._slows else None
-        self._learner = Learner(self._table, traps)
+        self._learner = Learner(self._table, self._traps if self._skips else None)
         # By the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
-        self._index: Cells | None = None
+        self._index: Index | None = None
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = self.settings.survives
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
-        self._running: asyncio.Task[None] | None = None
+        self._exchanges: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
         if not self._is_off:
-            self._running = asyncio.get_running_loop().create_task(self._run())
+            self._exchanges = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """Send what was learned."""
-        if self._running is None:
+        if self._exchanges is None:
             return
-        self._running.cancel()
+        self._exchanges.cancel()
         await self._exchange()
         if self._index is not None:
             self._thread.submit(self._index.close)
@@ -104,11 +104,11 @@ class Sparing:
         forecast = self._learner.forecast(link)
         if self._traps.link(page, forecast.name):
             logger.warning(
-                "%d pages like %s in a row were near others and brought nothing new but links to "
-                "more of their kind, as in a calendar without end; to leave them out, deny %s",
+                "%d pages in a row were near others and linked nothing new but more of their kind, "
+                "as in a calendar without end: deny %s in your link extractor, such as %s",
                 PAGES,
+                forecast.name,
                 link,
-                deny_expression(link, forecast.signature),
                 extra={"spider": self.crawler.spider},
             )
             self.counts["spared/traps"] += 1
@@ -127,7 +127,7 @@ class Sparing:
             return None
         forecast = self._learner.forecast(without_userinfo(request.url))
         due = min(level + 1, _LAST) if forecast.spared else int(forecast.may_wait)
-        if self._slows and due > level:
+        if self._skips and due > level:
             self.counts["spared/held_back"] += not level
             return request.replace(
                 priority=request.priority - due * DEFERRED,
@@ -169,7 +169,7 @@ class Sparing:
 
     def _spare(self, forecast: Forecast) -> None:
         self._learner.spare(forecast)
-        if self.settings.spare != "skip":
+        if not self._skips:
             return
         self.counts["spared/skipped"] += 1
         self.summary.spared(forecast.url, forecast.host, forecast.signature)
@@ -224,7 +224,7 @@ class Sparing:
         """Return what is estimated, by the names of the stats."""
         estimate = self._learner.estimate
         return {
-            "spared/would_be": 0 if self.settings.spare == "skip" else estimate.spared,
+            "spared/would_be": 0 if self._skips else estimate.spared,
             "spared/bytes": estimate.bytes,
             "spared/explored": estimate.fetched,
             "spared/explored_wrong": estimate.wrong,
@@ -239,7 +239,7 @@ class Sparing:
         if not estimate.spared:
             return ""
         pages, length = count(estimate.spared, "page"), size(estimate.bytes)
-        if self.settings.spare == "skip":
+        if self._skips:
             return (
                 f"{pages} spared by their addresses, some {length}; an estimate of "
                 f"{estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} (95%), "
@@ -249,14 +249,6 @@ class Sparing:
             f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
             f"{count(self._learner.lost, 'distinct page')} would be lost"
         )
-
-    def advice(self) -> str:
-        """Return what is nearly a pattern, with the line that pins it; empty if nothing is."""
-        near = None if self._is_off else next(self._learner.nearly(), None)
-        if near is None or not self.settings.survives:
-            return ""
-        name = shlex.quote(near.name)
-        return f"{near}; to spare such pages from now on: scrapy simhash patterns --pin {name}"
 
     # The index.
 
@@ -275,9 +267,9 @@ class Sparing:
         for host, table in self._table:
             table.settle(is_sent=host in sent)
             if host in sent or host in changed:
-                table.read(self._pool.rows(host))
+                table.read(self._shared.rows(host))
         # The index has said already that the store is away.
-        if error and not self._store_is_away and self._slows:
+        if error and not self._store_is_away and self._skips:
             logger.warning("Nothing is spared while address patterns are away: %s", error)
         self._store_is_away = error is not None
 
@@ -286,10 +278,10 @@ class Sparing:
         sent, changed = set[str](), set[str]()
         try:
             if self._index is None:
-                self._index = open_cells(self.settings.index_url)
-            changed = self._pool.read(self._index)
+                self._index = open_existing(self.settings.index_url)
+            changed = self._shared.read(self._index)
             for host, rows in fresh.items():
-                self._pool.add(self._index, host, rows)
+                self._shared.add(self._index, host, rows)
                 sent.add(host)
         except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
             return sent, changed, error

@@ -13,14 +13,13 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
-LONGEST_NAME = 40  # characters, of a parameter
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
 MOST_SEGMENTS = 10  # of a path
 MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
 MOST_PARAMETERS = 12
 #: Stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
-#: A star stands for any value of a kind. A literal value is escaped, and is never one of these.
+#: A star stands for any value of a kind. A literal value is escaped, and never equals a star.
 STARS = {
     "name": "{name}",
     "word": "*",
@@ -57,8 +56,8 @@ class Shape(NamedTuple):
     Attributes:
         kind: one of ``STARS``, or ``STAR`` for what stands for values already. A ``name`` is a word
             of lower-case letters, which may be a keyword such as ``login``.
-        star: the text that stands for every value of this form: a prefix such as ``Talk:`` and a
-            suffix such as ``.html`` are parts of it.
+        star: stands for every value of this form, with a prefix such as ``Talk:`` and a suffix such
+            as ``.html``.
     """
 
     kind: str
@@ -108,7 +107,7 @@ def read_address(url: str) -> Address | None:
         path, query = _parameters_of_path(path, query)
     pairs = {piece.partition("=")[::2] for piece in query.replace(";", "&").split("&")}
     pairs.discard(("", ""))
-    if len(pairs) > MOST_PARAMETERS or any(len(name) > LONGEST_NAME for name, _ in pairs):
+    if len(pairs) > MOST_PARAMETERS:
         return None
     parameters = sorted(
         (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), MOST_VALUE_SEGMENTS))

@@ -10,7 +10,7 @@ from math import sqrt
 
 from cachetools import LRUCache
 
-MOST = 10_000  # patterns whose numbers are kept
+_MOST_PATTERNS = 10_000
 # 95% points of the normal distribution.
 _Z_95 = 1.959964
 _Z_95_ONE_SIDED = 1.644854
@@ -41,7 +41,7 @@ class Estimate:
     wrong: int = 0
     bytes: int = 0
     _greatest: float = 0.0
-    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(MOST))
+    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(_MOST_PATTERNS))
 
     def _of(self, pattern: str) -> _OfPattern:
         return self._patterns.setdefault(pattern, _OfPattern())
@@ -52,23 +52,20 @@ class Estimate:
         self.bytes += length
         self._of(pattern).spared += 1
 
-    def explore(self, pattern: str, chance: float, *, wrong: bool) -> None:
+    def explore(self, chance: float) -> None:
         """Count an address that was fetched all the same, with the chance (above 0) of that."""
-        weight = (1 - chance) / chance
         self.fetched += 1
-        self._greatest = max(self._greatest, weight)
-        if wrong:
-            self._add(pattern, 1, weight)
+        self._greatest = max(self._greatest, (1 - chance) / chance)
 
-    def take_back(self, pattern: str, chance: float) -> None:
-        """Uncount a wrong one: its page turned out to have another address, which was fetched."""
-        self._add(pattern, -1, -(1 - chance) / chance)
+    def add_wrong(self, pattern: str, chance: float, number: int = 1) -> None:
+        """Count such an address that led to a distinct page.
 
-    def _add(self, pattern: str, wrong: int, weight: float) -> None:
-        self.wrong += wrong
+        With -1 it is taken back: the page turned out to have another address, which was fetched.
+        """
+        self.wrong += number
         numbers = self._of(pattern)
-        numbers.wrong += wrong
-        numbers.weights += weight
+        numbers.wrong += number
+        numbers.weights += number * (1 - chance) / chance
 
     @property
     def lost(self) -> float:

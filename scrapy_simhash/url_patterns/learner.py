@@ -8,18 +8,16 @@ In a REPL::
     learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import xxhash
 from cachetools import LRUCache
 
 from scrapy_simhash.rule.better import better
-from scrapy_simhash.url_patterns.address import read_address
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.places import Evidence
 from scrapy_simhash.url_patterns.rows import Counts, Row
-from scrapy_simhash.url_patterns.table import HostTable, PatternTable
+from scrapy_simhash.url_patterns.table import PatternTable, Place
 from scrapy_simhash.url_patterns.traps import Traps
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
@@ -35,7 +33,6 @@ MOST_DISTINCT = 0.05
 LESSER = 0.2
 # A shorter path alone says nothing of whether an address names a page.
 _LESSER_BY = ("marker", "parameters", "https")
-MANY = 20  # copies of a signature that is nearly a pattern
 REMEMBERED = 10_000  # keys of pages
 MOST_PAIRS = 50_000  # of pages and signatures
 
@@ -66,48 +63,12 @@ class Forecast(NamedTuple):
         return self.host + self.signature
 
 
-class Near(NamedTuple):
-    """A signature most of whose pages are copies, and that is no pattern."""
-
-    name: str
-    counts: Counts
-    reason: str
-
-    def __str__(self) -> str:
-        pages = self.counts.copies + self.counts.distinct
-        return (
-            f"nearly a pattern: {self.counts.copies:,} of {pages:,} pages like {self.name} were "
-            f"copies, but {self.reason}"
-        )
-
-
-class _Place(NamedTuple):
-    """The place of an address: its host, signature, and the values at starred places."""
-
-    host: str
-    table: HostTable
-    signature: str
-    values: list[str]
-
-    @property
-    def name(self) -> str:
-        return self.host + self.signature
-
-    @property
-    def row(self) -> Row:
-        return self.table.row(self.signature)
-
-    def add(self, counts: Counts, example: str = "") -> None:
-        self.table.add(self.signature, Row(counts, example=example))
-
-
 class Learner:
     """Learns signatures, and tells which addresses will be copies.
 
     Args:
         table: the counts; without it, none are known.
         traps: whose signatures count as patterns; none without it.
-        share: of the addresses that fit a pattern, those that are fetched all the same; above 0.
 
     Attributes:
         table: the counts of all signatures.
@@ -116,82 +77,60 @@ class Learner:
         first: by the keys of pages, the addresses by which they came first.
     """
 
-    def __init__(
-        self, table: PatternTable | None = None, traps: Traps | None = None, share: float = SHARE
-    ) -> None:
-        self._share = share
-        self._traps = traps or Traps()
+    def __init__(self, table: PatternTable | None = None, traps: Traps | None = None) -> None:
         self.table = table or PatternTable()
+        self._traps = traps or Traps()
         self.estimate = Estimate()
         self.lost = 0
         self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
         self._evidence = Evidence()
         # Pairs of keys of originals, and hosts and signatures of their addresses.
-        self._signatures: LRUCache[int, None] = LRUCache(MOST_PAIRS)
+        self._pairs: LRUCache[int, None] = LRUCache(MOST_PAIRS)
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
         """Return what an address tells, without learning from it."""
-        address = read_address(url)
-        if address is None:
+        if (place := self.table.place(url)) is None:
             return Forecast(url)
-        table = self.table.of(address.host)
-        signature = table.places.signature(address)
-        bound = self.bound(address.host, table, signature)
+        row = place.row
+        bound = self.bound(place.name, row)
         if not bound:
-            may_wait = self._may_wait(table, signature)
-            return Forecast(url, address.host, signature, may_wait=may_wait)
+            may_wait = self._may_wait(row)
+            return Forecast(url, place.host, place.signature, may_wait=may_wait)
         # The less is known, the more is fetched.
-        chance = max(self._share, (1 - bound) / 2)
+        chance = max(SHARE, (1 - bound) / 2)
         drawn = xxhash.xxh64_intdigest(url.partition("#")[0].encode("utf-8", "replace")) / 2**64
-        spared = drawn >= chance
-        return Forecast(url, address.host, signature, bound, chance, spared, may_wait=spared)
+        is_spared = drawn >= chance
+        return Forecast(url, place.host, place.signature, bound, chance, is_spared, is_spared)
 
-    def bound(self, host: str, table: HostTable, signature: str) -> float:
-        """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern."""
-        counts, mark, _ = row = table.row(signature)
-        if mark:
-            return float(mark == "pinned")
-        if self._traps.holds(host + signature):
+    def bound(self, name: str, row: Row) -> float:
+        """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern.
+
+        Args:
+            name: host and signature.
+            row: the counts of the signature.
+        """
+        counts = row.counts
+        if row.mark:
+            return float(row.mark == "pinned")
+        if self._traps.holds(name):
             return BOUND
         # A wrong forecast stands for the pages that were spared meanwhile.
-        distinct = _needed(counts) + counts.wrong * (1 / self._share - 1)
+        distinct = _needed(counts) + counts.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (counts.copies + distinct) or self._names_pages(row):
             return 0.0
         bound = lower_bound(counts.telling, counts.telling + distinct)
-        return bound if bound >= (BOUND if "?" in signature else BOUND_OF_PATHS) else 0.0
+        return bound if bound >= (BOUND if "?" in name else BOUND_OF_PATHS) else 0.0
 
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""
         counts = self.table.of(forecast.host).row(forecast.signature).counts
         self.estimate.spare(forecast.name, counts.bytes // max(1, counts.copies))
 
-    def nearly(self) -> Iterator[Near]:
-        """Yield what is nearly a pattern, first that whose copies have the most bytes."""
-        rows = [
-            (row, host, table, s) for host, table in self.table for s, row in table.rows().items()
-        ]
-        for (counts, mark, _), host, table, signature in sorted(
-            rows, key=lambda row: -row[0][0].bytes
-        ):
-            distinct = _needed(counts)
-            if mark or counts.copies < max(MANY, distinct) or self.bound(host, table, signature):
-                continue
-            if distinct > MOST_DISTINCT * (counts.copies + distinct):
-                reason = f"{distinct} were not"
-            elif 2 * counts.telling < counts.copies:
-                reason = "versions of few pages tell nothing about others"
-            elif self._names_pages(table.row(signature)):
-                continue
-            else:
-                reason = "a path without parameters names pages until more are known"
-            yield Near(host + signature, counts, reason)
-
-    def _may_wait(self, table: HostTable, signature: str) -> bool:
-        counts, mark, _ = row = table.row(signature)
-        has_copies = counts.copies > 0 and counts.copies >= _needed(counts)
-        return has_copies and not mark and not self._names_pages(row)
+    def _may_wait(self, row: Row) -> bool:
+        copies = row.counts.copies
+        return 0 < copies >= _needed(row.counts) and not row.mark and not self._names_pages(row)
 
     def _names_pages(self, row: Row) -> bool:
         """Tell whether a signature names pages, though they came by lesser addresses first.
@@ -201,7 +140,7 @@ class Learner:
         """
         if _is_lesser(row.counts) or not row.example:
             return False
-        first = self._place(row.example.partition(" ")[2])
+        first = self.table.place(row.example.partition(" ")[2])
         return first is not None and _is_lesser(first.row.counts)
 
     def record(
@@ -229,7 +168,7 @@ class Learner:
             is_sure: whether all pages near it were compared with it. If not, it is by chance that
                 the original was among those that were, and tells nothing of other pages.
         """
-        if (place := self._place(forecast.url, learn=True)) is None:
+        if (place := self.table.place(forecast.url, learn=True)) is None:
             return ""
         original = self._settle_wrong(forecast, original)
         is_wrong = original is None
@@ -239,22 +178,16 @@ class Learner:
             self.lost += is_wrong
             return place.signature
         if forecast.bound:
-            self.estimate.explore(forecast.name, forecast.chance, wrong=is_wrong)
-            place.add(Counts(wrong=int(is_wrong)))
+            self.estimate.explore(forecast.chance)
+            if is_wrong:
+                self.estimate.add_wrong(forecast.name, forecast.chance)
+                place.add(Counts(wrong=1))
         if original is None:
             self.first[key] = forecast.url
             place.add(Counts(distinct=1))
         else:
             self._count_copy(place, forecast.url, original, size, is_canonical, is_sure)
         return place.signature
-
-    def _place(self, url: str, *, learn: bool = False) -> _Place | None:
-        address = read_address(url)
-        if address is None:
-            return None
-        table = self.table.of(address.host)
-        signature = table.places.signature(address, learn=learn)
-        return _Place(address.host, table, signature, table.places.starred_values)
 
     def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
         """Return the original that a page repeats, if sparing would have fetched that."""
@@ -268,16 +201,16 @@ class Learner:
             self.first[original] = forecast.url
             return None
         # The original has another address, which was fetched in any case.
-        self.estimate.take_back(wrong.name, wrong.chance)
-        if place := self._place(wrong.url):
+        self.estimate.add_wrong(wrong.name, wrong.chance, -1)
+        if place := self.table.place(wrong.url):
             place.add(Counts(wrong=-1))
         return original
 
     def _count_copy(
-        self, place: _Place, url: str, original: str, size: int, is_canonical: bool, is_sure: bool
+        self, place: Place, url: str, original: str, size: int, is_canonical: bool, is_sure: bool
     ) -> None:
         first = self.first.get(original, original)
-        source = self._place(first)
+        source = self.table.place(first)
         if source is not None:
             self._is_new(original, source.name)
         is_lesser = not self._is_new(original, place.name) or better(first, url) in _LESSER_BY
@@ -291,8 +224,8 @@ class Learner:
     def _is_new(self, key: str, name: str) -> bool:
         """Take note of a signature of a page's addresses; return whether that is its first one."""
         pair = hash((key, name))
-        is_new = pair not in self._signatures
-        self._signatures[pair] = None
+        is_new = pair not in self._pairs
+        self._pairs[pair] = None
         return is_new
 
 

@@ -99,7 +99,7 @@ class Evidence:
     Thirty versions of one file in gitweb are copies of each other, and tell nothing about another
     file. So a copy is evidence only if it adds to the variety of its signature: the number of
     different values at the least varied of the starred places. Tokens, such as hashes and sessions,
-    are no values, because they differ even where pages are the same.
+    do not count, because they differ even where pages are the same.
     """
 
     def __init__(self) -> None:

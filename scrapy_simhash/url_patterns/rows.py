@@ -39,8 +39,7 @@ class Row(NamedTuple):
     """The knowledge of one signature, or an addition to it.
 
     Attributes:
-        mark: ``pinned`` for what is a pattern whatever the counts say, ``forbidden`` for what is
-            none, or nothing.
+        mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
         example: the address of a copy, a space, and that of its original; or nothing.
     """
 
@@ -88,7 +87,7 @@ def from_cell(cell: bytes | None) -> Rows:
     """Return the rows of a cell, which anybody who can write into the store may have changed.
 
     Raises:
-        StoreDamaged: it is none of :func:`to_cell`.
+        StoreDamaged: it did not come from :func:`to_cell`.
     """
     if cell is None:
         return {}
@@ -96,7 +95,7 @@ def from_cell(cell: bytes | None) -> Rows:
         rows = {}
         for signature, (*counts, mark, example) in json.loads(cell).items():
             if not all(type(number) is int for number in counts):
-                raise TypeError("a count is no number")
+                raise TypeError("a count must be a whole number")
             rows[signature] = Row(Counts._make(counts), str(mark), str(example))
         return rows
     except (AttributeError, TypeError, ValueError, RecursionError) as error:

@@ -1,11 +1,13 @@
 """The rows of all hosts that a crawler knows, within bounds."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from scrapy_simhash.url_patterns.address import read_signature
+from cachetools import LRUCache
+
+from scrapy_simhash.url_patterns.address import read_address, read_signature
 from scrapy_simhash.url_patterns.places import MOST_PLACES, Places
-from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged, trimmed
+from scrapy_simhash.url_patterns.rows import NO_PAGES, Counts, Row, Rows, merged, trimmed
 
 #: Rows and places of all hosts that are kept; the host that was used longest ago goes.
 MOST_KEPT = 30_000
@@ -18,25 +20,25 @@ class HostTable:
     the same patterns, whatever the order in which they met the addresses.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Rows) -> None:
         self.places = Places()
         self._most_places = MOST_PLACES
-        self._pooled: Rows = {}
         # Counts of this crawler: those on their way to the others, and those that are not yet.
         self._sent: Rows = {}
         self._fresh: Rows = {}
+        self.read(shared)
 
     def __len__(self) -> int:
-        return len(self._pooled) + len(self._fresh) + len(self.places)
+        return len(self._shared) + len(self._fresh) + len(self.places)
 
     def rows(self) -> Rows:
         self._fold()
-        return merged(merged(self._pooled, self._sent), self._fresh)
+        return merged(merged(self._shared, self._sent), self._fresh)
 
     def row(self, signature: str) -> Row:
         """Return what is known of a signature in its present form."""
         self._fold()
-        row = self._pooled.get(signature, NO_PAGES)
+        row = self._shared.get(signature, NO_PAGES)
         for rows in (self._sent, self._fresh):
             if signature in rows:
                 row = row.plus(rows[signature])
@@ -47,7 +49,7 @@ class HostTable:
         self._fresh = trimmed(self._fresh)
         if len(self.places) > self._most_places:
             self.places = Places()
-            self._refold()
+            self.read(self._shared)
             self._most_places = len(self.places) + MOST_PLACES
 
     def take_fresh(self) -> Rows:
@@ -56,11 +58,7 @@ class HostTable:
         A signature without copies is no pattern, whatever others count.
         """
         self._fold()
-        self._sent = {
-            signature: row
-            for signature, row in self._fresh.items()
-            if self.row(signature)[0].copies
-        }
+        self._sent = {s: row for s, row in self._fresh.items() if self.row(s).counts.copies}
         self._fresh = {s: row for s, row in self._fresh.items() if s not in self._sent}
         return self._sent
 
@@ -68,20 +66,17 @@ class HostTable:
         """Forget what was sent, as :meth:`read` brings it back, or keep it for the next time."""
         self._fresh, self._sent = merged({} if is_sent else self._sent, self._fresh), {}
 
-    def read(self, pooled: Rows) -> None:
-        """Take over what all crawlers have learned."""
-        self._pooled = pooled
-        self._refold()
-
-    def _refold(self) -> None:
+    def read(self, shared: Rows) -> None:
+        """Take over what all crawlers have learned, and note the places in all rows."""
+        self._shared = shared
         self.places.has_starred = True
         self._fold()
 
     def _fold(self) -> None:
-        """Bring rows into their present form, and take note of the places in them."""
+        """Bring rows into their present form."""
         while self.places.has_starred:
             self.places.has_starred = False
-            self._pooled = self._present(self._pooled)
+            self._shared = self._present(self._shared)
             self._sent = self._present(self._sent)
             self._fresh = self._present(self._fresh)
 
@@ -93,32 +88,53 @@ class HostTable:
         return forms
 
 
+class Place(NamedTuple):
+    """The place of an address: its host, signature, and the values at starred places."""
+
+    host: str
+    table: HostTable
+    signature: str
+    values: list[str]
+
+    @property
+    def name(self) -> str:
+        return self.host + self.signature
+
+    @property
+    def row(self) -> Row:
+        return self.table.row(self.signature)
+
+    def add(self, counts: Counts, example: str = "") -> None:
+        self.table.add(self.signature, Row(counts, example=example))
+
+
 class PatternTable:
     """The rows of many hosts, within bounds.
 
     Args:
-        pooled: returns what all crawlers know of a host that this one meets.
+        shared: returns what all crawlers know of a host that this one meets.
     """
 
-    def __init__(self, pooled: Callable[[str], Rows] = lambda _: {}, most: int = MOST_KEPT) -> None:
-        self._pooled, self._most = pooled, most
-        self._hosts: OrderedDict[str, HostTable] = OrderedDict()
-        self._new = 0  # hosts since it was looked how many rows there are
+    def __init__(self, shared: Callable[[str], Rows] = lambda _: {}) -> None:
+        self._shared = shared
+        self._hosts: LRUCache[str, HostTable] = LRUCache(MOST_KEPT, lambda host: 1 + len(host))
 
     def __iter__(self) -> Iterator[tuple[str, HostTable]]:
         return iter([*self._hosts.items()])
 
     def of(self, host: str) -> HostTable:
         """Return the rows of a host, which counts as used."""
-        if host in self._hosts:
-            self._hosts.move_to_end(host)
-            return self._hosts[host]
-        self._hosts[host] = table = HostTable()
-        table.read(self._pooled(host))
-        self._new += 1
-        if 10 * self._new > len(self._hosts):  # to add it all up takes long
-            self._new = 0
-            length = sum(len(each) + 1 for each in self._hosts.values())
-            while length > self._most and len(self._hosts) > 1:
-                length -= len(self._hosts.popitem(last=False)[1]) + 1
+        table = self._hosts.pop(host, None)
+        if table is None:
+            table = HostTable(self._shared(host))
+        # A host is measured when it is put in.
+        self._hosts[host] = table
         return table
+
+    def place(self, url: str, *, learn: bool = False) -> Place | None:
+        """Return the place of an address, None if nothing can be learned from it."""
+        if (address := read_address(url)) is None:
+            return None
+        table = self.of(address.host)
+        signature = table.places.signature(address, learn=learn)
+        return Place(address.host, table, signature, table.places.starred_values)

@@ -3,11 +3,7 @@
 A calendar without end is one: each month is near the others, and links the next.
 """
 
-import re
-
 from cachetools import LRUCache
-
-from scrapy_simhash.url_patterns.address import STARS, plain, read_signature, shape
 
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
 PAGES = 50
@@ -56,35 +52,8 @@ class Traps:
 
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
-        return bool(self._told and self._rows.get(signature, 0) >= PAGES)
+        return self._rows.get(signature, 0) >= PAGES
 
 
 def _name(url: str) -> int:
     return hash(url.partition("#")[0])
-
-
-def deny_expression(url: str, signature: str) -> str:
-    """Return a regular expression for an address and the others of its signature.
-
-    The signature is without the host.
-    """
-    place, _, query = url.partition("#")[0].partition("?")
-    parts = read_signature(signature)
-    literals = {*parts.path, *(part for _, values in parts.parameters for part in values)}
-
-    def form(text: str, any_value: str) -> str:
-        if text in literals:
-            return re.escape(text)
-        star = shape(plain(text)).star
-        before, after = next(star.split(each, 1) for each in STARS.values() if each in star)
-        is_plain = text.startswith(before) and text.endswith(after) and len(text) >= len(star) - 1
-        return re.escape(before) + any_value + re.escape(after) if is_plain else any_value
-
-    segments = place.partition("://")[2].split("/")[1:]
-    expression = "".join("/" + form(segment, "[^/?#]*") for segment in segments) + "(?=[?#]|$)"
-    # Parameters stand in any order, and each of them counts: the others are those of other pages.
-    for piece in filter(None, re.split("[&;]", query)):
-        name, sign, value = piece.partition("=")
-        values = "/".join(form(part, "[^/&;#]*") for part in value.split("/"))
-        expression += rf"(?=.*[?&;]{re.escape(name)}{sign}{values}(?:[&;#]|$))"
-    return expression

@@ -11,10 +11,10 @@ import pytest
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
-from scrapy_simhash.url_patterns.pool import Pool, open_cells
 from scrapy_simhash.url_patterns.rows import Counts, Row, Rows
+from scrapy_simhash.url_patterns.shared_rows import SharedRows
 from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
@@ -30,9 +30,9 @@ ROWS = {
 
 
 def learn(url: str, rows: dict[str, Rows]) -> None:
-    with closing(open_cells(url)) as cells:
+    with closing(open_existing(url)) as index:
         for host, of_host in rows.items():
-            Pool().add(cells, host, of_host)
+            SharedRows().add(index, host, of_host)
 
 
 @pytest.fixture(params=["sqlite", "redis"])
@@ -105,17 +105,6 @@ def test_a_signature_is_pinned_before_the_first_crawl(tmp_path: Path, capsys: An
     capsys.readouterr()
     assert listed(str(index), capsys) == ["c.test/item?view=print (pinned)"]
     open_index(f"sqlite:///{index}", spec_of(named_recipe("default"))).close()
-
-
-def test_what_is_nearly_a_pattern_is_said(stores: Callable[[str], Any], capsys: Any) -> None:
-    store = stores("sqlite")
-    store.open()
-    learn(store.url, {"a.test": {"/item?id=*": Row(Counts(838, 838, distinct=158))}})
-    simhash("patterns", "--index", store.url)
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "nearly a pattern: 838 of 996 pages like a.test/item?id=* were copies, but 158 were not; "
-        "pin it?"
-    ]
 
 
 @pytest.fixture

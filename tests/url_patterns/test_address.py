@@ -9,6 +9,7 @@ from w3lib.url import canonicalize_url
 
 from scrapy_simhash.url_patterns.address import (
     DEEPER,
+    Address,
     read_address,
     read_signature,
     shape,
@@ -16,18 +17,23 @@ from scrapy_simhash.url_patterns.address import (
 from scrapy_simhash.url_patterns.places import Places
 
 
-def test_an_address_has_its_parameters_in_the_order_of_their_names() -> None:
-    one = read_address("http://Shop.test:81/list/?b=2&a=1#top")
-    assert one == read_address("http://shop.test:81/list/?a=1&b=2")
-    assert one is not None
-    assert one.host == "shop.test:81"
-    assert one.path == ("list", "")
-
-
-def test_parameters_may_be_separated_by_semicolons() -> None:
-    address = read_address("http://git.test/w?p=main.git;a=blob;h=5")
+def read(url: str) -> Address:
+    address = read_address(url)
     assert address is not None
-    assert [name for name, _ in address.parameters] == ["a", "h", "p"]
+    return address
+
+
+def test_an_address_has_its_parameters_in_the_order_of_their_names() -> None:
+    address = read("http://Shop.test:81/list/?b=2&a=1#top")
+    assert address == read("http://shop.test:81/list/?a=1&b=2")
+    assert address.host == "shop.test:81"
+    assert address.path == ("list", "")
+
+
+def test_parameters_may_be_separated_by_semicolons_and_follow_a_segment() -> None:
+    address = read("http://git.test/w;jsessionid=1F/b?p=main.git;a=blob;h=5")
+    assert address.path == ("w", "b")
+    assert [name for name, _ in address.parameters] == ["a", "h", "jsessionid", "p"]
 
 
 def test_a_canonical_key_has_the_signature_of_its_address() -> None:
@@ -38,47 +44,38 @@ def test_a_canonical_key_has_the_signature_of_its_address() -> None:
         assert read_address(canonicalize_url(url)) == read_address(url)
 
 
-def test_a_session_after_a_segment_is_a_parameter() -> None:
-    address = read_address("http://shop.test/a;jsessionid=1F/b?c=1")
-    assert address is not None
-    assert address.path == ("a", "b")
-    assert [name for name, _ in address.parameters] == ["c", "jsessionid"]
-
-
-@pytest.mark.parametrize("url", ["mailto:a@b.c", "", "http", "http://a.test/" + "x" * 2000])
+@pytest.mark.parametrize(
+    "url",
+    ["mailto:a@b.c", "", "http", "http://a.test/" + "x" * 2000, "http://a b/", "http://a\nb/",
+     "http://a.test/?" + "&".join(f"a{n}=1" for n in range(99))],
+)  # fmt: skip
 def test_nothing_is_learned_from_what_is_no_address_of_a_page(url: str) -> None:
     assert read_address(url) is None
 
 
 def test_a_path_that_never_ends_has_one_end() -> None:
-    one = read_address("http://a.test" + "/in/js" * 20)
-    other = read_address("http://a.test" + "/in/js" * 30)
-    assert one == other
-    assert one is not None
-    assert one.path[-1] == DEEPER
+    address = read("http://a.test" + "/in/js" * 20)
+    assert address == read("http://a.test" + "/in/js" * 30)
+    assert address.path[-1] == DEEPER
 
 
-@pytest.mark.parametrize(
-    ("value", "star"),
-    [
-        ("Bread", "*"),
-        ("Talk:Bread", "Talk:*"),
-        ("bread.html", "*.html"),
-        ("12", "{number}"),
-        ("-1.5", "{number}"),
-        ("2024-05-01", "{date}"),
-        ("d41d8cd98f00b204e9800998ecf8427e", "{token}"),
-        ("0a9f723c-812b-d126-97d5-5d2213e05bd2", "{token}"),
-        ("kJ8sLq0ZtR5xVb7Nm2Pw9c", "{token}"),
-        ("x" * 97, "{token}"),
-        ("internationalization", "{name}"),
-        ("export_raw", "{name}"),
-        ("deadbeef", "{name}"),
-        ("part0:story", "*"),
-    ],
-)
-def test_a_value_has_the_star_of_its_kind(value: str, star: str) -> None:
-    assert shape(value).star == star
+def test_a_value_has_the_star_of_its_kind() -> None:
+    stars = {
+        "Bread": "*",
+        "Talk:Bread": "Talk:*",
+        "bread.html": "*.html",
+        "part0:story": "*",
+        "12": "{number}",
+        "-1.5": "{number}",
+        "2024-05-01": "{date}",
+        "d41d8cd98f00b204e9800998ecf8427e": "{token}",
+        "0a9f723c-812b-d126-97d5-5d2213e05bd2": "{token}",
+        "kJ8sLq0ZtR5xVb7Nm2Pw9c": "{token}",
+        "x" * 97: "{token}",
+        "export_raw": "{name}",
+        "deadbeef": "{name}",
+    }
+    assert {value: shape(value).star for value in stars} == stars
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -96,22 +93,11 @@ def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str)
 def test_no_text_makes_it_fail(url: str) -> None:
     read_address(url)
     read_address(f"https://{url}")
-
-
-def test_a_host_is_a_host() -> None:
-    assert read_address("http://a b/") is None
-    assert read_address("http://a\nb/") is None
-    assert read_address("http://[::1]:80/a") is not None
-
-
-def test_a_lone_surrogate_is_escaped() -> None:
     assert read_address("http://a.test/\udc80?b=\udc80") is not None
 
 
-@pytest.mark.parametrize(
-    "place", ["http://a.test/{}", "http://a.test/?b={}", "http://a.test/?b={}/c"]
-)
+@pytest.mark.parametrize("place", ["http://a.test/{}", "http://a.test/?b={}/c"])
 def test_names_that_are_no_utf_8_stay_apart(place: str) -> None:
     """Or copies of one city would tell about another."""
-    one, other = (place.format(quote(city, encoding="gbk")) for city in ("北京", "广州"))
-    assert read_address(one) != read_address(other)
+    beijing, canton = (place.format(quote(city, encoding="gbk")) for city in ("北京", "广州"))
+    assert read_address(beijing) != read_address(canton)

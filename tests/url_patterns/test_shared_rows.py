@@ -1,4 +1,4 @@
-"""What crawlers learn adds up in the cells of their index."""
+"""The counts of several crawlers add up in the cells of their index."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.url_patterns import pool as pool_module
+from scrapy_simhash.url_patterns import shared_rows
 from scrapy_simhash.url_patterns.learner import Learner
-from scrapy_simhash.url_patterns.pool import FAMILY, Pool
 from scrapy_simhash.url_patterns.rows import (
     MOST_ROWS,
     Counts,
@@ -21,6 +20,7 @@ from scrapy_simhash.url_patterns.rows import (
     merged,
     to_cell,
 )
+from scrapy_simhash.url_patterns.shared_rows import FAMILY, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from tests.url_patterns.test_learner import learn_old_versions, old, spared
 
@@ -60,114 +60,118 @@ def test_rows_come_back_from_a_cell(rows: Rows) -> None:
 
 @given(st.lists(ROWS, max_size=6), st.integers(1, 3))
 def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers: int) -> None:
-    cells, pools = MadeCells(), [Pool() for _ in range(crawlers)]
+    cells, readers = MadeCells(), [SharedRows() for _ in range(crawlers)]
     for n, rows in enumerate(batches):
         # Another crawler comes in between.
         more = {"/other?x=*": Row(Counts(1))}
-        cells.before_swap = lambda more=more: Pool().add(cells, "a.test", more)
-        pools[n % crawlers].add(cells, "a.test", rows)
+        cells.before_swap = lambda more=more: SharedRows().add(cells, "a.test", more)
+        readers[n % crawlers].add(cells, "a.test", rows)
         cells.before_swap = lambda: None
-    pools[0].read(cells)
+    readers[0].read(cells)
     sums: Rows = {}
     for rows in batches:
         sums = merged(sums, rows)
-    assert {s: r for s, r in pools[0].rows("a.test").items() if s != "/other?x=*"} == sums
+    assert {s: r for s, r in readers[0].rows("a.test").items() if s != "/other?x=*"} == sums
 
 
 def test_only_hosts_whose_rows_have_changed_are_told() -> None:
-    cells, pool, other = MadeCells(), Pool(), Pool()
+    cells, reader, writer = MadeCells(), SharedRows(), SharedRows()
     for host in ("a.test", "b.test"):
-        other.add(cells, host, {"/": Row(Counts(1))})
-    assert pool.read(cells) == {"a.test", "b.test"}
-    other.add(cells, "b.test", {"/": Row(Counts(1))})
-    assert pool.read(cells) == {"b.test"}
-    other.add(cells, "b.test", {}, forget=["/"])
-    assert pool.read(cells) == {"b.test"}
-    assert [*pool] == ["a.test"]
+        writer.add(cells, host, {"/": Row(Counts(1))})
+    assert reader.read(cells) == {"a.test", "b.test"}
+    writer.add(cells, "b.test", {"/": Row(Counts(1))})
+    assert reader.read(cells) == {"b.test"}
+    writer.add(cells, "b.test", {}, forget=["/"])
+    assert reader.read(cells) == {"b.test"}
+    assert [*reader] == ["a.test"]
 
 
 def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
     cells = MadeCells()
     cells.swap = lambda *_: False  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
-        Pool().add(cells, "a.test", {"/": Row(Counts(1))})
+        SharedRows().add(cells, "a.test", {"/": Row(Counts(1))})
 
 
 @pytest.mark.parametrize(
     "cell", [b"rubbish", b"[]", b'{"/":1}', b'{"/":[1,2,3]}', b'{"/":["x",0,0,0,0,0,0,"",""]}',
              b'{"/":[1e999,0,0,0,0,0,0,"",""]}', b"[" * 100_000]
 )  # fmt: skip
-def test_rubbish_in_a_cell_is_damage(cell: bytes) -> None:
-    cells, pool = MadeCells(), Pool()
+def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell: bytes) -> None:
+    cells, reader = MadeCells(), SharedRows()
+    reader.add(cells, "a.test", {"/": Row(Counts(1))})
     cells.values[FAMILY + "a.test"] = cell
-    pool.read(cells)
     with pytest.raises(StoreDamaged):
-        pool.rows("a.test")
+        reader.read(cells)
+    assert [*reader.rows("a.test")] == ["/"]
 
 
 def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "MOST_HOSTS", 3)
-    cells, pool = MadeCells(), Pool()
+    monkeypatch.setattr(shared_rows, "MOST_HOSTS", 3)
+    cells, writer = MadeCells(), SharedRows()
     for n in range(2 * MOST_ROWS):
-        pool.add(cells, "a.test", {f"/{n}?x=*": Row(Counts(distinct=1))})
-        pool.add(cells, "a.test", {"/kept?x=*": Row(Counts(copies=1))})
-    assert "/kept?x=*" in pool.rows("a.test")
-    assert len(pool.rows("a.test")) <= MOST_ROWS
+        writer.add(cells, "a.test", {f"/{n}?x=*": Row(Counts(distinct=1))})
+        writer.add(cells, "a.test", {"/kept?x=*": Row(Counts(copies=1))})
+    assert "/kept?x=*" in writer.rows("a.test")
+    assert len(writer.rows("a.test")) <= MOST_ROWS
     for n in range(9):
-        pool.add(cells, f"{n}.test", {"/": Row(Counts(1))})
+        writer.add(cells, f"{n}.test", {"/": Row(Counts(1))})
     assert len(cells.values) == 3
 
 
-def exchange(learner: Learner, pool: Pool, cells: MadeCells) -> None:
-    changed = pool.read(cells)
+def exchange(learner: Learner, rows_of_all: SharedRows, cells: MadeCells) -> None:
+    changed = rows_of_all.read(cells)
     for host, table in learner.table:
         if rows := table.take_fresh():
-            pool.add(cells, host, rows)
+            rows_of_all.add(cells, host, rows)
         table.settle(is_sent=True)
         if rows or host in changed:
-            table.read(pool.rows(host))
+            table.read(rows_of_all.rows(host))
 
 
-def crawler() -> tuple[Learner, Pool]:
-    pool = Pool()
-    return Learner(PatternTable(pool.rows)), pool
+def crawler() -> tuple[Learner, SharedRows]:
+    rows_of_all = SharedRows()
+    return Learner(PatternTable(rows_of_all.rows)), rows_of_all
 
 
 def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
     cells, crawlers = MadeCells(), [crawler() for _ in range(3)]
     for n in range(300):
-        learner, pool = crawlers[n % 3]
+        learner, rows_of_all = crawlers[n % 3]
         forecast = learner.forecast(old(n))
         if not forecast.spared:
             learner.record(forecast, key=old(n), original=f"http://wiki.test/{n}", size=9)
         if n % 7 == 0:
-            exchange(learner, pool, cells)
+            exchange(learner, rows_of_all, cells)
     for _ in range(2):
-        for learner, pool in crawlers:
-            exchange(learner, pool, cells)
+        for each in crawlers:
+            exchange(*each, cells)
     urls = [old(n) for n in range(1000, 1200)]
-    forecasts = [[(f.signature, f.bound) for f in map(one.forecast, urls)] for one, _ in crawlers]
+    forecasts = [
+        [(f.signature, f.bound) for f in map(learner.forecast, urls)] for learner, _ in crawlers
+    ]
     assert forecasts[0][0][1] > 0
     assert all(forecast == forecasts[0] for forecast in forecasts)
 
 
 def test_a_later_crawler_spares_from_its_first_page() -> None:
     cells = MadeCells()
-    (first, pool), (second, others) = crawler(), crawler()
-    learn_old_versions(first)
-    exchange(first, pool, cells)
-    others.read(cells)
+    first, (second, rows_of_all) = crawler(), crawler()
+    learn_old_versions(first[0])
+    exchange(*first, cells)
+    rows_of_all.read(cells)
     assert spared(second, map(old, range(1000, 1200))) > 150
 
 
 def test_what_could_not_be_sent_is_sent_later() -> None:
-    cells, (learner, pool) = MadeCells(), crawler()
+    cells, (learner, rows_of_all) = MadeCells(), crawler()
     learn_old_versions(learner, 50)
     table = learner.table.of("wiki.test")
     before = table.rows()
     assert table.take_fresh()
     table.settle(is_sent=False)
     assert table.rows() == before
-    exchange(learner, pool, cells)
-    assert {s: row for s, row in before.items() if row.counts.copies} == pool.rows("wiki.test")
+    exchange(learner, rows_of_all, cells)
+    shared = rows_of_all.rows("wiki.test")
+    assert shared == {s: row for s, row in before.items() if row.counts.copies}
     assert table.take_fresh() == {}

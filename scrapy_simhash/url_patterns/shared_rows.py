@@ -1,14 +1,12 @@
-"""Crawlers pool what they learn in the cells of their index, and later runs begin with it."""
+"""Crawlers share their counts in the cells of their index, and later runs begin with them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import StoreMissing, StoreUnavailable
-from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.contract import StoreUnavailable
 from scrapy_simhash.url_patterns.rows import Row, Rows, from_cell, merged, to_cell
 
-#: Hosts of one index; what is learned of more hosts is not pooled.
+#: Hosts of one index; the counts of more hosts are not shared.
 MOST_HOSTS = 2000
 FAMILY = "patterns:"
 # Rounds against other crawlers that change the same cell; two that meet need two.
@@ -22,24 +20,11 @@ class Cells(Protocol):
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool: ...
 
-    def close(self) -> None: ...
 
-
-def open_cells(url: str) -> Cells:
-    """Open the cells of an index that is there.
-
-    Raises:
-        StoreMissing: the index is in memory. For other errors see :func:`.open_existing`.
-    """
-    if not store_of(url).lasting:
-        raise StoreMissing("what was learned with this index ends with its crawl")
-    return open_existing(url)
-
-
-class Pool:
+class SharedRows:
     """The rows of all hosts, as they were when the index was read last.
 
-    All methods raise :class:`.StoreUnavailable` while the store is away, and
+    Its methods raise :class:`.StoreUnavailable` while the store is away. Reading raises
     :class:`.StoreDamaged` if somebody else has written into the cells.
     """
 
@@ -54,9 +39,12 @@ class Pool:
 
     def read(self, cells: Cells) -> set[str]:
         """Read the index, and return the hosts whose rows have changed."""
-        before, self._known = self._known, cells.cells(FAMILY)
-        names = {name for name, cell in self._known.items() if before.get(name) != cell}
-        return {name.removeprefix(FAMILY) for name in names | (before.keys() - self._known.keys())}
+        known = cells.cells(FAMILY)
+        changed = {name for name, _ in known.items() ^ self._known.items()}
+        for name in changed:
+            from_cell(known.get(name))  # so that damage is met here, and not amid the crawl
+        self._known = known
+        return {name.removeprefix(FAMILY) for name in changed}
 
     def add(
         self, cells: Cells, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
