@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.documents import DATA, html_of, read_marked
 from benchmarks.kinds import make_kinds
-from benchmarks.kinds.templates import own_text, shingles
+from benchmarks.templates import own_text, shingles
 from scrapy_simhash.extraction import likelihood
 from scrapy_simhash.extraction.likelihood import Lines, first_look, second_look
 from scrapy_simhash.extraction.main_text import LIKELY, candidates

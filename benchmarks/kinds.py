@@ -1,12 +1,7 @@
 """Near-duplicates of several kinds, and pages that only look like some, made from real pages.
 
-What is made is labelled by how it was made. Everything is drawn from the seed and the names of
-the pages, so the same pages give the same set.
-
-dataset = make_kinds(documents)
-dataset.documents[-1].body  # a page
-dataset.pairs[("a", "a#mirror")]  # Pair(label='duplicate', kind='mirror')
-dataset.negatives[("a#mirror", "b")]  # 'template': page b lent the mirror its template
+What is made is labelled by how it was made. Everything is drawn from the names of the pages, so the
+same pages give the same set.
 """
 
 from __future__ import annotations
@@ -14,61 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import partial
+from itertools import zip_longest
 from random import Random
 from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
 from benchmarks.documents import MarkedPage, html_of, marks_of
-from benchmarks.kinds.changes import (
-    blended,
-    edited_paragraphs,
-    is_chinese,
-    other_headline,
-    phrases_for,
-    with_ads,
-    with_attribution,
-    with_edits,
-    with_other_counters,
-)
-from benchmarks.kinds.templates import Page, shingles, take_apart
+from benchmarks.templates import Page, shingles, take_apart
 from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
 from scrapy_simhash.offline.saved_pages import SavedPage
 
-#: The near-duplicates that can be made of a page.
-DUPLICATES = (
-    *("mirror", "copy", "ads", "counters", "edits-2", "edits-5", "moved-5"),
-    *("headline", "headline-edits"),
-)
-#: What can be made that is none.
-NEGATIVES = ("template", "topic", "boilerplate")
+# Pages in another template: whether under a headline of their own, and the share of words changed.
+MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (True, 0.02)}
+# Pages in their own template with a share of words changed.
+EDITS = {"edits-5": 0.05, "moved-5": 0.05}
+DUPLICATES = (*MIRRORS, *EDITS)
+NEGATIVES = ("template", "topic")
 
+# Documents that share so many of their shingles are one text to begin with; the later goes.
+MAX_ALIKE = 0.2
+LONGEST_HEADLINE = 70  # letters
 _HEAD = 20_000  # characters of a page in which it may name its own address
 _OWN_ADDRESS = re.compile(
     r"<(?:link|meta)\s(?=[^<>]{0,300}(?:canonical|og:url))[^<>]{0,300}https?://([\w.-]{1,99})", re.I
 )
-
-#: Documents that share so many of their shingles are one text to begin with; the later goes.
-MAX_ALIKE = 0.2
-
-_CHANGES: dict[str, Callable[[Page, Random], str]] = {
-    "copy": with_attribution,
-    "ads": with_ads,
-    "counters": with_other_counters,
-    "edits-2": partial(with_edits, share=0.02),
-    "edits-5": partial(with_edits, share=0.05),
-    "moved-5": partial(with_edits, share=0.05),
-}
-# Pages in another template: whether under a headline of its own, and the share of words changed.
-_MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (True, 0.02)}
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_HAN_RUN = re.compile(r"[\u3400-\u9fff]{3,4}")
 
 
 def make_kinds(
     documents: Iterable[SavedPage],
     *,
-    seed: int = 0,
-    per_kind: int | None = None,
     kinds: Collection[str] = (*DUPLICATES, *NEGATIVES),
     name: str = "kinds",
 ) -> Dataset:
@@ -81,16 +55,12 @@ def make_kinds(
       article beside the name of that site.
     * ``headline``: the same under another headline, as papers print one story.
     * ``headline-edits``: the same, with 2% of the words changed.
-    * ``copy``: the body with a line that says where it comes from.
-    * ``ads``: the body with advertisements in it.
-    * ``counters``: other counts, dates and session ids around the body.
-    * ``edits-2``, ``edits-5``: 2% or 5% of the words of the body changed.
-    * ``moved-5``: 5% of the words changed, under another path of the host. All other copies have
-      the address of the page with a parameter more, and all mirrors that of the other page.
+    * ``edits-5``: 5% of the words of the body changed.
+    * ``moved-5``: the same under another path of the host. Other edits have the address of the page
+      with a parameter more, and mirrors that of the other page.
     * ``template``: no page, but the pairs of pages in one template that the mirrors make.
     * ``topic``: half of the sentences are those of another body, under a headline of its own.
       Besides, pages of one site.
-    * ``boilerplate``: the template without the body, or with a notice.
 
     A page in whose template the body is the lesser part is in no negative pair: without its body
     it is much the same. Two pages made of the same one differ from each other in two ways at once;
@@ -99,24 +69,20 @@ def make_kinds(
 
     Args:
         documents: pages; where a line has no ``body``, the extractor ``main`` says what it is.
-        seed: another one makes other pages.
-        per_kind: how many pages of each kind to make; one of each page if None.
         kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.
         name: of the set.
     """
     addressed = map(_with_address, documents)
     pages = _unlike(page for document in addressed if (page := take_apart(document)))
-    making = _Making(pages, seed, per_kind)
-    for kind in _MIRRORS:
+    making = _Making(pages)
+    for kind in MIRRORS:
         if kind in kinds or (kind == "mirror" and "template" in kinds):
             making.mirrors(kind)
-    for kind in _CHANGES:
+    for kind in EDITS:
         if kind in kinds:
-            making.copies(kind)
+            making.edits(kind)
     if "topic" in kinds:
         making.blends()
-    if "boilerplate" in kinds:
-        making.emptied()
     negatives = {pair: kind for pair, kind in making.negatives.items() if kind in kinds}
     originals = [page.document for page in pages]
     return Dataset(name, originals + making.documents, making.pairs, negatives)
@@ -133,27 +99,26 @@ def made_page(
 class _Making:
     """What has been made so far."""
 
-    def __init__(self, pages: list[Page], seed: int, per_kind: int | None) -> None:
+    def __init__(self, pages: list[Page]) -> None:
         self.documents: list[SavedPage] = []
         self.pairs: dict[tuple[str, str], Pair] = {}
         self.negatives: dict[tuple[str, str], str] = {}
         self._pages = pages
-        self._seed = seed
-        self._per_kind = per_kind
         self._copies: dict[str, list[str]] = {}  # of each page
         self._in_template: dict[str, list[str]] = {}  # pages with other texts, of each page
 
     def mirrors(self, kind: str) -> None:
         """Put each body into another page's template."""
-        has_other_headline, edited = _MIRRORS[kind]
+        has_other_headline, share = MIRRORS[kind]
         others = self._shuffled(f"templates of {kind}")
-        for page in self._chosen(kind):
+        for page in self._shuffled(kind):
             other = _turn(others, page, to_take=page.text)
             if other is None:
                 continue
-            chance = self._chance(kind, page)
+            chance = _chance(kind, page)
             draft = other.draft()
-            draft.fill(edited_paragraphs(page, chance, edited) if edited else page.paragraphs)
+            edit = _editor(page, chance, share) if share else str
+            draft.fill([edit(text) for text in page.paragraphs])
             if has_other_headline:
                 headline = other_headline(page, chance)
                 draft.rename(headline, headline)
@@ -161,27 +126,34 @@ class _Making:
                 draft.rename(page.own_title, page.headline)
             made = self._add(page, kind, draft.html(), other.document.url, page.text)
             self._is_copy(page, made, kind)
-            self._is_in_template(other, made, "template")
+            in_template = self._in_template.setdefault(other.document.name, [other.document.name])
+            for name in in_template:
+                if _ordered(name, made) not in self.pairs:  # two mirrors of one page
+                    self._is_none(name, made, "template")
+            in_template.append(made)
 
-    def copies(self, kind: str) -> None:
-        """Change each page in its own template."""
-        for page in self._chosen(kind):
-            html = _CHANGES[kind](page, self._chance(kind, page))
+    def edits(self, kind: str) -> None:
+        """Change words of each page, and swap a few neighbouring sentences."""
+        for page in self._shuffled(kind):
+            draft = page.draft()
+            edit = _editor(page, _chance(kind, page), EDITS[kind])
+            for line in page.body:
+                draft.edit(line, edit)
             url = page.document.url
             if url and kind == "moved-5":
                 url = urljoin(url, urlsplit(url).path.rstrip("/") + "/moved")
-            self._is_copy(page, self._add(page, kind, html, url), kind)
+            self._is_copy(page, self._add(page, kind, draft.html(), url), kind)
 
     def blends(self) -> None:
         """Replace half of each body by half of another; and name pairs of pages of one site."""
         others = self._shuffled("others")
-        for page in self._chosen("topic"):
+        for page in self._shuffled("topic"):
             other = _turn(others, page)
             texts = blended(page, other) if other is not None else []
             if other is not None and texts and page.takes(page.text):
                 draft = page.draft()
                 draft.fill(texts)
-                headline = other_headline(other, self._chance("topic", page))
+                headline = other_headline(other, _chance("topic", page))
                 draft.rename(headline, headline)
                 made = self._add(page, "topic", draft.html(), page.document.url)
                 self._is_none(page.document.name, made, "topic")
@@ -192,35 +164,8 @@ class _Making:
                 self._is_none(last[page.site], page.document.name, "topic")
             last[page.site] = page.document.name
 
-    def emptied(self) -> None:
-        """Take out each body, and put a notice in its place or nothing."""
-        last: dict[str, str] = {}
-        of_site: dict[str, list[str]] = {}
-        for page in self._chosen("boilerplate"):
-            if not page.takes(page.text):
-                continue
-            notice = self._chance("boilerplate", page).choice(phrases_for(page).notices)
-            draft = page.draft()
-            draft.fill([notice] if notice else [])
-            made = self._add(page, "boilerplate", draft.html(), page.document.url)
-            self._is_in_template(page, made, "boilerplate")
-            # What is left of two pages of one site may well be the same.
-            for other in of_site.setdefault(page.site, []):
-                self.pairs[_ordered(other, made)] = Pair("ambiguous")
-            of_site[page.site].append(made)
-            if notice in last and last[notice] not in of_site[page.site]:
-                self._is_none(last[notice], made, "boilerplate")
-            last[notice] = made
-
-    def _chosen(self, kind: str) -> list[Page]:
-        return self._shuffled(kind)[: self._per_kind]
-
     def _shuffled(self, purpose: str) -> list[Page]:
-        return self._chance(purpose).sample(self._pages, len(self._pages))
-
-    def _chance(self, purpose: str, page: Page | None = None) -> Random:
-        about = page.document.name if page else ""
-        return Random(f"{self._seed}/{purpose}/{about}")
+        return _chance(purpose).sample(self._pages, len(self._pages))
 
     def _add(
         self, page: Page, kind: str, html: str, url: str | None, body: str | None = None
@@ -238,22 +183,19 @@ class _Making:
             self.pairs[_ordered(copy, made)] = Pair("ambiguous")
         copies.append(made)
 
-    def _is_in_template(self, template: Page, made: str, kind: str) -> None:
-        others = self._in_template.setdefault(template.document.name, [template.document.name])
-        for other in others:
-            if _ordered(other, made) not in self.pairs:  # two mirrors of one page
-                self._is_none(other, made, kind)
-        others.append(made)
+    def _is_none(self, name: str, made: str, kind: str) -> None:
+        self.negatives[_ordered(name, made)] = kind
 
-    def _is_none(self, one: str, other: str, kind: str) -> None:
-        self.negatives[_ordered(one, other)] = kind
+
+def _chance(purpose: str, page: Page | None = None) -> Random:
+    return Random(f"0/{purpose}/{page.document.name if page else ''}")
 
 
 def _with_address(document: SavedPage) -> SavedPage:
     if document.url or document.body.is_text:
         return document
-    found = _OWN_ADDRESS.search(html_of(document)[:_HEAD])
-    host = found[1] if found else f"site-{crc32(document.name.encode()):08x}.example"
+    match = _OWN_ADDRESS.search(html_of(document)[:_HEAD])
+    host = match[1] if match else f"site-{crc32(document.name.encode()):08x}.example"
     url = f"http://{host}/{crc32(document.name.encode()):08x}"
     return replace(document, key=url, url=url)
 
@@ -264,7 +206,7 @@ def _turn(others: list[Page], page: Page, to_take: str | None = None) -> Page | 
     If there is a text to take, its template has to take it.
     """
     for other in others:
-        alike = other.site != page.site and is_chinese(other) == is_chinese(page)
+        alike = other.site != page.site and _is_chinese(other) == _is_chinese(page)
         if alike and (to_take is None or other.takes(to_take)):
             others.remove(other)
             others.append(other)
@@ -273,7 +215,7 @@ def _turn(others: list[Page], page: Page, to_take: str | None = None) -> Page | 
 
 
 def _unlike(pages: Iterable[Page]) -> list[Page]:
-    """Those pages whose bodies resemble no earlier one, by a sample of their shingles."""
+    """Return those pages whose bodies resemble no earlier one, by a sample of their shingles."""
     kept: list[tuple[Page, set[str]]] = []
     for page in pages:
         sample = {s for s in shingles(page.text) if crc32(s.encode()) % 8 == 0}
@@ -282,5 +224,74 @@ def _unlike(pages: Iterable[Page]) -> list[Page]:
     return [page for page, _ in kept]
 
 
-def _ordered(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one < other else (other, one)
+def _ordered(name: str, other: str) -> tuple[str, str]:
+    return (name, other) if name < other else (other, name)
+
+
+def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
+    """Return what edits a piece of the body; each piece of it is to come once.
+
+    Where words are not parted by spaces, runs of three or four characters take their place.
+    """
+    token = _HAN_RUN if _is_chinese(page) else _WORD
+    space = "" if _is_chinese(page) else " "
+    vocabulary = [word for line in page.paragraphs for word in token.findall(line)]
+    total = len(vocabulary)
+    marked = set(chance.sample(range(total), min(total, max(1, round(share * total)))))
+    seen = 0
+
+    def change(match: re.Match[str]) -> str:
+        nonlocal seen
+        seen += 1
+        if seen - 1 not in marked:
+            return match[0]
+        other = chance.choice(vocabulary)
+        return chance.choice((other, "", f"{match[0]}{space}{other}"))
+
+    def edit(text: str) -> str:
+        sentences = _SENTENCE.split(token.sub(change, text))
+        if len(sentences) >= 3 and chance.random() <= 5 * share:
+            at = chance.randrange(len(sentences) - 1)
+            sentences[at : at + 2] = sentences[at + 1], sentences[at]
+        return space.join(sentences)
+
+    return edit
+
+
+def other_headline(page: Page, chance: Random) -> str:
+    """Return what another paper may print above the text: a sentence of it, if a long one cut."""
+    sentences = [s for s in _sentences(page) if len(s) >= 20 and s != page.headline]
+    headline = chance.choice(sentences or [page.text])
+    if len(headline) <= LONGEST_HEADLINE:
+        return headline.rstrip(".。 ")
+    cut = headline[:LONGEST_HEADLINE]
+    return cut if _is_chinese(page) else cut.rpartition(" ")[0] or cut
+
+
+def blended(page: Page, other: Page) -> list[str]:
+    """Half of the sentences of each of two bodies in turn, as much of one as of the other."""
+    space = "" if _is_chinese(page) else " "
+    # The even ones of one and the odd ones of the other: two pages blended both ways share none.
+    sides = _sentences(page)[::2], _sentences(other)[1::2]
+    length = min(sum(map(len, side)) for side in sides)
+    cut = (_cut(side, length) for side in sides)
+    mixed = [s for pair in zip_longest(*cut) for s in pair if s is not None]
+    return [space.join(mixed[at : at + 4]) for at in range(0, len(mixed), 4)]
+
+
+def _sentences(page: Page) -> list[str]:
+    return [s for line in page.paragraphs for s in _SENTENCE.split(line) if s]
+
+
+def _cut(sentences: list[str], length: int) -> list[str]:
+    kept: list[str] = []
+    for sentence in sentences:
+        if sum(map(len, kept)) >= length:
+            break
+        kept.append(sentence[:length])
+    return kept
+
+
+def _is_chinese(page: Page) -> bool:
+    """Return whether at least a fifth of the body is Han characters."""
+    return len(_HAN.findall(page.text)) > 0.2 * len(page.text)

@@ -175,12 +175,6 @@ class Draft:
             element = self._elements[place]
             setattr(element, part, change(getattr(element, part)))
 
-    def append(self, line: int, text: str) -> None:
-        """Add to the end of a line."""
-        place, part = self._page.lines[line].nodes[-1]
-        element = self._elements[place]
-        setattr(element, part, getattr(element, part).rstrip() + text)
-
     def write(self, line: int, texts: Sequence[str]) -> None:
         """Put texts, each a block of its own, where a line was.
 
@@ -209,27 +203,11 @@ class Draft:
                 else:
                     element.addnext(more)
 
-    def insert(self, line: int, block: Any) -> None:
-        """Put an element in front of a line, or of the element that it fills.
-
-        It comes after all edits: what follows it may have become its tail.
-        """
-        place, part = self._page.lines[line].start
-        element = self._elements[place]
-        if part == "tail":
-            block.tail, element.tail = element.tail, None
-            element.addnext(block)
-        elif _is_leaf(element):
-            element.addprevious(block)
-        else:
-            block.tail, element.text = element.text, None
-            element.insert(0, block)
-
     def fill(self, paragraphs: Sequence[str]) -> None:
         """Replace the body by other paragraphs, spread over the places where its lines were.
 
         Args:
-            paragraphs: the lines of the other body; none to empty the page.
+            paragraphs: the lines of the other body.
         """
         slots = self._page.slots
         shares: dict[int, list[str]] = {at: [] for at in self._page.body}
@@ -257,10 +235,6 @@ class Draft:
             self.write(heading, [headline])
         for element in self._root.iter("title"):
             element.text = f"{title} | {page.site_name}" if page.site_name else title
-
-    def attributes(self, name: str) -> list[Any]:
-        """Return all elements that have an attribute."""
-        return [element for element in self._elements if name in element.attrib]
 
     def html(self) -> str:
         """Return the page as HTML."""
