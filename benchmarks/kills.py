@@ -241,18 +241,19 @@ def main() -> None:
             events = crawled.events
             counts = Counter(event.what for event in events)
             delivered = {cluster_of(event.path) for event in events if event.what == "delivered"}
-            by_kill, waited, by_filter = [], 0, []
+            by_kill, waited, by_filter = [], [], []
             for cluster in map(str, range(options.clusters)):
                 paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
                 paths = [path for path in paths if succeeds(path)]
                 if paths and cluster not in delivered:
                     is_by_kill = all(is_lost_by_kill(path, crawled) for path in paths)
                     (by_kill if is_by_kill else by_filter).append(cluster)
-                    waited += is_by_kill and any(has_waited(path, crawled) for path in paths)
+                    if is_by_kill and any(has_waited(path, crawled) for path in paths):
+                        waited.append(cluster)
             figures = (counts["downloaded"], counts["delivered"], len(delivered), len(by_kill))
-            row = (seed, "on" if is_on else "off", *figures, waited, len(by_filter))
+            row = (seed, "on" if is_on else "off", *figures, len(waited), len(by_filter))
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
-            for cluster in by_filter if os.environ.get("TRACE") else ():
+            for cluster in waited + by_filter if os.environ.get("TRACE") else ():
                 print(f"killed: {crawled.killed}")
                 print(*(e for e in events if cluster_of(e.path) == cluster), sep="\n")
     return None

@@ -17,7 +17,6 @@ from scrapy_simhash.index.values import (
     Arrival,
     Claim,
     IndexSpec,
-    Match,
     Outcome,
     Report,
     Unsettled,
@@ -39,7 +38,7 @@ T = TypeVar("T")
 class Breaker:
     """An index that goes on without its store, for a crawl; see :class:`.Index` for its methods.
 
-    One thread at a time calls it. Entries of the index in memory have negative positions.
+    One thread at a time calls it.
 
     Args:
         open_store: opens the store; called again while it raises StoreUnavailable.
@@ -63,7 +62,6 @@ class Breaker:
         self._open_store = open_store
         self._store: Index | None = None
         self._memory: Index | None = None
-        self._is_closed = False
         # Since when the store is away, and when it may be asked again.
         self._away_since, self._due = math.inf, 0.0
         # Keys that were settled in the store's absence, with whether they failed.
@@ -87,7 +85,7 @@ class Breaker:
         return {name: getattr(self._store, name, 0) for name in names}
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
-        """See the contract.
+        """See the contract; an original that came while the store was away has no entry, but 0.
 
         Raises:
             StoreUnavailable: the store is away, and ``MOST_PAGES`` are remembered.
@@ -99,8 +97,6 @@ class Breaker:
         if not was_away:
             # Some may be originals over there, although nobody said so.
             self._owe(Report(failed=[page.key for page in arrivals]))
-        if self._is_closed:
-            raise StoreUnavailable("the index is closed")
         if self._memory is None:
             self._memory = open_index("memory://", self.spec)
         if self.let_through >= MOST_PAGES:
@@ -110,7 +106,7 @@ class Breaker:
         return [
             # Nobody knows what earlier runs have seen.
             claim._replace(
-                matches=_in_memory(claim.matches), near=_in_memory(claim.near), change=None
+                matches=tuple(match._replace(entry=0) for match in claim.matches), change=None
             )
             for claim in claims
         ]
@@ -118,33 +114,24 @@ class Breaker:
     def report(self, news: Report, *, at_once: bool = False) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease.
 
-        Args:
-            news: as there.
-            at_once: ask the store even if it failed just now.
+        With ``at_once``, ask the store even if it failed just now.
         """
-        of_store = [entry for entry in news.entries if entry > 0]
-        in_memory = Unsettled(frozenset(), frozenset())
         if self._memory is not None:
-            of_memory = [-entry for entry in news.entries if entry < 0]
-            in_memory = self._memory.report(news._replace(entries=of_memory))
-        unsettled, question = Unsettled(frozenset(), frozenset()), news._replace(entries=of_store)
-        if self.away and question.renewed is None:
+            self._memory.report(news._replace(entries=()))
+        question = news
+        if self.away and news.renewed is None:
             # A store that can be read and not written is not back, and to renew is to write.
-            question = question._replace(renewed=[])
-        if self._owed or self.away or any(question) or news.renewed is not None:
-            try:
-                unsettled = self._ask(lambda store: self._tell(store, question), at_once=at_once)
-            except StoreUnavailable:
-                self._owe(news)
-                # Nobody could renew a lease meanwhile.
-                if time.monotonic() - self._away_since > self.spec.lease:
-                    unsettled = Unsettled(frozenset(), frozenset(of_store))
-                else:
-                    unsettled = Unsettled(frozenset(of_store), frozenset())
-        return Unsettled(
-            unsettled.provisional | {-entry for entry in in_memory.provisional},
-            unsettled.gone | {-entry for entry in in_memory.gone},
-        )
+            question = news._replace(renewed=[])
+        if not (self._owed or any(news) or question.renewed is not None):
+            return Unsettled(frozenset(), frozenset())
+        try:
+            return self._ask(lambda store: self._tell(store, question), at_once=at_once)
+        except StoreUnavailable:
+            self._owe(news)
+            # Nobody could renew a lease meanwhile.
+            is_over = time.monotonic() - self._away_since > self.spec.lease
+            entries = frozenset(news.entries)
+            return Unsettled(frozenset(), entries) if is_over else Unsettled(entries, frozenset())
 
     def read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""
@@ -154,7 +141,6 @@ class Breaker:
         return None
 
     def close(self) -> None:
-        self._is_closed = True
         for index in (self._memory, self._store):
             if index is not None:
                 index.close()
@@ -181,7 +167,7 @@ class Breaker:
     def _ask(self, call: Callable[[Index], T], *, at_once: bool = False) -> T:
         """Return the store's answer. It raises StoreUnavailable, and nothing else."""
         started = time.monotonic()
-        if self._is_closed or (started < self._due and not at_once):
+        if started < self._due and not at_once:
             raise StoreUnavailable("the index is away")
         try:
             if self._store is None:
@@ -209,8 +195,3 @@ class Breaker:
                 error,
                 exc_info=None if isinstance(error, StoreError) else error,
             )
-
-
-def _in_memory(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-    """Return matches of the index in memory with positions that the store does not have."""
-    return tuple(match._replace(entry=-match.entry) for match in matches)

@@ -98,19 +98,17 @@ class Dedup:
         self._lease = lease
         self._max_size = max_size
         self._has_failed = False
-        store = store_of(url)
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
             spec,
             # A file on this machine that cannot be opened now will not come by itself.
-            start_without=start_without and store.remote,
+            start_without=start_without and store_of(url).remote,
         )
         self._pool = WorkerPool(
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
-        self._claims = Claims(self._breaker, self._pool, on_loop=not store.lasting)
-        keep_runs = keep_runs if runs else 0
-        self._upkeep = Upkeep(self._breaker, self._claims, lease, keep_runs)
+        self._claims = Claims(self._breaker, lambda: self._pool.is_busy)
+        self._upkeep = Upkeep(self._claims, lease, keep_runs if runs else 0)
         self._canonicals = Canonicals()
         self._is_open = False
 
@@ -142,7 +140,7 @@ class Dedup:
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
         """Return the answer of the store to a call of an operator; None if it is away."""
-        return await asyncio.wrap_future(self._claims.run(lambda: self._breaker.read(call)))
+        return await asyncio.wrap_future(self._claims.run(lambda index: index.read(call)))
 
     async def end_run(self, *, finished: bool) -> None:
         """Leave the run, after which nothing may be claimed; unfinished runs miss no page."""
@@ -152,7 +150,8 @@ class Dedup:
             await self.ask(lambda store: store.end_run(finished=finished))
 
     def gone(self, keys: Sequence[str]) -> None:
-        self._claims.run(lambda: self._breaker.read(lambda store: store.gone(keys)))
+        """Note that pages are gone for good, so that no run misses them."""
+        self._claims.run(lambda index: index.read(lambda store: store.gone(keys)))
 
     async def settle(self) -> None:
         """Fail what is still in progress, and tell copies that wait that nobody will know."""
@@ -218,21 +217,12 @@ class Dedup:
                 return verdict
             fate = loop.create_future()
             self.follow(verdict, partial(_tell, fate))
-            if await self._wait(fate, patience):
-                return verdict
-            if loop.time() >= patience:
+            try:
+                if await asyncio.wait_for(fate, patience - loop.time()):
+                    return verdict
+            except asyncio.TimeoutError:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
         return Verdict("skipped", key, "unavailable", fingerprint, excerpt=excerpt)
-
-    async def _wait(self, fate: asyncio.Future[bool], patience: float) -> bool:
-        """Return whether an original was delivered before this time."""
-        self._upkeep.urgent += 1
-        try:
-            return await asyncio.wait_for(fate, patience - asyncio.get_running_loop().time())
-        except asyncio.TimeoutError:
-            return False
-        finally:
-            self._upkeep.urgent -= 1
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         body = body_of(document.data, document.content_type, self._recipe)
@@ -253,8 +243,7 @@ class Dedup:
 
     def follow(self, verdict: Verdict, callback: Callable[[bool], None]) -> None:
         """Call ``callback`` with whether the original of a provisional copy was delivered."""
-        original = verdict.matches[0]
-        self._upkeep.copies.wait(original.entry, original.key, callback)
+        self._upkeep.follow(verdict.matches[0], callback)
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""
@@ -270,7 +259,7 @@ class Dedup:
 
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
-        self._upkeep.progress.end_all()
+        self._upkeep.fail_all()
 
     def in_progress(self, key: str) -> bool:
         """Return whether this crawler owns a page that is neither delivered nor failed."""
@@ -278,18 +267,12 @@ class Dedup:
 
     # The crawl as a whole.
 
-    def has_work(self, patience: float) -> bool:
+    def must_stay(self) -> bool:
         """Return whether an engine with an empty queue must go on, because pages may come again.
 
-        A page that is still in progress has failed. The call blocks the event loop for up to
-        ``patience`` seconds, because engines ask from where nothing can be awaited.
+        A page that is still in progress has failed.
         """
-        return self._upkeep.has_work(patience)
-
-    @property
-    def is_settled(self) -> bool:
-        """True if the index knows of every page how it fared."""
-        return self._upkeep.progress.is_settled
+        return self._upkeep.must_stay()
 
     @property
     def refused(self) -> Exception | None:

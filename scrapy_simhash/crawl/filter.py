@@ -41,9 +41,6 @@ logger = logger_of(__name__)
 
 # Seconds between two looks at pages that were turned down, and at what is due.
 ROUND_SECONDS = 0.1
-# Seconds for which the event loop waits for the index when the spider is idle. The engine asks
-# again only after five, so every crawl would end later.
-IDLE_SECONDS = 0.25
 
 _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
 
@@ -258,7 +255,7 @@ class CrawlFilter:
         is_late = self.waiting.come_back(patience=0)
         if self._again:
             self._again.put()
-        if self.dedup.has_work(IDLE_SECONDS) or self._again or is_late:
+        if self.dedup.must_stay() or self._again or is_late:
             raise DontCloseSpider
 
     async def end(self) -> None:

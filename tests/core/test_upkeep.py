@@ -1,26 +1,29 @@
-"""The upkeep: when an idle engine must stay, and what is told to an index that fails or is late."""
+"""The upkeep: what the index is told of pages in progress, and their copies of how they fared."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
-from scrapy_simhash.core.upkeep import Upkeep
-from scrapy_simhash.index.values import Report, Unsettled
+from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Progress, Upkeep
+from scrapy_simhash.index.values import Match, Report, Unsettled
+
+NOTHING = Unsettled(frozenset(), frozenset())
 
 
-class Calls:
-    """An index that notes what it is told, and can fail."""
+class Index:
+    """An index, and the thread that asks it: it notes what it is told, may fail or be late."""
 
     def __init__(self) -> None:
         self.told: list[Report] = []
         self.error: Exception | None = None
-        self.answer = Unsettled(frozenset(), frozenset())
+        self.answer = NOTHING
+        self.is_late = False
+        self._owed: list[tuple[Future[Any], Any]] = []
 
     def report(self, news: Report, *, at_once: bool = False) -> Unsettled:
         if any(news) or news.renewed is not None:
@@ -32,14 +35,6 @@ class Calls:
     def read(self, call: Any) -> None:
         """It has nothing that expires."""
 
-
-class Late:
-    """Claims whose thread does its work when the test says so."""
-
-    def __init__(self) -> None:
-        self.is_late = False
-        self._owed: list[tuple[Future[Any], Any]] = []
-
     def run(self, work: Any) -> Future[Any]:
         future: Future[Any] = Future()
         self._owed.append((future, work))
@@ -49,123 +44,160 @@ class Late:
 
     def catch_up(self) -> None:
         for future, work in self._owed:
-            try:
-                future.set_result(work())
-            except Exception as error:  # noqa: BLE001 - it is raised where it is asked for
-                future.set_exception(error)
+            future.set_result(work(self))
         self._owed.clear()
 
 
 class Crawl:
     def __init__(self, lease: float = 60.0) -> None:
         self.told: list[bool] = []
-        self.index, self.claims = Calls(), Late()
-        self.upkeep = Upkeep(
-            self.index,  # type: ignore[arg-type]
-            self.claims,  # type: ignore[arg-type]
-            lease,
-        )
-        self.progress, self.copies = self.upkeep.progress, self.upkeep.copies
+        self.index = Index()
+        self.upkeep = Upkeep(self.index, lease)  # type: ignore[arg-type]
+        self.progress = self.upkeep.progress
 
-    def wait(self, entry: int) -> None:
-        self.copies.wait(entry, "", self.told.append)
+    def wait(self, entry: int, key: str = "another crawler's") -> None:
+        self.upkeep.follow(Match(entry, key, 0, 0.0, provisional=True), self.told.append)
 
-    def has_work(self) -> bool:
-        return self.upkeep.has_work(0.01)
+    def end(self, key: str, *, failed: bool) -> None:
+        self.upkeep.end_part(key, failed=failed)
 
-    async def rounds(self, number: int) -> None:
-        """Keep up for so many rounds at least, without waiting between them."""
-        running = asyncio.ensure_future(self.upkeep._run())
-        for _ in range(20 * number):  # turns of the loop
-            await asyncio.sleep(0)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+    def round(self) -> None:
+        asyncio.run(self.upkeep._round())
+
+    def run(self, then: Any = lambda: None) -> None:
+        """Keep up for some turns of the loop."""
+
+        async def run() -> None:
+            running = asyncio.ensure_future(self.upkeep._run())
+            for _ in range(500):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            then()
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+        asyncio.run(run())
 
 
 @pytest.fixture
 def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
     monkeypatch.setattr(upkeep_module, "ROUND_SECONDS", 0.0)
-    monkeypatch.setattr(upkeep_module, "SLOW_ROUNDS", 0)
     return Crawl()
 
 
-def finished(work: Any) -> Any:
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.close()
+def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them() -> None:
+    progress = Progress()
+    for key, fails in (("good", False), ("bad", True)):
+        progress.begin(key)
+        progress.begin(key)
+        progress.end(key, failed=fails)
+        assert key in progress
+        progress.end(key, failed=False)
+        assert key not in progress
+    assert progress.take_settled() == (["bad"], ["good"])
+    assert progress.take_settled() == ([], [])
 
 
-def test_crawl_that_is_done_may_close(crawl: Crawl) -> None:
-    assert not crawl.has_work()
+def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_comes_again() -> None:
+    """It may have come with another text, which nobody has delivered."""
+    progress = Progress()
+    for failed, settled in ((True, (["page"], [])), (False, ([], []))):
+        progress.begin("page")
+        progress.end("page", failed=failed)
+        progress.begin("page")
+        assert progress.take_settled() == settled
+        progress.end("page", failed=False)
+        assert progress.take_settled()[1] == ["page"] * (1 + (not failed))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: bool) -> None:
+    """If it failed, the index has heard of that before."""
+    crawl.progress.begin("page")
+    crawl.wait(5, "page")
+    crawl.end("page", failed=fails)
+    assert crawl.told == [not fails]
+    assert [news.failed for news in crawl.index.told] == [["page"]] * fails
+
+
+def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: Crawl) -> None:
+    for entry in (1, 2, 3):
+        crawl.wait(entry)
+    crawl.index.answer = Unsettled(frozenset({1}), frozenset({2}))
+    crawl.round()
+    assert crawl.told == [False, True]
+    crawl.round()
+    assert [news.entries for news in crawl.index.told] == [[1, 2, 3], [1]]
+
+
+def test_a_copy_of_a_page_that_only_an_outage_knew_goes_on(crawl: Crawl) -> None:
+    crawl.wait(0)
+    assert crawl.told == [False]
+
+
+def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(
+    crawl: Crawl,
+) -> None:
+    entries = range(1, ASKED_AT_ONCE + 11)
+    for entry in entries:
+        crawl.wait(entry)
+    crawl.index.answer = Unsettled(frozenset(entries), frozenset())
+    crawl.round()
+    crawl.round()
+    first, second = (news.entries for news in crawl.index.told)
+    assert len(first) == len(second) == ASKED_AT_ONCE
+    assert {*first, *second} == {*entries}
+
+
+def test_a_crawl_stays_while_copies_wait_for_other_crawlers(crawl: Crawl) -> None:
+    assert not crawl.upkeep.must_stay()
+    crawl.wait(5)
+    assert crawl.upkeep.must_stay()
+    crawl.round()
+    assert not crawl.upkeep.must_stay()
 
 
 def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
     crawl.progress.begin("page")
-    assert not crawl.has_work()
-    assert [news.failed for news in crawl.index.told] == [["page"]]
+    crawl.wait(5, "page")
+    assert not crawl.upkeep.must_stay()
+    assert crawl.told == [False]
 
 
-def test_crawl_stays_while_copies_wait(crawl: Crawl) -> None:
+def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
+    crawl.index.is_late = True
+    crawl.wait(5)
+    crawl.run(then=crawl.index.catch_up)
+    assert crawl.told == [True]
+
+
+def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(
+    crawl: Crawl,
+) -> None:
+    crawl.progress.begin("page")
     crawl.wait(5)
     crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    assert crawl.has_work()
-    assert crawl.told == []
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
-    assert crawl.has_work()
+    asyncio.run(crawl.upkeep.end())
     assert crawl.told == [False]
-    assert not crawl.has_work()
+    assert crawl.index.told[0].failed == ["page"]
 
 
-def test_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
-    crawl.claims.is_late = True
-    crawl.wait(5)
-    crawl.index.answer = Unsettled(frozenset(), frozenset({5}))
-
-    async def end_in_the_middle() -> None:
-        await crawl.rounds(5)
-        crawl.claims.catch_up()
-        for _ in range(20):
-            await asyncio.sleep(0)
-
-    finished(end_in_the_middle())
-    assert crawl.told == [False]
-
-
-def test_late_answer_of_the_index_ends_the_crawl_when_it_is_there(crawl: Crawl) -> None:
-    crawl.claims.is_late = True
-    assert crawl.has_work()
-    assert crawl.has_work()
-    crawl.claims.catch_up()
-    assert not crawl.has_work()
-
-
-def test_copy_that_waits_since_the_index_was_asked_keeps_the_crawl_open(crawl: Crawl) -> None:
-    crawl.claims.is_late = True
-    assert crawl.has_work()
-    crawl.wait(5)
-    crawl.claims.catch_up()
-    assert crawl.has_work()
-
-
-def test_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
+def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
     crawl.index.error = RuntimeError("a fault")
     crawl.progress.begin("failed")
-    crawl.progress.end("failed", failed=True)
-    finished(crawl.rounds(30))
+    crawl.end("failed", failed=True)
+    crawl.run()
     assert len(crawl.index.told) == 1
     assert len(caplog.records) == 1
 
 
-def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl) -> None:
-    short = Crawl(lease=0.06)
-    short.progress.begin("page")
-    started = time.monotonic()
-    while len(short.index.told) < 4:
-        finished(short.rounds(10))
-    assert time.monotonic() - started >= 0.06
-    assert {*map(tuple, (news.renewed for news in short.index.told))} == {("page",)}
+def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl, monkeypatch: Any) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
+    crawl.upkeep._renewed = now[0]
     crawl.progress.begin("page")
-    finished(crawl.rounds(30))
-    assert crawl.index.told == []
+    for seconds in (19, 2, 19, 2):
+        now[0] += seconds
+        crawl.round()
+    assert [news.renewed for news in crawl.index.told] == [["page"]] * 2

@@ -96,6 +96,12 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.02)
 
 
+def is_settled(crawl_filter: Any) -> bool:
+    """Return whether the index knows of every page how it fared."""
+    progress = crawl_filter.dedup._upkeep.progress
+    return not (progress._parts or progress._failed or progress._delivered)
+
+
 def paths(crawled: Any) -> list[str]:
     return [item["path"] for item in crawled.items]
 

@@ -24,7 +24,15 @@ from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
-from tests.crawl.spiders import ONE_AT_A_TIME, FailingLate, Pages, check_sum, paths, until
+from tests.crawl.spiders import (
+    ONE_AT_A_TIME,
+    FailingLate,
+    Pages,
+    check_sum,
+    is_settled,
+    paths,
+    until,
+)
 from tests.pages import article, html
 
 URL = "redis://nowhere.example/0?name=away"
@@ -110,7 +118,7 @@ class InTurn(Pages):
             if callable(act):
                 await asyncio.get_running_loop().run_in_executor(None, act)
             elif act == SETTLED:
-                await until(lambda: crawl.dedup.is_settled)
+                await until(lambda: is_settled(crawl))
             elif act == CAUGHT_UP:
                 await until(lambda: not crawl.dedup.away)
             else:

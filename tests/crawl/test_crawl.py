@@ -28,6 +28,7 @@ from tests.crawl.spiders import (
     Following,
     Pages,
     check_sum,
+    is_settled,
     paths,
     until,
 )
@@ -330,7 +331,7 @@ def test_twin_of_a_page_that_fails_gets_through(
             yield Request(self.base + "/first")
             if not together:
                 await until(lambda: self.counted("unique"))
-                await until(lambda: filter_of(self.crawler).dedup.is_settled)
+                await until(lambda: is_settled(filter_of(self.crawler)))
             yield Request(self.base + "/second", priority=-1)
 
     Spidering.how = how
