@@ -19,6 +19,7 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.reactor import install_reactor
 
+from scrapy_simhash.index.redis import client as client_module
 from tests import servers
 
 # How long an example takes says nothing about what it does.
@@ -157,12 +158,28 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
 
         for name in ("scrapy", "scrapy_simhash"):
             logging.getLogger(name).setLevel(logging.DEBUG)
-        asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=60)
+        asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=240)
         assert crawler.stats is not None
         outcome.stats = crawler.stats.get_stats()
         return outcome
 
     return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_patience() -> Iterator[dict[str, Any]]:
+    """On a busy machine a living Redis may take longer than a crawl waits for it."""
+    usual = client_module._PATIENCE
+    with pytest.MonkeyPatch.context() as patch:
+        longer = {"socket_timeout": 60, "socket_connect_timeout": 60}
+        patch.setattr(client_module, "_PATIENCE", usual | longer)
+        yield usual
+
+
+@pytest.fixture
+def impatient(usual_patience: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients give up a Redis that hangs as soon as they do in a crawl."""
+    monkeypatch.setattr(client_module, "_PATIENCE", usual_patience)
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def answering(site: Any, path: str, *answers: Any) -> list[Any]:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while not holds() and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
 

@@ -225,26 +225,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
 
 
 def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
-    def frozen() -> None:
-        threading.Thread(target=hold).start()
-
-    def hold() -> None:
-        with server.frozen():
-            time.sleep(2.5)
+    stack = contextlib.ExitStack()
 
     def configure(**options: str) -> None:
         with server.client() as client:
             for name, value in options.items():
                 client.config_set(name.replace("_", "-"), value)
 
-    def pause() -> None:
+    def paused(*, is_over: bool) -> None:
         with server.client() as client:
-            client.client_pause(2500)
+            client.client_unpause() if is_over else client.client_pause(60_000, all=False)
 
     return {
         "killed": (server.kill, server.start),
-        "frozen": (frozen, wait),
-        "paused": (pause, wait),
+        "frozen": (lambda: stack.enter_context(server.frozen()), stack.close),
+        "paused": (lambda: paused(is_over=False), lambda: paused(is_over=True)),
         "full": (
             lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
             lambda: configure(maxmemory="0"),
@@ -259,7 +254,7 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
 @needs_redis
 @pytest.mark.parametrize("how", ["killed", "frozen", "paused", "full", "read-only"])
 def test_redis_that_fails_in_the_middle_costs_no_page(
-    crawl: Any, families: Any, server: servers.RedisServer, how: str, caplog: Any
+    crawl: Any, families: Any, server: servers.RedisServer, impatient: None, how: str, caplog: Any
 ) -> None:
     """No cluster is without a copy."""
     go_away, come_back = outages(server)[how]

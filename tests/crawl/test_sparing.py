@@ -171,7 +171,7 @@ def test_crawlers_on_redis_learn_together(
     done = threading.Event()
 
     def held(_: Any) -> tuple[int, dict[str, str], bytes]:
-        done.wait(30)
+        done.wait(200)
         return 404, {}, b""
 
     shop.pages["/held"] = held

@@ -89,8 +89,8 @@ class Cluster:
                     return True
             return False
 
-        wait_until(taken_over, "no failover", 30)
-        wait_until(lambda: all(_is_ok(node) for node in self.masters), "no cluster", 30)
+        wait_until(taken_over, "no failover")
+        wait_until(lambda: all(_is_ok(node) for node in self.masters), "no cluster")
         return dead
 
     def _owner_id(self, slot: int) -> Any:
@@ -137,7 +137,7 @@ def cluster(masters: int = 3, *, replicas: int = 0) -> Iterator[Cluster]:
                 wait_until(lambda node=node, name=name: _replicates(node, name), "nodes unknown")
         for node in nodes[masters:]:
             wait_for_replica(node)
-        wait_until(lambda: all(_knows_all(node, len(nodes)) for node in nodes), "no cluster", 30)
+        wait_until(lambda: all(_knows_all(node, len(nodes)) for node in nodes), "no cluster")
         yield Cluster(nodes[:masters], followers)
 
 

@@ -50,8 +50,8 @@ class Sentinel:
         """Kill the master and wait until the replica has taken over; return the dead one."""
         dead = self.master
         dead.kill()
-        wait_until(self._begins, "no failover begins", 30)
-        wait_until(lambda: _is_new_master(self.master, dead), "no failover", 30)
+        wait_until(self._begins, "no failover begins")
+        wait_until(lambda: _is_new_master(self.master, dead), "no failover")
         return dead
 
     def _begins(self) -> bool:

@@ -133,7 +133,7 @@ class RedisServer:
         if self.process:
             self.process.send_signal(by)
             try:
-                self.process.wait(10)
+                self.process.wait(60)
             finally:
                 self.process.kill()
                 self.process.wait()
@@ -205,7 +205,7 @@ def fake_server() -> Iterator[str]:
         thread.join()
 
 
-def wait_until(holds: Callable[[], bool], otherwise: str, seconds: float = 10) -> None:
+def wait_until(holds: Callable[[], bool], otherwise: str, seconds: float = 100) -> None:
     """Ask every few milliseconds until it holds; TimeoutError when it never does."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -251,6 +251,4 @@ def role(server: RedisServer) -> str:
 
 
 def wait_for_replica(replica: RedisServer) -> None:
-    wait_until(
-        lambda: replica.info("replication").get("master_link_status") == "up", "no replica", 30
-    )
+    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", "no replica")

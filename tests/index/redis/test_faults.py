@@ -217,23 +217,11 @@ def password_wanted(server: servers.RedisServer) -> Iterator[None]:
 @contextlib.contextmanager
 def paused(server: servers.RedisServer) -> Iterator[None]:
     with server.client() as client:
-        client.client_pause(1500)
+        client.client_pause(60_000, all=False)
         try:
             yield
         finally:
-            client.ping()
-
-
-@contextlib.contextmanager
-def asleep(server: servers.RedisServer) -> Iterator[None]:
-    with server.client() as client:
-        sleeper = threading.Thread(target=client.execute_command, args=("DEBUG SLEEP", 1.5))
-        sleeper.start()
-        time.sleep(0.05)
-        try:
-            yield
-        finally:
-            sleeper.join()
+            client.client_unpause()
 
 
 @contextlib.contextmanager
@@ -260,13 +248,12 @@ def connections_killed(server: servers.RedisServer) -> Iterator[None]:
         (read_only, "read only replica"),
         (password_wanted, "authenticat"),
         (paused, "Timeout"),
-        (asleep, "Timeout"),
         (frozen, "Timeout"),
         (connections_killed, "max number of clients"),
     ],
 )
 def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
-    server, url, opened, fault, match
+    server, url, opened, impatient, fault, match
 ):
     index = opened(url)
     known, new = values(2)
@@ -408,7 +395,7 @@ class Proxy:
             end.close()
 
 
-def test_a_half_open_connection_is_given_up_soon_and_replaced(server, url, opened):
+def test_a_half_open_connection_is_given_up_soon_and_replaced(server, url, opened, impatient):
     with contextlib.closing(Proxy(server.port)) as proxy:
         index = opened(url.replace(f":{server.port}/", f":{proxy.port}/"))
         known, new = values(2)
