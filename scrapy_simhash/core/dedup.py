@@ -24,9 +24,9 @@ from typing import Any, Literal, TypeVar
 from scrapy_simhash.core.analysis import PageAnalysis, body_of
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
@@ -104,10 +104,10 @@ class Dedup:
             # A file on this machine that cannot be opened now will not come by itself.
             start_without=start_without and store_of(url).remote,
         )
-        self._pool = WorkerPool(
+        self._workers = Workers(
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
-        self._claims = Claims(self._breaker, lambda: self._pool.is_busy)
+        self._claims = Claims(self._breaker, lambda: self._workers.are_busy)
         self._upkeep = Upkeep(self._claims, lease, keep_runs if runs else 0)
         self._canonicals = Canonicals()
         self._is_open = False
@@ -128,7 +128,7 @@ class Dedup:
         self._is_open = True
         # A page in progress at a kill is lost, and the first one of a cold worker takes seconds.
         if (body := body_of("A page.", "text/plain", self._recipe)) is not None:
-            await self._pool.analyse(body)
+            await self._workers.analyse(body)
         await self._upkeep.begin()
         return self
 
@@ -163,7 +163,7 @@ class Dedup:
             return
         self._is_open = False
         await self._upkeep.end()
-        await self._pool.close()
+        await self._workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._claims.close)
 
     # Documents.
@@ -230,7 +230,7 @@ class Dedup:
             return PageAnalysis(None, reason="other_type")
         if len(document.data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
-        analysis = await self._pool.analyse(body, page_scope(document.url, "domain"))
+        analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
         if analysis.reason in ("timeout", "memory", "crash"):
             logger.warning("%s is let through unchecked: %s", key, analysis.error)
         elif analysis.error:
@@ -294,7 +294,7 @@ class Dedup:
         """Counts of events besides verdicts, by the names of the stats."""
         return self._breaker.counts | {
             "outage": self._breaker.let_through,
-            "same_body": self._pool.repeats,
+            "same_body": self._workers.repeats,
             "expired": self._upkeep.expired,
             "claim_seconds": round(self._claims.seconds),
         }

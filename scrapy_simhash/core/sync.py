@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis
 from scrapy_simhash.core.dedup import Dedup, settling
-from scrapy_simhash.core.pool import WorkerPool
 from scrapy_simhash.core.verdict import Document, Verdict
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe
 
 # Pages that :func:`analyse_all` has analysed ahead, for each process.
@@ -101,12 +101,12 @@ def analyse_all(
 
     A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
     """
-    pool = WorkerPool(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
+    workers = Workers(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
 
     async def analyse(body: Body) -> PageAnalysis:
         if largest is not None and len(body.data) > largest:
             return PageAnalysis(None, reason="too_large")
-        return await pool.analyse(body)
+        return await workers.analyse(body)
 
     running = deque[tuple[T, Future[PageAnalysis]]]()
     with _LoopThread() as thread:
@@ -120,5 +120,5 @@ def analyse_all(
                 first, analysis = running.popleft()
                 yield first, analysis.result()
         finally:
-            thread.run(pool.close())
+            thread.run(workers.close())
             wait([analysis for _, analysis in running])

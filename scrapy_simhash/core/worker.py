@@ -33,15 +33,14 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 MOST_MEMORY = 512 << 20
 
 
-def pack(values: dict[str, Any], body: bytes = b"") -> bytes:
-    """Return a line, and the bytes that follow it."""
-    return json.dumps(values, default=bytes.hex).encode() + b"\n" + body
+def _line(values: dict[str, Any]) -> bytes:
+    return json.dumps(values, default=bytes.hex).encode() + b"\n"
 
 
 def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
     """Return what a child gets first: a recipe, seconds a page, characters of an excerpt."""
     limits = {"timeout": timeout, "excerpt_length": excerpt_length}
-    return pack({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
+    return _line({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
 
 
 def unpack_recipe(order: dict[str, Any]) -> Recipe:
@@ -59,7 +58,7 @@ def unpack_recipe(order: dict[str, Any]) -> Recipe:
 
 def pack_page(body: Body) -> bytes:
     header = {"size": len(body.data), "charset": body.charset, "reader": body.reader}
-    return pack(header, body.data)
+    return _line(header) + body.data
 
 
 def unpack_answer(line: bytes) -> PageAnalysis:
@@ -91,7 +90,7 @@ def main() -> None:
     gc.freeze()
     # The parent may be gone, or does not wait for this child any more.
     with contextlib.suppress(BrokenPipeError), answers:
-        answers.write(pack({}))
+        answers.write(_line({}))
         answers.flush()
         for line in pages:
             header = json.loads(line)
@@ -101,7 +100,7 @@ def main() -> None:
             signal.setitimer(signal.ITIMER_REAL, order["timeout"])
             analysis = analyse_body(Body(data, **header), recipe, order["excerpt_length"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            answers.write(pack(asdict(analysis)))
+            answers.write(_line(asdict(analysis)))
             answers.flush()
 
 

@@ -499,7 +499,7 @@ def test_page_that_hangs_costs_no_other_page_its_verdict(crawl: Any, twins: Any)
     settings = {
         "SIMHASH_PROCESSES": 1,
         "SIMHASH_TIMEOUT": 2,
-        "SIMHASH_EXTRACTOR": "tests.core.test_pool.hostile",
+        "SIMHASH_EXTRACTOR": "tests.core.test_workers.hostile",
     }
     crawled = crawl(
         Pages, settings=settings, site=twins, paths=["/hang", "/first", "/second", "/other"]

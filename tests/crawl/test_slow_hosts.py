@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_simhash.core.pool import STRIKES
+from scrapy_simhash.core.workers import STRIKES
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import article, html
 
@@ -19,7 +19,7 @@ def test_pages_of_a_host_that_times_out_are_delivered_without_an_analysis(
         **ONE_AT_A_TIME,
         "SIMHASH_PROCESSES": 1,
         "SIMHASH_TIMEOUT": 0.5,
-        "SIMHASH_EXTRACTOR": "tests.core.test_pool.hostile",
+        "SIMHASH_EXTRACTOR": "tests.core.test_workers.hostile",
     }
     paths = [f"/{number}" for number in range(8)] + ["/9"]
     # Each is a page of its own, though its body is that of the others.

@@ -2,10 +2,19 @@
 
 Pages wait by site and sites take turns, so that no site holds up the others. Equal bodies are
 analysed once.
+
+Pools of multiprocessing, such as those of concurrent.futures, pebble and loky, pickle what they
+send and import a script without a ``__main__`` guard again, or cannot end a job that hangs.
+asyncio's own subprocesses may lose the status of a child that ends as it is killed.
 """
 
 import asyncio
+import os
 import secrets
+import signal
+import socket
+import subprocess
+import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +24,7 @@ import xxhash
 from cachetools import LRUCache, TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body
-from scrapy_simhash.core.process import WorkerProcess
-from scrapy_simhash.core.worker import pack_order
+from scrapy_simhash.core.worker import pack_order, pack_page, unpack_answer
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
 
@@ -25,6 +33,9 @@ from scrapy_simhash.printable import logger_of
 REMEMBERED_BYTES = 12_000_000
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
+# Seconds that a process may take to start, on a machine that is busy.
+START_SECONDS = 60.0
+LONGEST_ANSWER = 64 << 20  # bytes
 
 # After so many pages of a site that cost a worker process, each within PAUSE seconds of the one
 # before, the site is let through for PAUSE seconds.
@@ -33,16 +44,27 @@ PAUSE = 600.0
 # Sites that are remembered.
 SITES = 1000
 
+# The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
+# modules in it may have names of Python's own.
+_PROGRAM = (
+    "import sys; sys.path.sort(key=''.__eq__); from scrapy_simhash.core.worker import main; main()"
+)
+
 logger = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Job:
+class Job:
+    """A page that waits for its analysis.
+
+    Attributes:
+        strikes: the number of pages that had cost a worker when this one came.
+    """
+
     body: Body
     site: str
     answer: asyncio.Future[PageAnalysis]
-    # The number of pages that had cost a worker when this one came.
-    strikes_before: int
+    strikes: int
 
     def end(self, analysis: PageAnalysis) -> None:
         """Answer, unless nobody waits any more."""
@@ -54,10 +76,9 @@ class _Job:
 
 
 class Turns:
-    """Pages that wait for a worker. Sites take turns.
+    """Pages that wait for a worker. Sites take turns; those that have cost workers come last.
 
-    While some pages cost workers, sites of which a page was analysed go first, and those of which a
-    page cost a worker go last. Pages without a site wait together, and are never let through.
+    Pages without a site wait together, and are never let through for their site.
 
     Args:
         patience: a page that waits is let through when so many others have cost a worker.
@@ -69,28 +90,27 @@ class Turns:
     def __init__(self, patience: int) -> None:
         self.strikes = 0
         self._patience = patience
-        self._waiting: dict[str, deque[_Job]] = {}
-        self._strikes: TTLCache[str, int] = TTLCache(SITES, PAUSE, lambda: time.monotonic())
-        self._analysed: LRUCache[str, bool] = LRUCache(SITES)
+        self._waiting: dict[str, deque[Job]] = {}
+        self._strikes_of: TTLCache[str, int] = TTLCache(SITES, PAUSE, lambda: time.monotonic())
         self._arrived = asyncio.Event()
 
-    def put(self, job: _Job) -> None:
+    def put(self, job: Job) -> None:
         """Have a page wait, unless its site is let through."""
-        if self._strikes.get(job.site, 0) >= STRIKES:
+        if self._strikes_of.get(job.site, 0) >= STRIKES:
             job.skip("slow_host")
             return
         self._waiting.setdefault(job.site, deque()).append(job)
         self._arrived.set()
 
-    async def take(self) -> _Job:
+    async def take(self) -> Job:
         """Return the next page, once there is one."""
         while True:
             while not self._waiting:
                 self._arrived.clear()
                 await self._arrived.wait()
             site = next(iter(self._waiting))
-            if self._strikes:
-                site = min(self._waiting, key=self._rank)
+            if self._strikes_of:
+                site = min(self._waiting, key=lambda site: self._strikes_of.get(site, 0))
             jobs = self._waiting.pop(site)
             job = jobs.popleft()
             if jobs:
@@ -98,19 +118,12 @@ class Turns:
             if not job.answer.done():
                 return job
 
-    def _rank(self, site: str) -> int:
-        return self._strikes.get(site, 0) or -self._analysed.get(site, False)
-
-    def praise(self, site: str) -> None:
-        """Note that a page of a site was analysed."""
-        self._analysed[site] = True
-
     def strike(self, site: str) -> None:
         """Note that a page of a site cost a worker; pages that wait may have to be let through."""
         if not site:
             return
         self.strikes += 1
-        self._strikes[site] = number = self._strikes.get(site, 0) + 1
+        self._strikes_of[site] = number = self._strikes_of.get(site, 0) + 1
         if number == STRIKES:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long or ended their worker process; its"
@@ -121,11 +134,91 @@ class Turns:
                 job.skip("slow_host")
         for jobs in self._waiting.values():
             for job in jobs:
-                if self.strikes - job.strikes_before >= self._patience:
+                if self.strikes - job.strikes >= self._patience:
                     job.skip("timeout", "no worker was free, because pages of other sites hang")
 
 
-class WorkerPool:
+class Worker:
+    """A process that analyses one page at a time. See :meth:`start`."""
+
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        timeout: float,
+    ) -> None:
+        self._child, self._reader, self._writer = child, reader, writer
+        self._timeout = timeout
+
+    @classmethod
+    async def start(cls, order: bytes, timeout: float) -> "Worker":
+        """Return a worker that has imported all that it needs.
+
+        Args:
+            order: the first message that it gets, see :mod:`.worker`.
+            timeout: seconds that one page may take.
+
+        Raises:
+            OSError: it does not start.
+        """
+        parent_end, child_end = socket.socketpair()
+        reader, writer = await asyncio.open_unix_connection(sock=parent_end, limit=LONGEST_ANSWER)
+        with child_end:
+            try:
+                child = _start_child(child_end.fileno())
+            except BaseException:
+                writer.transport.abort()
+                raise
+        worker = cls(child, reader, writer, timeout)
+        try:
+            if await worker._ask(order, START_SECONDS):
+                return worker
+        except BaseException:
+            worker.end()
+            raise
+        raise OSError(f"it ended with status {worker.end()}")
+
+    async def _ask(self, message: bytes, seconds: float) -> bytes:
+        """Return the line that answers a message; after some seconds, the process is killed."""
+        # asyncio.wait_for may overlook that it is cancelled.
+        alarm = asyncio.get_running_loop().call_later(seconds, self._child.kill)
+        try:
+            self._writer.write(message)
+            return await self._reader.readline()
+        except ConnectionError:
+            return b""
+        finally:
+            alarm.cancel()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._child.poll() is not None
+
+    async def analyse(self, body: Body) -> PageAnalysis:
+        """Return the analysis of a page. If there is an error, the process may have ended."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            # The process ends itself after the first timeout, unless it was stopped.
+            return unpack_answer(await self._ask(pack_page(body), 2 * self._timeout))
+        except ValueError:
+            status = self.end()
+        if status == -signal.SIGALRM or loop.time() > begun + 2 * self._timeout:
+            error = f"no answer within {self._timeout:g} seconds (SIMHASH_TIMEOUT)"
+            return PageAnalysis(None, reason="timeout", error=error)
+        error = f"the worker process ended with status {status}"
+        return PageAnalysis(None, reason="crash", error=error)
+
+    def end(self) -> int:
+        """End the process, and return its status."""
+        # It may have closed its socket and still run.
+        self._child.kill()
+        self._writer.transport.abort()
+        return self._child.wait()
+
+
+class Workers:
     """Analyses pages in worker processes; one more starts when a page finds all of them busy.
 
     All calls come from one event loop, which must run until :meth:`close` has returned.
@@ -137,11 +230,15 @@ class WorkerPool:
         timeout: seconds that a worker process may take for one page. A page that has a site waits
             for twice as long at most.
         excerpt_length: characters of the main text that each analysis has with it.
+
+    Attributes:
+        repeats: the number of bodies that had been analysed before.
     """
 
     def __init__(
         self, recipe: Recipe, *, processes: int, timeout: float, excerpt_length: int = 0
     ) -> None:
+        self.repeats = 0
         self._recipe = recipe
         self._processes = processes
         self._timeout = timeout
@@ -160,11 +257,9 @@ class WorkerPool:
         )
         # A page that is made to be taken for another one would have to know it.
         self._seed = secrets.randbits(64)
-        #: The number of bodies that had been analysed before.
-        self.repeats = 0
 
     @property
-    def is_busy(self) -> bool:
+    def are_busy(self) -> bool:
         """True if worker processes have pages that they have not answered."""
         return bool(self._answers)
 
@@ -193,7 +288,7 @@ class WorkerPool:
         answer: asyncio.Future[PageAnalysis] = loop.create_future()
         self._answers.add(answer)
         try:
-            self._turns.put(_Job(body, site, answer, self._turns.strikes))
+            self._turns.put(Job(body, site, answer, self._turns.strikes))
             if len(self._workers) < min(len(self._answers), self._processes):
                 self._workers.add(loop.create_task(self._work()))
             return await answer
@@ -202,33 +297,33 @@ class WorkerPool:
 
     async def _work(self) -> None:
         """Answer pages, in one process after another."""
-        worker = asyncio.current_task()
-        assert worker is not None
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             try:
-                process = await WorkerProcess.start(self._order, self._timeout)
-                try:
-                    await self._serve(process)
-                finally:
-                    process.end()
+                worker = await Worker.start(self._order, self._timeout)
             except OSError as error:
                 if len(self._workers) > 1:  # the others go on
-                    self._workers.discard(worker)
+                    self._workers.discard(task)
                     return
                 job = await self._turns.take()
                 job.skip("extractor_error", f"no worker process can be started: {error}")
+                continue
+            try:
+                await self._serve(worker)
+            finally:
+                worker.end()
 
-    async def _serve(self, process: WorkerProcess) -> None:
+    async def _serve(self, worker: Worker) -> None:
         for _ in range(PAGES_PER_PROCESS):
             job = await self._turns.take()
-            if process.has_ended:  # while it had no page
+            if worker.has_ended:  # while it had no page
                 self._turns.put(job)
                 return
-            job.end(await process.analyse(job.body))
-            if process.has_ended:
+            job.end(await worker.analyse(job.body))
+            if worker.has_ended:
                 self._turns.strike(job.site)
                 return
-            self._turns.praise(job.site)
 
     async def close(self) -> None:
         """End the processes and the thread; pages that still wait are given up."""
@@ -238,3 +333,24 @@ class WorkerPool:
         for answer in self._answers:
             answer.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _start_child(stream: int) -> subprocess.Popen[bytes]:
+    """Start a process whose input and output are the socket with this descriptor."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM],
+        stdin=stream,
+        stdout=stream,
+        env={
+            # numpy starts threads for each core, which takes a third of the start.
+            "OPENBLAS_NUM_THREADS": "1",
+            **os.environ,
+            # An extractor given by import path must be found where the crawl finds it. Python
+            # passes over a Path in sys.path, too.
+            "PYTHONPATH": os.pathsep.join(
+                path or "." for path in sys.path if isinstance(path, str)
+            ),
+        },
+        # Ctrl-C at the terminal is for the crawl, which ends the process when it is done.
+        start_new_session=True,
+    )
