@@ -97,6 +97,7 @@ class Dedup:
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
+        # Whether a failure of the extractor was said in full.
         self._has_failed = False
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
@@ -206,7 +207,7 @@ class Dedup:
         loop = asyncio.get_running_loop()
         patience = loop.time() + 2 * self._lease
         while (claim := await self._claims.claim(arrival)) is not None:
-            verdict = verdict_of(arrival, claim, excerpt, self._breaker.spec.same)
+            verdict = verdict_of(arrival, claim, excerpt)
             declared = analysis.canonical
             if declared or verdict.original:
                 better = self._canonicals.better(key, verdict.original, document.url, declared)

@@ -1,4 +1,4 @@
-"""A document, the verdict on it, and how the index is opened that gives the verdict."""
+"""A document, the verdict on it, and the spec of the index that gives the verdict."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Match,
     Outcome,
-    Sameness,
-    same_text,
 )
 from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
 from scrapy_simhash.rule.state import is_same
@@ -149,9 +147,7 @@ def spec_of(
     )
 
 
-def verdict_of(
-    arrival: Arrival, claim: Claim, excerpt: str = "", same: Sameness = same_text
-) -> Verdict:
+def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     key, fingerprint = arrival.key, arrival.fingerprint
     near = tuple(match for match in claim.near if match.reason != FAR)
     if claim.outcome is Outcome.DUPLICATE:
@@ -165,7 +161,7 @@ def verdict_of(
     before, unchanged = claim.before, claim.change is Change.SAME
     if before is not None and claim.change is Change.MOVED:
         # Its text may be an edited one, which the old address has by now, too.
-        unchanged = same(arrival.facts, before.facts, before.distance)
+        unchanged = is_same(arrival.facts, before.facts, before.distance)
     copies = len(claim.matches) if kind == "unique" else 0
     return Verdict(
         *(kind, key, None, fingerprint, (), near, excerpt, change, before),

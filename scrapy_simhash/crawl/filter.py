@@ -20,7 +20,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Document, Verdict
-from scrapy_simhash.crawl.progress import Again, Arrivals, Delivery, PassingItems
+from scrapy_simhash.crawl.progress import Delivery, PassingItems
 from scrapy_simhash.crawl.requests import (
     QUEUED,
     is_start,
@@ -64,9 +64,9 @@ class CrawlFilter:
         self.dedup = open_dedup(self.settings, spider.name or "", resumed)
         self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
         self.passing = PassingItems()
-        self._arrivals = Arrivals()
-        self._again = Again(crawler, self.settings.lease)
-        self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts, self._again.put)
+        # Requests of pages on their way from the downloader to their callback, by key.
+        self._arriving: dict[str, Request] = {}
+        self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts)
         self.summary = Summary(self.settings, self.counts, spider.name or "")
         self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
         self._listeners: tuple[Callable[[Judged], None], ...] = (
@@ -74,7 +74,6 @@ class CrawlFilter:
             self.summary.judged,
             self._run_of_spider.judged,
             self._count,
-            self._arriving,
             self.waiting.judged,
         )
         self._rounds: asyncio.Task[None] | None = None
@@ -113,6 +112,8 @@ class CrawlFilter:
         if isinstance(action, OwnAction):
             action = self._asked(action, verdict, request, response)
         judged = Judged(request, response, verdict, action)
+        if verdict.owned:
+            self._arriving[key] = request
         for listen in self._listeners:
             listen(judged)
         return judged
@@ -169,10 +170,6 @@ class CrawlFilter:
                 # A whole site may stand behind such a page.
                 self.counts["dropped_starts"] += is_start(judged.request)
 
-    def _arriving(self, judged: Judged) -> None:
-        if judged.verdict.owned:
-            self._arrivals.begin(judged.verdict.key, judged.request)
-
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
@@ -189,7 +186,7 @@ class CrawlFilter:
         # A middleware may have made another response, and given it another request.
         page = request.meta.get("simhash", {})
         if page.get("verdict") in ("unique", "revisit"):
-            self._arrivals.arrived(page["key"], request)
+            self._arriving.pop(page["key"], None)
             unchanged = page.get("follow", False)
             # An item that is compared has a change of its own.
             drops = unchanged and not self.settings.has_items
@@ -207,10 +204,12 @@ class CrawlFilter:
 
     def _look_around(self) -> None:
         assert self._crawler.engine is not None
-        for key in self._arrivals.take_lost(self._crawler.engine.downloader.active):
+        active = self._crawler.engine.downloader.active
+        for key in [key for key, request in self._arriving.items() if request not in active]:
+            # A middleware has turned the page down, or asked for it again.
+            del self._arriving[key]
             self.dedup.failed(key)
-        if self._again:
-            self._again.retry()
+        self.waiting.retry()
         self.waiting.come_back()
         self._publish_counts()
         if self.summary.is_due():
@@ -253,9 +252,8 @@ class CrawlFilter:
 
     def _spider_idle(self, spider: Spider) -> None:
         is_late = self.waiting.come_back(patience=0)
-        if self._again:
-            self._again.put()
-        if self.dedup.must_stay() or self._again or is_late:
+        self.waiting.queue()
+        if self.dedup.must_stay() or self.waiting.refused or is_late:
             raise DontCloseSpider
 
     async def end(self) -> None:

@@ -1,24 +1,12 @@
-"""A crawl's pages and items on their way, until the spider middleware tells how each page fared."""
+"""What a callback yields, and its items on their way, until it is known how their page fared."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections import Counter
-from collections.abc import Collection, Iterable
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-
-from scrapy_simhash.printable import logger_of
-
-logger = logger_of(__name__)
-
-# Seconds between two attempts to put a request into a queue that refuses it.
-PAUSE = 5.0
 
 
 class Delivery(NamedTuple):
@@ -33,30 +21,6 @@ class Delivery(NamedTuple):
     key: str | None = None
     drops_items: bool = False
     unchanged: bool = False
-
-
-class Arrivals:
-    """Pages on their way from the downloader to their callback."""
-
-    def __init__(self) -> None:
-        self._arriving: dict[Request, str] = {}
-
-    def begin(self, key: str, request: Request) -> None:
-        self._arriving[request] = key
-
-    def arrived(self, key: str, request: Request) -> None:
-        """Note that a page has passed the downloader middlewares."""
-        if request not in self._arriving:
-            # One of them has given it another request.
-            request = next(
-                (original for original, name in self._arriving.items() if name == key), request
-            )
-        self._arriving.pop(request, None)
-
-    def take_lost(self, active: Collection[Request]) -> list[str]:
-        """Return the keys of pages that a middleware turned down, or asked for again."""
-        turned_down = [request for request in self._arriving if request not in active]
-        return [self._arriving.pop(request) for request in turned_down]
 
 
 class PassingItems:
@@ -104,46 +68,3 @@ class PassingItems:
         if not isinstance(response, Response):
             return False
         return self._numbers[response] == self._held[response]
-
-
-class Again:
-    """Requests that are put into the queue once more.
-
-    Args:
-        patience: seconds for which the queue may refuse a request until the request is lost.
-    """
-
-    def __init__(self, crawler: Crawler, patience: float) -> None:
-        self._crawler = crawler
-        self._patience = patience
-        # Requests that the queue refuses, and since when.
-        self._refused: dict[Request, float] = {}
-        self._tried = 0.0
-
-    def __bool__(self) -> bool:
-        return bool(self._refused)
-
-    def retry(self) -> None:
-        if time.monotonic() - self._tried >= min(PAUSE, self._patience / 3):
-            self.put()
-
-    def put(self, requests: Iterable[Request] = ()) -> None:
-        """Put requests, and those that were refused before, into the queue."""
-        assert self._crawler.engine is not None
-        self._tried = now = time.monotonic()
-        self._refused |= dict.fromkeys(requests, now)
-        for request, since in [*self._refused.items()]:
-            try:
-                self._crawler.engine.crawl(request)
-            except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-                is_lost = now - since > self._patience
-                logger.log(
-                    logging.WARNING if is_lost or since == now else logging.DEBUG,
-                    "%s cannot be put into the queue%s: %r",
-                    request.url,
-                    ", and is lost" if is_lost else "",
-                    error,
-                )
-                if not is_lost:
-                    continue
-            del self._refused[request]

@@ -1,5 +1,7 @@
 """Requests: the entries of their meta that are the filter's, and the keys of their pages."""
 
+from urllib.parse import urlsplit
+
 from scrapy import Request
 
 from scrapy_simhash.keys import aliases, page_key, plain_key
@@ -19,6 +21,12 @@ WAITED = "simhash_waited"
 #: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority
 #: and the key of its original.
 COPY = "simhash_copy"
+
+#: The headers that the request of a declared address takes over from the page's request.
+ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
+_OF_CRAWL = ("depth", "rule", "link_text")
+#: The priority of requests that must come soon is raised by more than projects raise any.
+SOON = 1_000_000
 
 
 def is_start(request: Request) -> bool:
@@ -43,3 +51,24 @@ def once_more(request: Request) -> Request:
     """Return a request that passes the dupefilter, and may be retried as if it were the first."""
     meta = {name: value for name, value in request.meta.items() if name not in _OF_ONE_ATTEMPT}
     return request.replace(meta=meta, dont_filter=True)
+
+
+def bare_request(url: str, request: Request, key: str) -> Request:
+    """Return the request of an address that a page names.
+
+    Whoever makes pages of a site can write any address into them, so the request has nothing that
+    is meant for that page alone: no cookies, no body, no headers but those that say what is
+    accepted, and no meta of other components.
+    """
+    headers = {name: request.headers.getlist(name) for name in ACCEPTED if name in request.headers}
+    meta = {name: request.meta[name] for name in _OF_CRAWL if name in request.meta}
+    if urlsplit(url).netloc == urlsplit(request.url).netloc and "download_slot" in request.meta:
+        meta["download_slot"] = request.meta["download_slot"]
+    return Request(
+        url,
+        callback=request.callback,
+        cb_kwargs=request.cb_kwargs,
+        headers=headers,
+        meta={**meta, PREFERRED: key, "dont_merge_cookies": True},
+        priority=request.priority + SOON,
+    )

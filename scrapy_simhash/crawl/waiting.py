@@ -12,7 +12,8 @@ it back before anything else, and asks the index; the next one who takes it out 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+import logging
+from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -24,11 +25,20 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.crawl.requests import COPY, PREFERRED, QUEUED, WAITED, once_more
+from scrapy_simhash.crawl.requests import (
+    ACCEPTED,
+    COPY,
+    PREFERRED,
+    QUEUED,
+    SOON,
+    WAITED,
+    bare_request,
+    once_more,
+)
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.redis_settings import uses_scrapy_redis
-from scrapy_simhash.url_patterns.address import read_address
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -48,13 +58,11 @@ PAUSE = 1.0
 # like forms wait no more when so many did in vain, and this share of all of them.
 IN_VAIN = 3
 SHARE_IN_VAIN = 0.01
-# The priority of requests that must come soon is raised by more than any project's own priorities.
-SOON = 1_000_000
 # Keys and forms that are remembered.
 _MOST = 100_000
-# The headers and meta that the request of a declared address takes over from the page's request.
-_ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
-_OF_CRAWL = ("depth", "rule", "link_text")
+# Seconds between two attempts to put a request into a queue that refuses it.
+RETRY = 5.0
+logger = logger_of(__name__)
 
 
 class _Page(NamedTuple):
@@ -70,18 +78,18 @@ class Waiting:
 
     Args:
         counts: the stats of the filter, by name.
-        queue: puts requests into Scrapy's queue.
+
+    Attributes:
+        refused: requests that the queue refuses, and since when. They are lost after a lease.
     """
 
     def __init__(
-        self,
-        crawler: Crawler,
-        settings: FilterSettings,
-        dedup: Dedup,
-        counts: Counter[str],
-        queue: Callable[[Iterable[Request]], None],
+        self, crawler: Crawler, settings: FilterSettings, dedup: Dedup, counts: Counter[str]
     ) -> None:
-        self._crawler, self._dedup, self._counts, self._queue = crawler, dedup, counts, queue
+        self.refused: dict[Request, float] = {}
+        self._tried = 0.0
+        self._crawler, self._dedup, self._counts = crawler, dedup, counts
+        self._lease = settings.lease
         self._prefers = settings.prefer == "canonical"
         self._is_shared = uses_scrapy_redis(crawler.settings)
         # Responses of pages that wait or are on their way back, by key; the oldest give way.
@@ -124,7 +132,7 @@ class Waiting:
     def _put_back(self, request: Request, copy: list[object]) -> None:
         # Behind other pages, because each look at it costs a moment.
         meta = {**request.meta, COPY: copy}
-        self._queue([request.replace(meta=meta, dont_filter=True, priority=request.priority - 1)])
+        self.queue(request.replace(meta=meta, dont_filter=True, priority=request.priority - 1))
 
     async def _look_at_copy(self, request: Request) -> Response | None:
         key, priority, original = copy = request.meta[COPY]
@@ -233,7 +241,7 @@ class Waiting:
             if page_key(request.url) in self._pages:
                 raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
             for name in [*request.headers]:
-                if name not in _ACCEPTED:
+                if name not in ACCEPTED:
                     del request.headers[name]
         return self._responses.pop(request.meta.get(WAITED, ""), None)
 
@@ -253,7 +261,33 @@ class Waiting:
 
     def end(self) -> None:
         """Put the requests of pages that wait into the queue: a later run of the job has them."""
-        self._queue([once_more(page.request) for page in self._pages.values()])
+        self.queue(*(once_more(page.request) for page in self._pages.values()))
+
+    # The queue.
+
+    def retry(self) -> None:
+        """Put requests that the queue has refused into it again, after a pause."""
+        if self.refused and monotonic() - self._tried >= min(RETRY, self._lease / 3):
+            self.queue()
+
+    def queue(self, *requests: Request) -> None:
+        """Put requests, and those that were refused before, into the queue."""
+        assert self._crawler.engine is not None
+        self._tried = now = monotonic()
+        self.refused |= dict.fromkeys(requests, now)
+        for request, since in [*self.refused.items()]:
+            try:
+                self._crawler.engine.crawl(request)
+            except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
+                is_lost = now - since > self._lease
+                logger.log(
+                    logging.WARNING if is_lost or since == now else logging.DEBUG,
+                    "%s cannot be put into the queue%s: %r",
+                    *(request.url, ", and is lost" if is_lost else "", error),
+                )
+                if not is_lost:
+                    continue
+            del self.refused[request]
 
     def _keep(self, key: str, request: Request, response: Response) -> None:
         # The spider gets the page with this request, and not with that of its way back.
@@ -271,28 +305,7 @@ class Waiting:
             self._go_on(key, page.request.replace(priority=page.request.priority + SOON))
 
     def _go_on(self, key: str, request: Request) -> None:
-        self._queue([request.replace(meta={**request.meta, WAITED: key}, dont_filter=True)])
-
-
-def bare_request(url: str, request: Request, key: str) -> Request:
-    """Return the request of an address that a page names.
-
-    Whoever makes pages of a site can write any address into them, so the request has nothing that
-    is meant for that page alone: no cookies, no body, no headers but those that say what is
-    accepted, and no meta of other components.
-    """
-    headers = {name: request.headers.getlist(name) for name in _ACCEPTED if name in request.headers}
-    meta = {name: request.meta[name] for name in _OF_CRAWL if name in request.meta}
-    if urlsplit(url).netloc == urlsplit(request.url).netloc and "download_slot" in request.meta:
-        meta["download_slot"] = request.meta["download_slot"]
-    return Request(
-        url,
-        callback=request.callback,
-        cb_kwargs=request.cb_kwargs,
-        headers=headers,
-        meta={**meta, PREFERRED: key, "dont_merge_cookies": True},
-        priority=request.priority + SOON,
-    )
+        self.queue(request.replace(meta={**request.meta, WAITED: key}, dont_filter=True))
 
 
 def _canonical_url(request: Request, response: Response) -> str | None:
@@ -328,8 +341,5 @@ def _chain(request: Request) -> Iterator[str]:
 
 
 def _form(key: str) -> str:
-    """Return what the addresses of one kind of page have in common."""
-    if (address := read_address(key)) is None:
-        return ""
-    folder = address.path[0] if len(address.path) > 1 else ""
-    return f"{address.host}/{folder} {sorted(address.names)}"
+    """Return what the addresses of one kind of page have in common: host and first folder."""
+    return "/".join(key.split("/")[:-1][:4])

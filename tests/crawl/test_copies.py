@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
+from scrapy.settings import Settings
 
-from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl import filter_of, waiting
+from scrapy_simhash.crawl.requests import once_more
+from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
 
@@ -49,6 +53,38 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(
     assert Away.asked[articles.url + "/0/copy"] == 3
     assert "cannot be put into the queue" in caplog.text
     assert paths(crawled) == ["/0/copy"]
+
+
+def test_a_request_that_the_queue_refuses_holds_up_no_other_and_is_lost_after_a_lease(
+    monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    taken: list[str] = []
+
+    def enqueue(request: Request) -> None:
+        taken.append(request.url)
+        if request.url.endswith("/1"):
+            raise TypeError("it cannot be pickled")
+
+    now = [1000.0]
+    monkeypatch.setattr(waiting, "monotonic", lambda: now[0])
+    settings = Settings({"SIMHASH_LEASE": 60})
+    crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(crawl=enqueue))
+    queue = waiting.Waiting(crawler, FilterSettings.from_settings(settings), None, Counter())  # type: ignore
+    queue.queue(*(Request(f"http://a.example/{number}") for number in range(3)))
+    queue.retry()
+    assert taken == [f"http://a.example/{number}" for number in range(3)]
+    now[0] += 61
+    queue.retry()
+    assert not queue.refused
+    said = [record.getMessage() for record in caplog.records]
+    assert ["and is lost" in message for message in said] == [False, True]
+
+
+def test_a_request_of_a_copy_is_made_as_if_for_the_first_time() -> None:
+    spent = {"retry_times": 2, "redirect_times": 20, "simhash": {}, "depth": 3}
+    request = once_more(Request("http://a.example/", meta=spent))
+    assert request.meta == {"depth": 3}
+    assert request.dont_filter
 
 
 def test_one_copy_is_delivered_though_several_fail(crawl: Any, site: Any) -> None:

@@ -10,7 +10,8 @@ from scrapy import Request
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.waiting import _canonical_url, bare_request
+from scrapy_simhash.crawl.requests import bare_request
+from scrapy_simhash.crawl.waiting import _canonical_url
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
 from tests.pages import article, html
 
