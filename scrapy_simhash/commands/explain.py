@@ -132,11 +132,12 @@ def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
     """Say what a log has of a page, and how it differs from the page it was compared with."""
     action = f" ({line.action})" if line.action else ""
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
-    if line.change == "same":
-        yield '    the same as in an earlier run; SIMHASH_RECRAWL = "changed" withholds its items'
-    elif line.change:
+    if line.change:
         place = f" from {line.moved_from}" if line.moved_from else ""
-        yield f"    {line.change} since earlier runs{place}, so it is delivered"
+        is_withheld = line.verdict == "unique" and line.action
+        done = "so SIMHASH_RECRAWL withheld its items" if is_withheld else "and it was delivered"
+        since = "the same as in" if line.change == "same" else f"{line.change} since"
+        yield f"    {since} earlier runs{place}, {done}"
     if name := line.original or line.near:
         yield f"    {line.distance} bits (k = {line.k}) from {name}"
     if line.copies:

@@ -1,10 +1,10 @@
 """Show what a crawl kept and dropped, from its dedup log.
 
-A LOG is what a crawl writes with the setting SIMHASH_LOG; rotated files beside it
-(LOG.1, LOG.2 ...) are read too. Without LOG, the command reads the project's. The
-report is one HTML file that needs no network: the doubtful drops by address pattern,
-what has changed since earlier runs, and a table of all drops with what differs. If the
-log has several crawls, the report is about the last one, and names the others.
+A LOG is what a crawl writes with the setting SIMHASH_LOG; the older LOG.1 beside it
+is read too. Without LOG, the command reads the project's. The report is one HTML file
+that needs no network: the doubtful drops by address pattern, what has changed since
+earlier runs, and a table of all drops with what differs. If the log has several
+crawls, the report is about the last one, and names the others.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
@@ -42,7 +42,7 @@ from scrapy_simhash.report.words import count, percent
 
 _COLUMNS = (
     *("time", "url", "original", "distance", "reason"),
-    *("action", "host", "bytes", "pattern", "doubtful"),
+    *("action", "host", "bytes", "doubtful"),
 )
 
 

@@ -18,11 +18,9 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.requests import PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
@@ -186,24 +184,21 @@ class Sparing:
     # Pages.
 
     def judged(self, judged: Judged) -> None:
-        """Learn from a page and its verdict, and note the pattern that its address fitted."""
-        judged.pattern = self._learn(judged.request, judged.response, judged.verdict)
-
-    def _learn(self, request: Request, response: Response, verdict: Verdict) -> str | None:
+        """Learn from a page and its verdict."""
+        request, response, verdict = judged.request, judged.response, judged.verdict
         if self._is_off or request.method != "GET":
-            return None
+            return
         url = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(url, None) or Forecast(without_userinfo(url))
-        pattern = forecast.name if forecast.bound else None
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
-            return pattern
+            return
         original = verdict.original
         if verdict.kind == "revisit":
             # An earlier crawl may have got it by this address, too, which a redirect or the key of
             # the request hides.
             first = self._learner.first.setdefault(verdict.key, without_userinfo(url))
             if page_key(url) in (verdict.key, page_key(first)):
-                return pattern  # the page was crawled once more, as somebody wished
+                return  # the page was crawled once more, as somebody wished
             original = verdict.key
         signature = self._learner.record(
             forecast,
@@ -216,7 +211,6 @@ class Sparing:
         if original is None and signature:
             is_poor = verdict.kind == "unique" and bool(verdict.near)
             self._traps.page(response.url, host_of(response.url) + signature, is_poor=is_poor)
-        return pattern
 
     # Messages.
 

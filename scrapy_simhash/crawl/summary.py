@@ -7,7 +7,7 @@ the end.
 import shlex
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, XmlResponse
@@ -16,7 +16,7 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable
-from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, LogLine, SparedLine, line_of
+from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
 
@@ -51,14 +51,12 @@ class Judged:
 
     Attributes:
         action: what becomes of the page if it is a duplicate.
-        pattern: the address pattern that it fitted; sparing, which is told first, says it.
     """
 
     request: Request
     response: Response
     verdict: Verdict
     action: Action
-    pattern: str | None = None
 
 
 class Summary:
@@ -68,9 +66,7 @@ class Summary:
         self._settings = settings
         self._spider = spider
         self._counts = counts
-        self._log: DedupLog | None = None
-        if settings.log is not None:
-            self._log = DedupLog(settings.log)
+        self._log = DedupLog(settings.log) if settings.log else None
         self._said = time.monotonic()
         self._pages_said = 0
         self._run: int | None = None
@@ -105,24 +101,28 @@ class Summary:
                 self._spider,
                 _MIDDLEWARE,
             )
-        if verdict.doubtful:
-            self._counts["doubtful"] += 1
-        if self._log is not None:
-            seconds = judged.request.meta.get("download_latency")
-            line = self._line("page", response.url, verdict, judged.action)
-            seconds = None if seconds is None else round(seconds, 4)
-            length = len(response.body)
-            self._log.write(replace(line, bytes=length, seconds=seconds, pattern=judged.pattern))
+        self._counts["doubtful"] += verdict.doubtful
+        action = judged.action if verdict.kind == "duplicate" else None
+        self._write("page", response.url, verdict, action, len(response.body))
 
     def item(self, verdict: Verdict) -> None:
-        # An item that repeats another is dropped by either action that drops pages.
-        action: Action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
-        if self._log is not None:
-            self._log.write(self._line("item", verdict.key, verdict, action))
+        action = None
+        if verdict.kind == "duplicate":
+            # An item that repeats another is dropped by either action that drops pages.
+            action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
+        self._write("item", verdict.key, verdict, action)
 
-    def _line(self, what: str, url: str, verdict: Verdict, action: Action) -> LogLine:
-        line = line_of(what, url, verdict, action, self._settings.recipe.distance)
-        return replace(line, run=self._run, crawl=self._crawl)
+    def _write(
+        self, what: str, url: str, verdict: Verdict, action: str | None, size: int | None = None
+    ) -> None:
+        if self._log is None:
+            return
+        if verdict.unchanged and self._settings.recrawl == "changed":
+            action = "follow" if what == "page" else "drop"
+        k = self._settings.recipe.distance
+        self._log.write(
+            line_of(what, url, verdict, action, k, size=size, run=self._run, crawl=self._crawl)
+        )
 
     def spared(self, url: str, host: str, signature: str) -> None:
         if self._log is not None:

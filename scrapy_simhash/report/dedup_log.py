@@ -2,11 +2,10 @@
 
 A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
 same fields; a crawl that begins adds a line that names its spider and settings. Times are in
-seconds since 1970; a host has its port if the address names one. The log is rotated by size,
-``dedup.jsonl`` to ``dedup.jsonl.1`` and so on; several processes may write to one log.
+seconds since 1970; a host has its port if the address names one. A log that has grown long becomes
+``dedup.jsonl.1``; several processes may write to one log.
 """
 
-import contextlib
 import errno
 import fcntl
 import json
@@ -27,15 +26,14 @@ from scrapy_simhash.report.difference import Shown
 logger = logger_of(__name__)
 
 VERDICTS = ("unique", "revisit", "duplicate", "skipped")
-#: The files of one log, the one that is written to among them.
-FILES = 10
-#: Bytes that the files of one log take together.
-LOG_SIZE = 1_000_000_000
+#: Bytes from which a log is moved aside; the one that was moved before goes.
+LOG_SIZE = 500_000_000
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
 _LONGEST = 1 << 24
 # Lines that wait in memory while the disk takes none.
 _MOST_WAITING = 20_000
+_MOST = 2.5e11  # a time in the year 9892, and above any size or duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ class LogLine:
     distance: int | None
     k: int
     bytes: int | None
-    seconds: float | None
     text: str
-    pattern: str | None
     run: int | None
     change: str | None
     moved_from: str | None
@@ -116,11 +112,20 @@ _FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
     kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
     for kind in _KINDS.values()
 }
-_MOST = 2.5e11  # a time in the year 9892, and above any size or duration
 
 
-def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -> LogLine:
-    """Return the line of a page or item that was judged now; ``action`` counts for a copy only."""
+def line_of(
+    what: str,
+    url: str,
+    verdict: Verdict,
+    action: str | None,
+    k: int,
+    *,
+    size: int | None = None,
+    run: int | None = None,
+    crawl: str = "",
+) -> LogLine:
+    """Return the line of a page or item that was judged now."""
     near = verdict.near[0] if verdict.near and verdict.kind == "unique" else None
     near = None if verdict.before else near
     text, _, details = verdict.excerpt.partition("\n")
@@ -132,22 +137,21 @@ def line_of(what: str, url: str, verdict: Verdict, action: str | None, k: int) -
         host=host_of(url),
         verdict=verdict.kind,
         reason=near.reason if near else verdict.reason,
-        action=action if verdict.kind == "duplicate" else None,
+        action=action,
         original=verdict.original,
         near=near.key if near else None,
         distance=near.distance if near else verdict.distance,
         k=k,
-        bytes=None,
-        seconds=None,
+        bytes=size,
         text=text,
-        pattern=None,
-        run=None,
+        run=run,
         change=verdict.change,
         moved_from=verdict.moved_from,
         better=verdict.better or None,
         copies=verdict.copies,
         details=details,
         doubtful=verdict.doubtful,
+        crawl=crawl,
     )
 
 
@@ -164,7 +168,6 @@ def parse_line(text: str | bytes) -> Line | None:
         values = json.loads(text)
         kind = _KINDS[values["what"]]
         fields = {name: values[name] for name in _FIELDS[kind]}
-        line = kind(**fields)
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     fits = all(
@@ -173,8 +176,7 @@ def parse_line(text: str | bytes) -> Line | None:
         and (type(value) not in (int, float) or 0 <= value < _MOST)
         for name, value in fields.items()
     )
-    is_known = not isinstance(line, LogLine) or line.verdict in VERDICTS
-    return line if fits and is_known else None
+    return kind(**fields) if fits and fields.get("verdict", "unique") in VERDICTS else None
 
 
 def host_of(url: str) -> str:
@@ -193,14 +195,14 @@ def host_of_key(key: str) -> str:
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    The file and its folder are made when there is something to write; all files of the log have
-    about ``size`` bytes together. Up to 20,000 lines that cannot be written, because the disk is
-    full or the folder is gone, wait for the next attempt; there is one warning.
+    The file and its folder are made when there is something to write. Up to 20,000 lines that
+    cannot be written, because the disk is full or the folder is gone, wait for the next attempt;
+    there is one warning.
     """
 
     def __init__(self, path: Path, *, size: int = LOG_SIZE) -> None:
         self.path = path
-        self._file_size = max(1, size // FILES)
+        self._size = size
         # The crawl appends, the writer takes from the beginning; both are single steps.
         # They are bytes, because making lines anew for each attempt would take a third of a core.
         self._waiting: list[bytes] = []
@@ -250,54 +252,49 @@ class DedupLog:
             with self.path.open("ab+", buffering=0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 number = file.fileno()
-                # Another process may have rotated the file while this one waited for it.
-                is_same = self.path.exists() and os.path.samestat(
-                    os.fstat(number), self.path.stat()
-                )
+                if not (
+                    self.path.exists() and os.path.samestat(os.fstat(number), self.path.stat())
+                ):
+                    continue  # another process has moved the file while this one waited for it
                 end = file.seek(0, os.SEEK_END)
-                if is_same and end < self._file_size:
-                    # A process that was killed may have left half a line.
-                    if end and os.pread(number, 1, end - 1) != b"\n":
-                        data = b"\n" + data
-                    try:
-                        while data:
-                            data = data[os.write(number, data) :]
-                    except OSError:
-                        # No half lines, and none twice.
-                        file.truncate(end)
-                        raise
-                    return
-                if is_same:
-                    self._rotate()
-
-    def _rotate(self) -> None:
-        for number in range(FILES - 1, 0, -1):
-            with contextlib.suppress(FileNotFoundError):
-                _numbered(self.path, number - 1).replace(_numbered(self.path, number))
+                if end >= self._size:
+                    self.path.replace(_moved(self.path))
+                    continue
+                # A process that was killed may have left half a line.
+                if end and os.pread(number, 1, end - 1) != b"\n":
+                    data = b"\n" + data
+                try:
+                    while data:
+                        data = data[os.write(number, data) :]
+                except OSError:
+                    # No half lines, and none twice.
+                    file.truncate(end)
+                    raise
+                return
 
 
-def _numbered(path: Path, number: int) -> Path:
-    return Path(f"{path}.{number}") if number else path
+def _moved(path: Path) -> Path:
+    return Path(f"{path}.1")
 
 
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return the files of logs and the rotated ones beside them, each once, the oldest first.
+    """Return the files of logs, each once: the one that was moved aside stands before its log.
 
     A log that is not there is a FileNotFoundError.
     """
     files: dict[Path, None] = {}
     for path in map(Path, paths):
-        found = [file for n in range(FILES - 1, -1, -1) if (file := _numbered(path, n)).is_file()]
-        if not found:
+        present = [file.resolve() for file in (_moved(path), path) if file.is_file()]
+        if not present:
             raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
-        files.update((file.resolve(), None) for file in found)
+        files.update(dict.fromkeys(present))
     return list(files)
 
 
 def read_lines(
     paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
 ) -> Iterator[Line | None]:
-    """Yield the lines of logs and of the rotated files beside them, the oldest first.
+    """Yield the lines of logs, the oldest first.
 
     A line that cannot be read, such as the half one of a process that was killed, gives None; a
     file that cannot, an OSError. ``passed`` is called with the bytes of each line.

@@ -7,7 +7,8 @@ a content security policy allows nothing but the file's own style and script.
 import re
 import shlex
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
@@ -22,20 +23,14 @@ from scrapy_simhash.report.difference import Difference, Shown, differences
 from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
 from scrapy_simhash.rule.rule import REASONS
 
-#: The changes of each kind, and the address patterns, that are shown at most.
-CHANGED, PATTERNS = 30, 20
-# Drops that are shown, and characters of the table of all: a report stays below some 2 MB.
-_DOUBTFUL, _DROPS, _DROPS_SIZE = 500, 2000, 600_000
+#: The changes of each kind that are shown at most.
+CHANGED = 30
+# Address patterns, doubtful drops and drops that are shown, and characters of the table of all: a
+# report stays below some 2 MB.
+_PATTERNS, _DOUBTFUL, _DROPS, _DROPS_SIZE = 20, 500, 2000, 600_000
 # Pairs of each address pattern, differences of a pair and of a row, columns of a difference.
 _PAIRS, _DIFFERENCES, _IN_ROW, _COLUMNS = 3, 12, 3, 120
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
-
-
-class Row(NamedTuple):
-    """A drop in the table of all, with some of its differences."""
-
-    drop: Drop
-    differs: list[Difference]
 
 
 class Group(NamedTuple):
@@ -58,38 +53,30 @@ def render(
         lstrip_blocks=True,
         finalize=_plain,
     )
-    for name in ("count", "size", "moment", "percent", "clipped"):
+    for name in ("count", "moment", "percent", "clipped"):
         environment.filters[name] = getattr(words, name)
     environment.filters["shell"] = shlex.quote
     environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
     script = files(__package__).joinpath("report.js").read_text("utf-8")
-    crawls = table.crawls()
-    verdicts = table.counts(crawl, "verdict")
-    changes = table.counts(crawl, "change")
-    runs = [int(run) for run in table.counts(crawl, "run")]
+    counts = partial(table.counts, crawl)
+    crawls = {each.name: each for each in table.crawls()}
+    doubtful = table.drops(crawl, _DOUBTFUL, doubtful=True)
+    runs = [int(run) for run in counts("run")]
     return environment.get_template("report.html").render(
         logs=", ".join(logs),
         log=" ".join(f"--log {shlex.quote(log)}" for log in logs),
         paths=shlex.join(logs),
-        crawl=next((each for each in crawls if each.name == crawl), None),
-        others=[each for each in crawls if each.name != crawl],
-        start=table.starts.get(crawl),
+        crawl=crawls.pop(crawl, None),
+        others=[*crawls],
         unreadable=table.unreadable,
-        verdicts=verdicts,
-        dropped=verdicts.get("duplicate", 0),
-        is_dry={*table.counts(crawl, "action")} == {"flag"},
-        skipped=", ".join(
-            f"{words.count(number)} {name}"
-            for name, number in table.counts(crawl, "reason").items()
-            if name not in REASONS
-        ),
-        groups=_groups(table.drops(crawl, _DOUBTFUL, doubtful=True)),
-        doubtful=table.counts(crawl, "doubtful").get(1, 0),
-        changes=changes,
-        has_earlier={*changes} - {"new"} or missing,
+        verdicts=counts("verdict"),
+        is_dry={*counts("action")} == {"flag"},
+        skipped=[each for each in counts("reason").items() if each[0] not in REASONS],
+        groups=_groups(doubtful),
+        doubtful=counts("doubtful").get(1, 0),
+        changes=counts("change"),
         changed=[*table.changes(runs, CHANGED).values(), *missing],
-        patterns=table.patterns(crawl, PATTERNS),
-        rows=_rows(table.drops(crawl, _DROPS)),
+        rows=[*_rows(table.drops(crawl, _DROPS))],
         reasons=REASONS,
         differences=_differences,
         pairs=_PAIRS,
@@ -107,29 +94,28 @@ def _differences(before: Shown, after: Shown, most: int = _DIFFERENCES) -> list[
     return differences(before, after, _COLUMNS)[:most]
 
 
-def _rows(drops: Iterable[Drop]) -> list[Row]:
-    """Return the drops that the table has, with some of what differs."""
-    rows, length = [], 0
+def _rows(drops: Sequence[Drop]) -> Iterator[tuple[Drop, list[Difference]]]:
+    """Yield drops with some of what differs, as many as the table takes."""
+    length = 0
     for drop in drops:
-        differs = []
-        if drop.original is not None:
-            differs = _differences(drop.original.shown, drop.line.shown, _IN_ROW)
-        length += len(drop.line.url) + len(drop.line.original or "")
+        line, original = drop
+        differs = _differences(original.shown, line.shown, _IN_ROW) if original else []
+        length += len(line.url) + len(line.original or "")
         length += sum(len(part) for difference in differs for part in difference)
         if length > _DROPS_SIZE:
-            break
-        rows.append(Row(drop, differs))
-    return rows
+            return
+        yield drop, differs
 
 
-def _groups(drops: Iterable[Drop]) -> list[Group]:
+def _groups(drops: Sequence[Drop]) -> list[Group]:
     """Return drops by their address patterns, the patterns with most drops first."""
-    by_pattern = [(_pattern_of(line.original or "", line.url), line, page) for line, page in drops]
+    by_pattern = [(_pattern_of(drop.line.original or "", drop.line.url), drop) for drop in drops]
     by_pattern.sort(key=lambda each: each[0])
-    groups = []
-    for (pattern, expression), members in groupby(by_pattern, key=lambda each: each[0]):
-        groups.append(Group(pattern, expression, [Drop(*each[1:]) for each in members]))
-    return sorted(groups, key=lambda group: -len(group.drops))[:PATTERNS]
+    groups = [
+        Group(pattern, expression, [drop for _, drop in members])
+        for (pattern, expression), members in groupby(by_pattern, key=lambda each: each[0])
+    ]
+    return sorted(groups, key=lambda group: -len(group.drops))[:_PATTERNS]
 
 
 def _pattern_of(original: str, url: str) -> tuple[str, str]:

@@ -5,11 +5,11 @@ SQLite keeps what does not fit into its memory in a temporary file, and deletes 
 
 import sqlite3
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from scrapy_simhash.report.dedup_log import CrawlStart, Line, LogLine, SparedLine
+from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.difference import NOTHING, Shown, difference_lines
 
 CHANGES = ("new", "changed", "moved", "missing")
@@ -21,6 +21,11 @@ _ORIGINAL = """
     SELECT * FROM pages WHERE key = ? AND verdict IN ('unique', 'revisit') AND rowid < ?
     ORDER BY text != '' DESC, rowid DESC LIMIT 1
 """
+# A page that has changed since it was new is new.
+_CHANGED = """
+    SELECT *, min(rowid) FROM pages WHERE run IN ({}) AND change IN ('new', 'changed', 'moved')
+    GROUP BY key HAVING change = ? ORDER BY url LIMIT ?
+"""
 
 
 class Crawl(NamedTuple):
@@ -30,19 +35,6 @@ class Crawl(NamedTuple):
     first: float
     last: float
     pages: int
-
-
-class Pattern(NamedTuple):
-    """Requests with like addresses: those that were spared, and what came of those that were not.
-
-    ``example`` is the address of a page that was kept.
-    """
-
-    name: str
-    spared: int
-    copies: int
-    kept: int
-    example: str | None
 
 
 class Drop(NamedTuple):
@@ -76,26 +68,24 @@ class LogTable:
     """The pages and items of logs, in the order in which they were judged.
 
     Attributes:
-        starts: the last beginning of each crawl, by the crawl's name.
         unreadable: the number of lines that could not be read.
     """
 
     def __init__(self, lines: Iterable[Line | None]) -> None:
-        self.starts: dict[str, CrawlStart] = {}
         self.unreadable = 0
         self._db = sqlite3.connect("")
         names = ", ".join(f'"{name}"' for name in _NAMES)
         self._db.execute(f"CREATE TABLE pages ({names})")
-        self._db.execute("CREATE TABLE spared (crawl, pattern)")
+        marks = ", ".join("?" for _ in _NAMES)
         for line in lines:
-            if line is None:
-                self.unreadable += 1
-            elif isinstance(line, CrawlStart):
-                self.starts[line.crawl] = line
-            elif isinstance(line, SparedLine):
-                self._insert("spared", (line.crawl, line.host + line.signature))
-            else:
-                self._insert("pages", _VALUES(line))
+            self.unreadable += line is None
+            if isinstance(line, LogLine):
+                # A lone surrogate cannot be stored.
+                values = (
+                    value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+                    for value in _VALUES(line)
+                )
+                self._db.execute(f"INSERT INTO pages VALUES ({marks})", [*values])  # noqa: S608
         self._db.execute("CREATE INDEX by_key ON pages (key)")
 
     def crawls(self) -> list[Crawl]:
@@ -128,47 +118,21 @@ class LogTable:
             " AND doubtful >= ? ORDER BY distance DESC, rowid LIMIT ?",
             (crawl, doubtful, most),
         )
-        drops = []
-        for *values, number in rows:
-            line = LogLine(*values)
-            line = replace(line, doubtful=bool(line.doubtful))
-            row = self._db.execute(_ORIGINAL, (line.original, number)).fetchone()
-            drops.append(Drop(line, row and LogLine(*row)))
-        return drops
-
-    def patterns(self, crawl: str, most: int) -> list[Pattern]:
-        """Return the address patterns to look at first: those whose pages were kept."""
-        rows = self._db.execute(
-            """
-            SELECT pattern, sum(spared), sum(copies), sum(kept), max(example) FROM (
-                SELECT pattern, 1 spared, 0 copies, 0 kept, NULL example FROM spared
-                WHERE crawl = :crawl
-                UNION ALL
-                SELECT pattern, 0, verdict != 'unique', verdict = 'unique',
-                    iif(verdict = 'unique', url, NULL) FROM pages
-                WHERE crawl = :crawl AND pattern NOT NULL AND verdict != 'skipped'
-            ) GROUP BY pattern ORDER BY 4 DESC, 2 DESC LIMIT :most
-            """,
-            {"crawl": crawl, "most": most},
-        )
-        return [Pattern(*row) for row in rows]
+        return [
+            Drop(line := _line(values), self._one(_ORIGINAL, line.original, number))
+            for *values, number in rows
+        ]
 
     def changes(self, runs: Collection[int], most: int = -1) -> dict[str, PageChange]:
         """Return the pages that are new, changed or moved in some runs, by their keys.
 
-        A page that has changed since it was new is new. ``most`` bounds the pages of each kind; -1
-        is no bound.
+        ``most`` bounds the pages of each kind; -1 is no bound.
         """
         marks = ", ".join("?" for _ in runs)
         changes = {}
         for kind in CHANGES[:3]:
-            rows = self._db.execute(
-                f"SELECT *, min(rowid) FROM pages WHERE run IN ({marks}) AND change IN"  # noqa: S608
-                " ('new', 'changed', 'moved') GROUP BY key HAVING change = ? ORDER BY url LIMIT ?",
-                (*runs, kind, most),
-            )
-            for *values, _ in rows:
-                line = LogLine(*values)
+            for *values, _ in self._db.execute(_CHANGED.format(marks), (*runs, kind, most)):
+                line = _line(values)
                 change = PageChange(kind, line.key, line.url, line.moved_from)
                 if kind != "new":
                     change.distance = line.distance
@@ -178,25 +142,18 @@ class LogTable:
 
     def _add_sides(self, change: PageChange, runs: Collection[int]) -> None:
         """Add what the log has of a page before some runs, and after them."""
-        last = "SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run"
-        before, after = (
-            self._db.execute(f"{last} {when} ? ORDER BY rowid DESC LIMIT 1", values).fetchone()
-            for when, values in (
-                ("<", (change.moved_from or change.key, min(runs))),
-                ("<=", (change.key, max(runs))),
-            )
-        )
-        if before:
-            change.last_seen = LogLine(*before).time
-            change.before, change.after = (LogLine(*row).shown for row in (before, after))
+        last = "SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run {} ? "
+        last += "ORDER BY rowid DESC LIMIT 1"
+        before = self._one(last.format("<"), change.moved_from or change.key, min(runs))
+        after = self._one(last.format("<="), change.key, max(runs))
+        if before and after:
+            change.last_seen, change.before, change.after = before.time, before.shown, after.shown
 
-    def _insert(self, table: str, values: tuple[Any, ...]) -> None:
-        marks = ", ".join("?" for _ in values)
-        try:
-            self._db.execute(f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608
-        except UnicodeEncodeError:  # a lone surrogate
-            self._insert(table, tuple(map(_writable, values)))
+    def _one(self, query: str, *values: Any) -> LogLine | None:
+        row = self._db.execute(query, values).fetchone()
+        return _line(row) if row else None
 
 
-def _writable(value: Any) -> Any:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+def _line(row: Collection[Any]) -> LogLine:
+    values = dict(zip(_NAMES, row, strict=True))
+    return LogLine(**values | {"doubtful": bool(values["doubtful"])})

@@ -33,7 +33,7 @@ class Blog(Following):
 def three_days(crawl: Any, site: Any, tmp_path: Path) -> list[str]:
     """The options for the index and log of three days: an edit, a move, and a loss."""
     url, log = f"sqlite:///{tmp_path / 'pages.sqlite'}", tmp_path / "dedup.jsonl"
-    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log)}
+    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log), "SIMHASH_RECRAWL": "changed"}
 
     def crawl_day(posts: dict[str, str]) -> None:
         site.pages.clear()
@@ -163,8 +163,8 @@ def test_explain_says_why_a_page_was_withheld_or_delivered(
     three_days: list[str], site: Any, capsys: Any
 ) -> None:
     for path, why in (
-        ("/0", 'SIMHASH_RECRAWL = "changed" withholds its items'),
-        ("/8", "new since earlier runs, so it is delivered"),
+        ("/0", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items"),
+        ("/8", "new since earlier runs, and it was delivered"),
     ):
         assert simhash("explain", site.url + path, *three_days) == 0
         assert why in capsys.readouterr().out

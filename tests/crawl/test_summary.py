@@ -60,8 +60,6 @@ def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> Non
     assert crawled.stat("bytes_dropped") == second.bytes
     assert (image.verdict, image.reason, image.action) == ("skipped", "other_type", None)
     assert twins.url == f"http://{second.host}"
-    assert all(line.seconds is not None and line.seconds < 60 for line in found.values())
-    assert sorted(line.time for line in found.values())
 
 
 @pytest.mark.parametrize("length", [0, 100, 10_000])
