@@ -37,7 +37,7 @@ def run(engine: str, index: str, site: Any, out: Path, paths: list[str], **plan:
     given = {"index": index, "site": site.url, "out": str(out), "paths": paths}
     plan = {"fail": [], "kill": [], **plan}
     command = [sys.executable, "-m", "tests.adapters.crawler", engine, json.dumps(given | plan)]
-    return subprocess.run(command, check=False, capture_output=True, timeout=200).returncode
+    return subprocess.run(command, check=False, capture_output=True).returncode
 
 
 def delivered(out: Path) -> list[int]:

@@ -570,7 +570,7 @@ def test_command_that_shows_pages_runs_no_filter(command: str, twins: Any, tmp_p
     url = [] if command == "check" else [twins.url + "/second"]
     ran = subprocess.run(
         [sys.executable, "-m", "scrapy", command, *url, *given.get(command, [])],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     shown = {"shell": "download_latency", "fetch": "<h1", "parse": "'seen': False", "check": ""}

@@ -54,7 +54,7 @@ class Job:
             while crawl.poll() is None and len(self.delivered()) < after:
                 time.sleep(0.01)
             crawl.send_signal(stop)
-        return crawl.wait(timeout=200)
+        return crawl.wait()
 
     def delivered(self) -> list[str]:
         return self.delivery.read_text().splitlines() if self.delivery.exists() else []

@@ -128,7 +128,7 @@ def server() -> Iterator[list[str | Path]]:
         yield [folder / "psql", "-h", place, "-U", "me", "-qtA", "-F,", "-v", "ON_ERROR_STOP=1"]
     finally:
         running.terminate()
-        running.wait(30)
+        running.wait()
         shutil.rmtree(place)
 
 

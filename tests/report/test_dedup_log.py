@@ -128,7 +128,7 @@ def test_processes_may_share_a_log(tmp_path: Path) -> None:
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, path, name], cwd=root) for name in "abc"
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
     assert None not in read_lines([path])
     urls = [each.url for each in read_log([path])]
     assert len(log_files([path])) == 2
@@ -305,7 +305,7 @@ def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path: Path) -> None:
         assert crawl.poll() is None
         time.sleep(0.05)
     os.killpg(crawl.pid, signal.SIGINT)
-    assert crawl.wait(60) == 0
+    assert crawl.wait() == 0
     assert None not in read_lines([path])
     judged = len(list(read_log([path])))
     assert path.read_bytes().endswith(b"\n")

@@ -34,7 +34,7 @@ def race(
 
     def crawl(number: int) -> None:
         for i, value in enumerate(centres):
-            start.wait(60)
+            start.wait(240)
             claims[i].append(indexes[number].claim(page_of(i, value, number)))
 
     threads = [threading.Thread(target=crawl, args=(n,)) for n in range(len(indexes))]
