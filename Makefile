@@ -50,7 +50,7 @@ ifdef FULL
 	$(BIN)/python -m benchmarks.verdict --rivals
 	$(BIN)/python -m benchmarks.redis --race 8
 	$(BIN)/python -m benchmarks.faults
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.crawl --growth
 	$(BIN)/python -m benchmarks.recrawl
 	$(BIN)/python -m benchmarks.sparing
 	$(BIN)/python -m benchmarks.corpus --pages 1000000

@@ -6,8 +6,11 @@ that compares the text of trafilatura by the package simhash. The ways follow ea
 round; figures are medians over the rounds, and ratios compare neighbours. The first pages do not
 count, because they start workers and fill caches.
 
-``--start`` measures what the add-on costs before the first page, and ``--stages`` where the time of
-a page goes in a worker. The pages are those of ../shared/data (articles-html, and one release of
+``--start`` measures what the add-on costs before the first page, ``--stages`` where the time of a
+page goes in a worker, and ``--growth`` whether a long crawl of made pages takes more and more
+memory, files or threads: bytes a page are its growth after two fifths of the pages, when caches are
+full. What it takes beyond a crawl without the filter, and beyond the index alone, should be
+nothing. Otherwise the pages are those of ../shared/data (articles-html, and one release of
 docs-html); where that folder is missing, those of the example's newspapers.
 """
 
@@ -17,25 +20,30 @@ import argparse
 import asyncio
 import base64
 import contextlib
+import ctypes
+import gc
 import json
 import lzma
 import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import cpu_of, megabytes, workers
+from benchmarks.measuring import Table, cpu_of, megabytes, workers
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
 WARM_UP = 100
+# Of the made pages, each fifth repeats the one before.
+COPIES = 5
 
 ADDON = {"ADDONS": {"scrapy_simhash.Addon": 500}}
 WAYS: dict[str, dict[str, Any]] = {
@@ -44,6 +52,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "scrapy-simhash, a file": {**ADDON, "SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
     "trafilatura and PyPI simhash": {"ITEM_PIPELINES": {"benchmarks.crawl.SimhashPipeline": 1}},
 }
+LOGGED = {**ADDON, "SIMHASH_LOG": "{folder}/dedup.jsonl"}
 STARTS: dict[str, dict[str, Any]] = {
     "no add-on": {},
     "switched off": {**ADDON, "SIMHASH_ENABLED": False},
@@ -95,10 +104,10 @@ def read_pages() -> Iterator[tuple[bytes, str]]:
 
 
 class _Server(asyncio.Protocol):
-    """Answers ``GET /<number>`` with what is ready to be sent."""
+    """Answers ``GET /<number>``."""
 
-    def __init__(self, answers: list[bytes]) -> None:
-        self._answers, self._received = answers, b""
+    def __init__(self, answer: Callable[[int], bytes]) -> None:
+        self._answer, self._received = answer, b""
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -107,28 +116,39 @@ class _Server(asyncio.Protocol):
         *requests, self._received = (self._received + data).split(b"\r\n\r\n")
         for request in requests:
             number = int(request[len("GET /") : request.index(b" HTTP")])
-            self._transport.write(self._answers[number])
+            self._transport.write(self._answer(number))
 
 
-async def _serve() -> None:
-    answers = [
-        b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"
-        % (content_type.encode(), len(body), body)
-        for body, content_type in read_pages()
-    ]
-    # Each kind of page is spread over the run; 389 has no divisor in common with their number.
-    answers = [answers[place * 389 % len(answers)] for place in range(len(answers))]
+def _answer(body: bytes, content_type: str = "text/html") -> bytes:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
+
+
+def _made_page(number: int) -> bytes:
+    from tests.pages import article, html
+
+    return _answer(html(article(number - (number % COPIES == 0))))
+
+
+async def _serve(what: str) -> None:
+    answer_of: Callable[[int], bytes] = _made_page
+    count = 0
+    if what == "pages":
+        answers = [_answer(*page) for page in read_pages()]
+        # Each kind of page is spread over the run; 389 has no divisor in common with their number.
+        answers = [answers[place * 389 % len(answers)] for place in range(len(answers))]
+        answer_of, count = answers.__getitem__, len(answers)
     server = await asyncio.get_running_loop().create_server(
-        lambda: _Server(answers), "127.0.0.1", 0, backlog=256
+        lambda: _Server(answer_of), "127.0.0.1", 0, backlog=256
     )
-    print(json.dumps([server.sockets[0].getsockname()[1], len(answers)]), flush=True)
+    print(json.dumps([server.sockets[0].getsockname()[1], count]), flush=True)
     await server.serve_forever()
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[tuple[int, int]]:
-    """Serve the pages from a process of its own; yield its port and the number of pages."""
-    command = [sys.executable, "-m", "benchmarks.crawl", "--serve"]
+def serving(what: str) -> Iterator[tuple[int, int]]:
+    """Serve pages from a process of its own; yield its port and the number of pages."""
+    command = [sys.executable, "-m", "benchmarks.crawl", "--serve", what]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         assert server.stdout is not None
         try:
@@ -149,6 +169,33 @@ def in_a_process(order: dict[str, Any]) -> Any:
         return json.loads(done.stdout)
 
 
+def _taken() -> dict[str, float]:
+    """Return what this process and its workers hold: MB, files and threads."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return {
+        "memory": megabytes(),
+        "of_workers": sum(map(megabytes, workers())),
+        "files": len([*Path("/proc/self/fd").iterdir()]),
+        "threads": threading.active_count(),
+    }
+
+
+def _index_alone(count: int) -> None:
+    """Print what an index in memory takes as it gets the originals of a crawl."""
+    from benchmarks.redis import SPEC, admit, pages
+    from scrapy_simhash.index import open_index
+
+    index, fifths = open_index("memory://", SPEC), []
+    named = (
+        page._replace(key=f"http://127.0.0.1:40000/{number}") for number, page in enumerate(pages())
+    )
+    for _ in range(5):
+        admit(index, named, count // 5 * (COPIES - 1) // COPIES, 32)
+        fifths.append(_taken())
+    print(json.dumps(fifths))
+
+
 def _now() -> tuple[float, float, float]:
     """Return seconds: of the clock, of this process's CPU, and of that of its workers."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -165,6 +212,7 @@ def _crawl(order: dict[str, Any]) -> None:
     from scrapy_simhash.signals import near_duplicate
 
     count, report, begun, done = order["count"], dict[str, float](), list[float](), [0]
+    grows, fifths = order.get("grows", False), list[dict[str, float]]()
 
     class Ordinary(Spider):
         name = "ordinary"
@@ -172,7 +220,9 @@ def _crawl(order: dict[str, Any]) -> None:
 
         async def start(self) -> AsyncIterator[Any]:
             for number in range(count):
-                yield Request(f"http://127.0.0.1:{order['port']}/{number}")
+                # Copies among start requests would be followed, and not dropped.
+                depth = {"depth": 1} if grows else None
+                yield Request(f"http://127.0.0.1:{order['port']}/{number}", meta=depth)
 
         def parse(self, response: Any) -> Any:
             yield {
@@ -190,7 +240,11 @@ def _crawl(order: dict[str, Any]) -> None:
 
     def page_done() -> None:
         done[0] += 1
-        if done[0] == WARM_UP:
+        if grows and done[0] % (count // 5) == 0:
+            fifths.append(_taken())
+        elif grows:
+            return
+        elif done[0] == WARM_UP:
             begun[:] = _now()
         elif done[0] == count:
             seconds, cpu, of_workers = (b - a for a, b in zip(begun, _now(), strict=True))
@@ -219,7 +273,27 @@ def _crawl(order: dict[str, Any]) -> None:
         crawler.signals.connect(page_done, signal=signal, weak=False)
     process.crawl(crawler)
     process.start()
-    print(json.dumps(report))
+    print(json.dumps(fifths or report))
+
+
+def growth(count: int) -> None:
+    """Print what long crawls of made pages take more with each page."""
+    from tests.servers import redis_server
+
+    table = Table("crawl", "bytes a page", "MB", "MB of workers", "files", "threads")
+    with redis_server() as redis, serving("made") as (port, _):
+        on_redis = {**LOGGED, "SIMHASH_INDEX_URL": redis.url}
+        ways = {"no filter": {}, "an index in memory": LOGGED, "Redis": on_redis}
+        orders: dict[str, dict[str, Any]] = {
+            name: {"port": port, "count": count, "grows": True, "settings": settings}
+            for name, settings in ways.items()
+        }
+        for name, order in {**orders, "the index in memory alone": {"alone": count}}.items():
+            fifths = in_a_process(order)
+            more = fifths[-1]["memory"] - fifths[1]["memory"]
+            sizes = (fifths[-1]["memory"], fifths[-1]["of_workers"])
+            numbers = [[fifth[what] for fifth in fifths] for what in ("files", "threads")]
+            table.row(name, 1e6 * more / (count * 3 / 5), *map(round, sizes), *numbers)
 
 
 def _table(head: list[str], rows: dict[str, list[dict[str, float]]], base: str) -> None:
@@ -261,23 +335,29 @@ def stages(count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pages", type=int, default=500, help="of each crawl")
+    parser.add_argument("--pages", type=int, help="of each crawl; 500, and 50,000 for the growth")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--start", action="store_true", help="before the first page")
     parser.add_argument("--stages", action="store_true", help="in a worker")
+    parser.add_argument("--growth", action="store_true", help="of memory, files and threads")
     parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.order and "alone" in options.order:
+        return _index_alone(options.order["alone"])
     if options.order:
         return _crawl(options.order)
     if options.serve:
-        return asyncio.run(_serve())
+        return asyncio.run(_serve(options.serve))
+    if options.growth:
+        return growth(options.pages or 50_000)
+    pages = options.pages or 500
     if options.stages:
-        return stages(options.pages)
+        return stages(pages)
     ways = STARTS if options.start else WAYS
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
-    with serving() as (port, count):
-        count = 0 if options.start else min(count, options.pages)
+    with serving("pages") as (port, count):
+        count = 0 if options.start else min(count, pages)
         for number in range(options.rounds + options.start):
             for name, settings in ways.items():
                 run = in_a_process({"settings": settings, "port": port, "count": count})
