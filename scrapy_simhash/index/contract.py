@@ -651,7 +651,7 @@ class Index:
         return (entry for row in self._rows() for entry in self._shown([row]))
 
     def with_blocks(self) -> Iterator[Entry]:
-        """Yield the entries as another index takes them."""
+        """Yield the entries as another index takes them; one in memory lacks block values."""
         return (entry for row in self._rows(blocks=True) for entry in self._shown([row]))
 
     def _rows(self, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:

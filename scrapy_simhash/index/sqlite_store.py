@@ -271,9 +271,10 @@ class SqliteStore:
         return {at: _state(run, state) for at, run, state in self._of("", positions)}
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+        del blocks  # they are there in any file
         sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
         positions = [position for (position,) in self._run(sql, (after, most))]
-        return self._with_contents(self._of(", body, content", positions), blocks=blocks)
+        return self._with_contents(self._of(", body, content", positions))
 
     def _stored(self, rows: Iterable[Any]) -> list[tuple[int, Stored]]:
         return [
@@ -281,12 +282,10 @@ class SqliteStore:
             for at, run, state, body, content in rows
         ]
 
-    def _with_contents(
-        self, rows: Sequence[Any], *, blocks: bool = False
-    ) -> list[tuple[int, Stored]]:
+    def _with_contents(self, rows: Sequence[Any]) -> list[tuple[int, Stored]]:
         stored = self._stored(sorted(rows, key=lambda row: row[0]))
         if rows and self._file.path is None:
-            contents = self._neighbours.at([at for at, _ in stored], values=blocks)
+            contents = self._neighbours.fingerprints([at for at, _ in stored])
         else:
             contents = [self._checked(at, item.content) for at, item in stored]
         return [

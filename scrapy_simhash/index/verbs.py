@@ -129,7 +129,8 @@ class Store(Protocol):
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         """Return the next entries behind a position, at least one if there is one.
 
-        They have their fingerprints, and their block values, if these are asked for.
+        They have their fingerprints, and their block values, if these are asked for; a store that
+        ends with its process may leave these out.
         """
 
     def cells(self, prefix: str) -> dict[str, bytes]:

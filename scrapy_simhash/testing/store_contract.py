@@ -158,7 +158,10 @@ class StoreContract:
         assert store.counts() == ({}, 0)
         assert store.scan(0, 9) == []
 
-    def test_a_scan_yields_all_entries_with_what_they_were_made_of(self, store: Store) -> None:
+    def test_a_scan_yields_all_entries_with_what_they_were_made_of(
+        self, opened: Callable[..., Store], new_url: Callable[[], str]
+    ) -> None:
+        store = opened(url := new_url())
         pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
         admitted(store, *pages.values())
         after, contents = 0, dict[str, bytes]()
@@ -166,7 +169,11 @@ class StoreContract:
             assert len(rows) <= 7
             after = rows[-1][0]
             contents |= {stored.body.decode(): stored.content for _, stored in rows}
-        assert contents == {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
+        size = None if store_of(url).lasting else SPEC.bits // 8
+        made_of = {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
+        assert {key: content[:size] for key, content in contents.items()} == {
+            key: content[:size] for key, content in made_of.items()
+        }
 
     def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(self, store: Store) -> None:
         assert store.swap("family:a", None, b"1")

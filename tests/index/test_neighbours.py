@@ -61,9 +61,8 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
             # The tail is compared whatever its blocks are.
             assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
         some = [i for i in range(index._count) if i % 3]
-        contents = [scan.words[i].tobytes() + scan.blocks[i].tobytes() for i in some]
-        assert index.at([10 * i for i in some], values=True) == contents
-        assert index.at([10 * i for i in some], values=False) == [own[:8] for own in contents]
+        stored = index.fingerprints([10 * i for i in some])
+        assert stored == [scan.words[i].tobytes() for i in some]
 
 
 def filled(count, blocks=None):
@@ -91,7 +90,7 @@ def test_runs_of_every_size_up_to_the_largest_find_their_entries():
 def test_there_are_few_runs_and_none_is_larger_than_the_largest(monkeypatch):
     monkeypatch.setattr(neighbours, "LARGEST", 1 << 15)
     index, _, _ = filled(100_000)
-    sizes = [len(run) for run in index._runs]
+    sizes = [len(run.keys) // 2 for run in index._runs]
     assert max(sizes) <= 1 << 15
     assert len(sizes) <= 100_000 / (1 << 14) + 1
 
@@ -102,23 +101,15 @@ def test_what_is_forgotten_is_never_found_again():
     assert index.find(words[[5, 6, 1999]], blocks[[5, 6, 1999]]) == [[], [(0, 6)], []]
 
 
-def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries(monkeypatch):
+def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
     count = 20_000
     blocks = np.arange(2 * count, dtype=np.uint32).reshape(count, 2)
     blocks[:, 0] = 7
     index, words, blocks = filled(count, blocks)
-    read = []
-    find = neighbours._Run.find
-
-    def reading(*args):
-        lookups, numbers = find(*args)
-        read.extend(numbers.tolist())
-        return lookups, numbers
-
-    monkeypatch.setattr(neighbours._Run, "find", reading)
-    index.find(words[:1], np.array([[7, 2**31]], np.uint32))
+    found = index._found_in_runs(np.array([[7, 2**31]], np.uint32))
+    read = sorted(number for _, numbers in found for number in numbers.tolist())
     newest = range(index._in_runs - BUCKET_LIMIT, index._in_runs)
-    assert (sorted(read), index.flooded) == (list(newest), 1)
+    assert (read, index.flooded) == (list(newest), 1)
     assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
     assert index.flooded == 2
 
@@ -177,18 +168,3 @@ def test_as_many_entries_of_a_bucket_are_read_wherever_they_stand(newer):
         known.add([number], words[:1], shared[number : number + 1])
     (found,) = known.find(words[:1], np.array([[7, 0]], np.uint32))
     assert sorted(at for _, at in found) == [*numbers[-BUCKET_LIMIT:]]
-
-
-def test_entries_of_like_values_take_nothing_from_what_is_read_of_a_bucket():
-    """A place of a run's directory has those of several values."""
-    known = Neighbours(64, 2, 64)
-    own, like = (np.arange(2, dtype=np.uint32) * neighbours.GATHER).tolist()
-    values = np.arange(5 * TAIL * 2, dtype=np.uint32).reshape(-1, 2) + np.uint32(7)
-    older, newer = BUCKET_LIMIT - 100, range(4 * TAIL, 4 * TAIL + 100)
-    values[:older, 0], values[newer, 0], values[4 * TAIL + 100 : 4 * TAIL + 200, 0] = own, own, like
-    words = np.zeros((len(values), 1), np.uint64)
-    for part in (range(4 * TAIL), range(4 * TAIL, 5 * TAIL)):
-        known.add(part, words[: len(part)], values[part])
-    assert len(known._runs) == 2
-    (found,) = known.find(words[:1], np.array([[own, 0]], np.uint32))
-    assert sorted(at for _, at in found) == [*range(older), *newer]

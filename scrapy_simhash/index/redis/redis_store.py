@@ -30,7 +30,7 @@ from scrapy_simhash.index.errors import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.neighbours import GATHER, SPREAD, Near
+from scrapy_simhash.index.neighbours import Near
 from scrapy_simhash.index.redis.client import Client, Script
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
@@ -44,6 +44,9 @@ _OLDEST = (6, 2)
 # Positions in one field of the entries, as in commit.lua.
 _GROUP = 8
 _LEAVES = 1 << 12
+# Multiplying by an odd number spreads values over the leaves, and can be undone (Knuth, 6.4).
+SPREAD = np.uint32(0x9E3779B1)
+GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
 # A clock that goes on while the machine sleeps, if there is one.
