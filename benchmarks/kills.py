@@ -8,7 +8,7 @@ the crawl goes on, crawlers are killed (-9) and started again. The same seeds ru
 and without it. A cluster is lost if nobody delivered a page of it, although one of its callbacks
 succeeds: *by a kill*, if killed crawlers had taken all such pages from the queue, as scrapy-redis
 itself loses them; else *by the filter*. Among those lost by a kill, some *waited*: a copy had been
-in the queue before, and the killed crawler had neither downloaded it again nor called back.
+in the queue before, and the killed crawler had not begun to judge it again.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ ENDS = ("delivered", "failed")
 
 
 class Event(NamedTuple):
-    """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded`` or
-    ``ignored``, or its callback was ``called``, ``delivered`` it or ``failed``."""
+    """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded``,
+    ``answered`` (also with a kept response) or ``ignored``, or its callback ``delivered`` it or
+    ``failed``."""
 
     what: str
     path: str
@@ -98,6 +99,10 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
             headers = {"Content-Type": "text/html"}
             return HtmlResponse(request.url, headers=headers, body=body, request=request)
 
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            note("answered", request.url)
+            return response
+
         def process_exception(self, request: Any, exception: Any, spider: Any = None) -> None:
             if isinstance(exception, IgnoreRequest):
                 note("ignored", request.url)
@@ -113,7 +118,7 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
                 yield Request(f"http://a.test/{path}", meta={"depth": 1})
 
         async def parse(self, response: Any) -> AsyncIterator[Any]:
-            path = note("called", response.url)
+            path = response.url.rpartition("/")[2]
             await asyncio.sleep(chance("slow", path) / 2)
             note("delivered" if succeeds(path) else "failed", path)
             if not succeeds(path):
@@ -126,7 +131,7 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
         "SCHEDULER_PERSIST": True,
         "REDIS_URL": url,
         "DOWNLOAD_HANDLERS": {"http": Made},
-        "DOWNLOADER_MIDDLEWARES": {Made: 1},
+        "DOWNLOADER_MIDDLEWARES": {Made: 546},
         "CONCURRENT_REQUESTS": 8,
         "LOG_LEVEL": "CRITICAL",
         "TELNETCONSOLE_ENABLED": False,
@@ -219,7 +224,7 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
 def has_waited(path: str, crawl: Crawl) -> bool:
     """Return whether a request that is lost had been put back, and had not gone on."""
     puts = [event for event in crawl.events if event.path == path and event.what == "put"]
-    return len(puts) > 1 and not last_taken(path, crawl.events)[1] & {"downloaded", "called"}
+    return len(puts) > 1 and not last_taken(path, crawl.events)[1] & {"answered"}
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from itertools import islice
 
 from scrapy_simhash.core.breaker import Breaker
@@ -26,6 +28,9 @@ FAULT_SECONDS = 5.0
 # Entries of old runs that are deleted at once, and seconds between: claims wait meanwhile.
 EXPIRED_AT_ONCE = 200
 EXPIRE_SECONDS = 1.0
+# Seconds for which the event loop waits for the index when the spider is idle. The engine asks
+# again only after five, so every crawl would end later.
+IDLE_SECONDS = 0.25
 # Originals that the index is asked about together.
 ASKED_AT_ONCE = 256
 
@@ -161,6 +166,11 @@ class Upkeep:
     def must_stay(self) -> bool:
         """Return whether an idle engine must go on, because copies wait for other crawlers."""
         self.fail_all()
+        if self._copies:
+            # The index may not have been told of a page of this crawler when its copy claimed.
+            entries = self._entries()
+            with suppress(NotYet):
+                self._settle(entries, self._report(entries=entries).result(IDLE_SECONDS))
         return bool(self._copies)
 
     async def _run(self) -> None:
@@ -188,10 +198,23 @@ class Upkeep:
         renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
             self._renewed, renewed = now, self.progress.all_keys()
-        entries = [*islice(self._copies, ASKED_AT_ONCE)]
+        entries = self._entries()
         unsettled = await asyncio.wrap_future(self._report(renewed, entries, at_once=at_once))
+        self._settle(entries, unsettled)
+        if now >= self._expires_at and not at_once:
+            expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
+            self.expired += expired
+            self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)
+        return unsettled is not None
+
+    def _entries(self) -> list[int]:
+        """Return the pages to ask the index about, the one that copies wait longest for first."""
+        return [*islice(self._copies, ASKED_AT_ONCE)]
+
+    def _settle(self, entries: Sequence[int], unsettled: Unsettled | None) -> None:
+        """Tell the copies of pages that are settled."""
         if unsettled is None:
-            return False
+            return
         for entry in entries:
             copies = self._copies.pop(entry, [])
             if entry in unsettled.provisional:
@@ -199,11 +222,6 @@ class Upkeep:
                 continue
             for callback in copies:
                 callback(entry not in unsettled.gone)
-        if now >= self._expires_at and not at_once:
-            expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
-            self.expired += expired
-            self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)
-        return True
 
     def _report(
         self,

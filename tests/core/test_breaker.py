@@ -120,15 +120,11 @@ def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store
     claim(index, "0-0")
     confirm(index, "0-0")
     store.go("refused")
-    assert claim(index, "0-1").outcome is ORIGINAL  # only the store knows the first one
-    assert claim(index, "0-2").outcome is DUPLICATE
+    first, copy = claim(index, "0-1"), claim(index, "0-2")
+    assert (first.outcome, first.change) == (ORIGINAL, None)  # only the store knows the page 0-0
+    assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, 0)
     assert claim(index, "1-0").outcome is ORIGINAL
     assert (index.away, index.let_through) == (True, 2)
-
-
-def test_a_page_of_an_outage_has_no_change(index, store):
-    store.go("refused")
-    assert claim(index, "0-0").change is None
 
 
 def test_copies_across_an_outage_are_kept_twice(index, store):
@@ -138,12 +134,6 @@ def test_copies_across_an_outage_are_kept_twice(index, store):
     come_back(index, store)
     assert claim(index, "0-1").outcome is ORIGINAL
     assert not index.away
-
-
-def test_an_original_of_an_outage_has_no_entry(index, store):
-    store.go("refused")
-    claim(index, "0-0")
-    assert claim(index, "0-1").matches[0].entry == 0
 
 
 def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(store, monkeypatch):
@@ -241,7 +231,7 @@ def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
     index.close()
 
 
-@pytest.mark.parametrize(("seconds", "pause"), [(0, 1), (0.1, 1), (0.5, 2.5), (4, 20)])
+@pytest.mark.parametrize(("seconds", "pause"), [(0.1, 1), (4, 20)])
 def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
     index, store, monkeypatch, seconds, pause
 ):
@@ -339,7 +329,7 @@ ACTS = st.tuples(st.sampled_from(["arrive", "arrive", "settle", "settle", "round
     bad=KEYS,
     pause=st.sampled_from([0.0, 1000.0]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_cluster_is_lost(acts, answers, bad, pause):
     """Whatever the pattern of outages, and whichever pages fail."""
     script = [answer for answer, times in answers for _ in range(times)]

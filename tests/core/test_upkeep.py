@@ -153,7 +153,19 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
 def test_a_crawl_stays_while_copies_wait_for_other_crawlers(crawl: Crawl) -> None:
     assert not crawl.upkeep.must_stay()
     crawl.wait(5)
+    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
     assert crawl.upkeep.must_stay()
+    crawl.index.answer = NOTHING
+    assert not crawl.upkeep.must_stay()
+    assert crawl.told == [True]
+
+
+def test_an_idle_crawl_does_not_wait_long_for_the_index(crawl: Crawl, monkeypatch: Any) -> None:
+    monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
+    crawl.index.is_late = True
+    crawl.wait(5)
+    assert crawl.upkeep.must_stay()
+    crawl.index.is_late = False
     crawl.round()
     assert not crawl.upkeep.must_stay()
 

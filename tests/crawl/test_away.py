@@ -232,14 +232,9 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
             for name, value in options.items():
                 client.config_set(name.replace("_", "-"), value)
 
-    def paused(*, is_over: bool) -> None:
-        with server.client() as client:
-            client.client_unpause() if is_over else client.client_pause(60_000, all=False)
-
     return {
         "killed": (server.kill, server.start),
         "frozen": (lambda: stack.enter_context(server.frozen()), stack.close),
-        "paused": (lambda: paused(is_over=False), lambda: paused(is_over=True)),
         "full": (
             lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
             lambda: configure(maxmemory="0"),
@@ -252,7 +247,7 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
 
 
 @needs_redis
-@pytest.mark.parametrize("how", ["killed", "frozen", "paused", "full", "read-only"])
+@pytest.mark.parametrize("how", ["killed", "frozen", "full", "read-only"])
 def test_redis_that_fails_in_the_middle_costs_no_page(
     crawl: Any, families: Any, server: servers.RedisServer, impatient: None, how: str, caplog: Any
 ) -> None:
