@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, mix
 
 #: Version of the block values. Raise it when a page gets other ones.
 VERSION = 2
 
-# Hashes that are looked at for each bin before all of them are: one bin in 160,000 is missed.
-_LIKELY_IN_BIN = 12
 # Places in a bin, of 2**64, at which the last value of a band counts.
 _FIRST_PLACES = np.uint64(2**64 // 20)
 
@@ -103,27 +100,14 @@ class Bands:
 
 
 def _minima(hashes: Uint64s, bins: int) -> Uint64s:
-    """Return the MinHash of each bin, shape (bins,).
-
-    The place of a hash in its bin is its product with the number of bins, modulo 2**64. The least
-    of a bin is nearly always among the few hashes whose place is small.
-    """
-    if len(hashes) > 2 * _LIKELY_IN_BIN * bins:
-        small = np.uint64(_LIKELY_IN_BIN * bins * 2**64 // len(hashes))
-        minima, empty = _least_of_bins(hashes.compress(hashes * np.uint64(bins) < small), bins)
-        if not empty.any():
-            return minima
-    minima, empty = _least_of_bins(hashes, bins)
+    """Return the MinHash of each bin, shape (bins,)."""
+    ordered = np.sort(hashes)
+    bounds = ordered.searchsorted(_bounds(bins))
+    minima = ordered.take(bounds[:-1], mode="clip")
+    empty = bounds[:-1] == bounds[1:]
     if empty.any():
         minima[empty] = mix(hashes + _odd_numbers(bins)[empty][:, None]).min(axis=1)
     return minima
-
-
-def _least_of_bins(hashes: Uint64s, bins: int) -> tuple[Uint64s, npt.NDArray[np.bool_]]:
-    """Return the least hash of each bin, and which bins have none; both of shape (bins,)."""
-    ordered = np.sort(hashes)
-    bounds = ordered.searchsorted(_bounds(bins))
-    return ordered.take(bounds[:-1], mode="clip"), bounds[:-1] == bounds[1:]
 
 
 @functools.cache

@@ -16,7 +16,6 @@ from scrapy_simhash.fingerprint.simhash import (
     feature_sums,
     fingerprint_from_sums,
     ngram_sums,
-    weighed_ngram_sums,
 )
 from scrapy_simhash.loading import load
 
@@ -146,9 +145,7 @@ class Recipe:
         if not self._is_of_ngrams:
             return feature_sums(self.features(text, weights), self.bits, self.hash, self.seed)
         normal = normalise(text, by_line=bool(weights)) if normal is None else normal
-        if weights:
-            return weighed_ngram_sums(normal, weights, self.spec.n, self.bits, self.seed)
-        return ngram_sums(normal, self.spec.n, self.bits, self.seed)
+        return ngram_sums(normal, self.spec.n, self.bits, self.seed, weights)
 
     def restored(self, value: int) -> Fingerprint:
         """Return a fingerprint of which only the value is known, with its block values.

@@ -10,19 +10,18 @@ Bits are written as the literature writes them: position 0 is the most significa
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
+from scrapy_simhash.fingerprint.normalisation import code_points
 
 BITS = (32, 64, 128, 256)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_IRREGULAR = np.uint64(0x9E3779B97F4A7C15)  # odd; the high bits of a product with it are a hash
 _UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
 _LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
     (np.uint64(1), 3, np.uint64(0x5555555555555555)),
@@ -105,54 +104,55 @@ def feature_sums(
     return Sums(bit_sums(lanes, weights)[-bits:], one_lane(lanes))
 
 
-def ngram_sums(text: str, n: int, bits: int = 64, seed: str | None = None) -> Sums:
+def ngram_sums(
+    text: str, n: int, bits: int = 64, seed: str | None = None, weights: Sequence[int] = ()
+) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
-    Each has the weight 1. The text is normalised already; one that is shorter than an n-gram is one
-    feature.
+    Each has the weight 1. Where the lines of the text have weights, from 1, an n-gram has the most
+    weight of the lines that it stands in, and none crosses from one line to the next; if no line
+    has an n-gram, the lines are one text without weights.
+
+    Args:
+        text: normalised; it has line breaks only where its lines have weights. One that is shorter
+            than an n-gram is one feature.
+        n: characters of an n-gram.
+        bits: the width of the hashes.
+        seed: a secret that changes every hash.
+        weights: of each line; lines beyond them do not count.
     """
     values = hash_ngrams(text, n, seed)
-    lanes = spread(values.take(_last_of_each(values)), bits)
-    return Sums(bit_sums(lanes)[-bits:], lanes[0])
-
-
-def weighed_ngram_sums(
-    text: str, weights: Sequence[int], n: int, bits: int = 64, seed: str | None = None
-) -> Sums:
-    """Return the sums of all different n-grams of the lines of a text, which have weights.
-
-    Each has the most weight of the lines that it stands in, and none crosses from one line to the
-    next. If no line has an n-gram, the lines are one text without weights. The text is normalised
-    already, but for its line breaks; a weight is 1 or more. Lines beyond the weights do not count.
-    """
-    pairs = zip(weights, text.split("\n"), strict=False)
-    lines = sorted([pair for pair in pairs if len(pair[1]) >= n], key=itemgetter(0))
-    if not lines:
-        return ngram_sums(text.replace("\n", ""), n, bits, seed)
-    values = hash_ngrams("".join([line for _, line in lines]), n, seed)
-    each = _weights_of_ngrams(lines, n)
-    values, each = values.compress(each), each.compress(each)
-    # The last of equal ones has their greatest weight, because the weights ascend.
-    last = _last_of_each(values)
-    lanes, each = spread(values.take(last), bits), each.take(last)
+    if weights:
+        each = _weights_of_ngrams(text, n, weights)
+        if not each.any():
+            return ngram_sums(text.replace("\n", ""), n, bits, seed)
+        values, each = values.compress(each), each.compress(each)
+    else:
+        each = np.ones(len(values), np.uint8)
+    order = values.argsort()
+    values, each = values.take(order), each.take(order)
+    is_first = np.ones(len(values), np.bool_)
+    is_first[1:] = values[1:] != values[:-1]
+    lanes = spread(values.compress(is_first), bits)
+    each = np.maximum.reduceat(each, np.flatnonzero(is_first))
     # Most have the greatest weight; counting the others several times is less than another pass.
-    most = max(weights)
-    surest = each.searchsorted(most)
-    others = lanes[:, :surest].repeat(each[:surest], axis=1)
-    sums = most * bit_sums(lanes[:, surest:]) + bit_sums(others)
-    return Sums(sums[-bits:], lanes[0].compress(each > most / 2))
+    most = max(weights, default=1)
+    is_surest = each == most
+    others = lanes.repeat(np.where(is_surest, 0, each), axis=1)
+    sums = most * bit_sums(lanes.compress(is_surest, axis=1)) + bit_sums(others)
+    return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
 
 
-def _weights_of_ngrams(lines: Sequence[tuple[int, str]], n: int) -> npt.NDArray[np.uint8]:
-    """Return the weight of each n-gram of the joined lines, 0 where it crosses the end of a line.
-
-    No line is shorter than n.
-    """
-    runs = np.zeros((len(lines), 2), np.uint8)
-    runs[:, 0] = [weight for weight, _ in lines]
-    sizes = np.full((len(lines), 2), n - 1)
-    sizes[:, 0] = [len(line) - n + 1 for _, line in lines]
-    return runs.ravel()[:-1].repeat(sizes.ravel()[:-1])
+def _weights_of_ngrams(text: str, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:
+    """Return the weight of each n-gram of a text, 0 where it has a line break."""
+    is_break = code_points(text) == ord("\n")
+    lines = is_break.cumsum()
+    of_line = np.zeros(len(text) + 1, np.uint8)
+    of_line[: len(weights)] = weights[: len(of_line)]
+    last = lines[n - 1 :]
+    first = lines[: len(last)]
+    is_whole = (first == last) & ~is_break[: len(last)]
+    return np.where(is_whole, of_line[first], np.uint8(0))
 
 
 def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
@@ -174,28 +174,6 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
         ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
     weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
     return weighted
-
-
-def _last_of_each(values: Uint64s) -> npt.NDArray[np.intp]:
-    """Return where each value occurs last, in ascending order.
-
-    Each value has a slot in a table by its hash, and numpy leaves to a slot what it is given last.
-    Only values that lose their slot to another one are sorted, because that takes long.
-    """
-    bits = len(values).bit_length() + 2
-    slots = (values * _IRREGULAR >> np.uint64(64 - bits)).astype(np.intp)
-    places = np.arange(len(values), dtype=np.int32)
-    table = np.empty(1 << bits, np.int32)
-    table[slots] = places
-    winners = table.take(slots)
-    is_last = winners == places
-    lost = np.flatnonzero(values.take(winners) != values)
-    order = values.take(lost).argsort(kind="stable")
-    lost = lost.take(order)
-    ordered = values.take(lost)
-    is_last[lost] = True
-    is_last[lost[:-1]] = ordered[1:] != ordered[:-1]
-    return np.flatnonzero(is_last)
 
 
 def _count_ones(lanes: Uint64s) -> Floats:

@@ -20,7 +20,6 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
-from scrapy_simhash.fingerprint.simhash import fingerprint_from_sums
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Outcome
 from scrapy_simhash.offline.transfer import read_foreign
@@ -151,11 +150,6 @@ def test_the_keywords_of_the_articles_have_the_hashes_of_the_articles() -> None:
         assert f"{one.fingerprint(word).value:064b}" == bits
 
 
-def test_a_sum_of_nought_sets_a_bit_where_the_recipe_says_so() -> None:
-    assert fingerprint_from_sums([0, 1, -1, 0]) == 0b0100
-    assert fingerprint_from_sums([0, 1, -1, 0], ">=") == 0b1101
-
-
 def test_words_whose_weight_is_cut_to_nought_vote_for_nothing() -> None:
     """The weights of the words of a long text are all below 1, so it has no fingerprint."""
     recipe = named_recipe("jieba-keywords")
@@ -164,13 +158,6 @@ def test_words_whose_weight_is_cut_to_nought_vote_for_nothing() -> None:
     assert recipe.features(long) == {}
     assert recipe.fingerprint(long).value == recipe.nothing == 0
     assert analyse_text(long, recipe).reason == "too_short"
-
-
-@pytest.mark.parametrize("name", ["string-hash", "fnv1", "jieba-keywords"])
-def test_a_text_without_features_has_no_fingerprint(name: str) -> None:
-    recipe = named_recipe(name)
-    assert recipe.fingerprint("").value == recipe.nothing
-    assert analyse_text("", recipe).fingerprint is None
 
 
 def test_a_project_brings_a_recipe_of_its_own_by_import_path(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.fingerprint.hashing import (
     hash_features,
     hash_ngrams,
-    mix,
     one_lane,
     spread,
 )
@@ -91,13 +90,6 @@ def test_one_lane_tells_features_apart() -> None:
         numbers = one_lane(hash_features(features, bits, name))
         assert len(np.unique(numbers)) == len(features)
         assert np.bincount((numbers >> np.uint64(60)).astype(np.intp), minlength=16).min() > 190
-
-
-def test_mixing_is_done_in_place() -> None:
-    """No copy is made, and different numbers stay different."""
-    numbers = np.arange(1000, dtype=np.uint64)
-    assert mix(numbers) is numbers
-    assert len(np.unique(numbers)) == 1000
 
 
 def test_a_seeded_hash_of_256_bits_stays_because_stored_fingerprints_have_it():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from simhash import Simhash
 
@@ -62,23 +62,22 @@ def test_a_sentence_is_nearer_to_its_own_edit_than_to_another_sentence() -> None
 
 
 @pytest.mark.parametrize("name", ["default", "compact"])
-def test_small_edits_stay_within_the_distance(name: str) -> None:
-    """Two changed figures leave a page the same, another page is far off."""
+def test_small_edits_stay_within_the_distance_and_share_a_band(name: str) -> None:
+    """Two changed figures leave a page the same, another page is far off and no candidate."""
     recipe = named_recipe(name)
     prints = {name: recipe.fingerprint(text) for name, text in TEXTS.items()}
+
+    def bands(name: str) -> set[tuple[int, int]]:
+        return {*enumerate(np.frombuffer(prints[name].blocks, "<u4").tolist())}
+
     for language in ("english", "chinese"):
         assert distance(prints[language], prints[f"{language} edited"]) <= recipe.distance
+        assert bands(language) & bands(f"{language} edited")
     assert distance(prints["english"], prints["chinese"]) > recipe.distance
+    assert not bands("english") & bands("chinese")
 
 
-@settings(max_examples=300)
-@given(st.text(st.sampled_from("aB é,.你好世界ｶﾞ²_\n1")) | st.text())
-def test_pypi_is_simhash_of_pypi(text: str) -> None:
-    """The recipe gives what ``simhash.Simhash(text).value`` gives."""
-    assert named_recipe("pypi").fingerprint(text).value == Simhash(text).value
-
-
-@pytest.mark.parametrize("times", [50, 51, 255, 5000])
+@pytest.mark.parametrize("times", [51, 5000])
 def test_pypi_counts_any_number_of_repeats(times: int) -> None:
     """Where the package itself fails, above 255 repeats with NumPy 2, the sums are still right."""
     grams = [("aaaa", times), ("aaab", 1)]
@@ -91,15 +90,6 @@ def test_an_empty_text_has_the_fingerprint_of_nothing_and_all_block_values() -> 
         if recipe.name != "pypi":  # there an empty text is one feature, the empty string
             assert recipe.fingerprint(" ").value == recipe.nothing
         assert len(recipe.fingerprint(" ").blocks) == 4 * recipe.blocks.count
-
-
-@given(st.text(st.sampled_from("ab字 ,É"), max_size=40))
-def test_the_fast_path_is_the_slow_one(text: str) -> None:
-    """Fingerprinting a text at once gives the simhash of the features that explain it."""
-    recipe = RECIPES["default"]
-    slow = fingerprint_from_sums(slow_sums(recipe.features(text), 256).values)
-    assert recipe.fingerprint(text).value == slow
-    assert recipe.fingerprint(text, (), normalise(text)) == recipe.fingerprint(text)
 
 
 def test_same_fingerprints_in_threads_and_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,21 +144,6 @@ def test_blocks_follow_from_width_and_distance() -> None:
     assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:14x4"
 
 
-@pytest.mark.parametrize("name", ["default", "compact"])
-def test_small_edits_share_a_band(name: str) -> None:
-    """An edited text is a candidate of the text it was made from, another text is none."""
-    recipe = named_recipe(name)
-    prints = {name: recipe.fingerprint(text).blocks for name, text in TEXTS.items()}
-
-    def shared(one: str, other: str) -> bool:
-        pairs = zip(*(np.frombuffer(prints[n], "<u4") for n in (one, other)), strict=True)
-        return any(a == b for a, b in pairs)
-
-    assert shared("english", "english edited")
-    assert shared("chinese", "chinese edited")
-    assert not shared("english", "chinese")
-
-
 def test_nothing_loads_a_dictionary_or_trafilatura_before_a_recipe_needs_it() -> None:
     """Chinese pages are analysed without them; recipes load no part of Scrapy either."""
     code = (
@@ -183,26 +158,28 @@ def test_nothing_loads_a_dictionary_or_trafilatura_before_a_recipe_needs_it() ->
     assert shown.stdout.split("\n")[:2] == ["[]", "None"]
 
 
-def test_an_unknown_recipe_is_refused() -> None:
+def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="unknown recipe 'soup'; there are default, compact, cl"):
         named_recipe("soup")
-
-
-@pytest.mark.parametrize("distance", [65, -1])
-def test_impossible_distances_are_refused_in_one_line(distance: int) -> None:
-    with pytest.raises(ValueError, match=f"between 0 and 16 for 64 bits, not {distance}$"):
-        replace(RECIPES["classic"], distance=distance)
+    for distance in (17, -1):
+        with pytest.raises(ValueError, match=f"between 0 and 16 for 64 bits, not {distance}$"):
+            replace(RECIPES["classic"], distance=distance)
 
 
 @given(st.lists(st.tuples(st.text(st.sampled_from("ab字 ,É"), max_size=20), st.integers(1, 3))))
 def test_the_fast_path_weighs_lines_as_the_slow_one(lines: list[tuple[str, int]]) -> None:
-    """An n-gram has the greatest weight of the lines in which it stands, and crosses none."""
+    """Fingerprinting a text at once gives the simhash of the features that explain it.
+
+    An n-gram has the greatest weight of the lines in which it stands, and crosses none.
+    """
     recipe = RECIPES["default"]
     text, weights = "\n".join(line for line, _ in lines), [weight for _, weight in lines]
     features = recipe.features(text, weights)
     slow = fingerprint_from_sums(slow_sums(features, 256).values)
     assert recipe.fingerprint(text, weights).value == slow
     assert recipe.fingerprint(text, weights, normalise(text, by_line=True)).value == slow
+    slow = fingerprint_from_sums(slow_sums(recipe.features(text), 256).values)
+    assert recipe.fingerprint(text).value == slow
 
 
 @pytest.mark.parametrize("name", ["default", "classic"])
