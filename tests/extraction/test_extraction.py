@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -64,18 +61,10 @@ def test_labels_are_the_short_lines_above_the_text_of_a_page_without_headings() 
     assert extract(html.replace("<p>Camera K510</p>", "<h1>Camera K510</h1>")).labels == ()
 
 
-def test_the_subheading_is_the_first_h2_with_a_text() -> None:
-    assert extract("<h2> </h2><h2>The <b>name</b></h2><h2>More").subheading == "The name"
-
-
-@pytest.mark.parametrize(
-    "name", ["The camera K510", "A bridge that was closed opens again in spring"]
-)
-@pytest.mark.parametrize(
-    "markup", ["<h2>{}</h2>", "<h2><a href=/>{}</a></h2>", "<h2><b>{}</b></h2>"]
-)
-def test_the_subheading_is_the_last_h2_above_the_text(name: str, markup: str) -> None:
+@pytest.mark.parametrize("markup", ["<h2>{}</h2>", "<h2><a href=/><b>{}</b></a></h2>"])
+def test_the_subheading_is_the_last_h2_above_the_text(markup: str) -> None:
     """Those of menus stand before it, those of its parts and of teasers after it."""
+    name = "A bridge that was closed opens again in spring"
     html = (
         "<title>News</title><h1>The paper</h1><div><h2>Read about</h2><ul><li>Sports</ul></div>"
         f"<div><h2>Links</h2></div><main>{markup.format(name)}<p>1 May</p><p>{article(1)}</p>"
@@ -83,6 +72,7 @@ def test_the_subheading_is_the_last_h2_above_the_text(name: str, markup: str) ->
     )
     for extractor in ("main", "text"):
         assert extract(html, extractor).subheading == name
+    assert extract("<h2> </h2><h2>The <b>name</b></h2><h2>More").subheading == "The name"
 
 
 @pytest.mark.parametrize("name", EXTRACTORS)
@@ -108,15 +98,11 @@ def test_the_shadow_tree_that_a_server_renders_is_read() -> None:
 
 
 @pytest.mark.parametrize("drawing", ["<svg><path d=M0>", "<svg><g><svg>", "<math><mi>"])
-def test_a_drawing_that_is_left_open_loses_no_text(drawing: str) -> None:
+def test_a_drawing_or_map_that_is_left_open_loses_no_text(drawing: str) -> None:
     """A browser ends it at the next paragraph; a label in HTML is no paragraph of the page."""
     label = "<svg><foreignObject><p>A label</p></foreignObject></svg>"
     page = f"<body><svg><svg><path/></svg></svg>{label}{drawing}<p>{article(1)}</p></body>"
     assert extract(page).shown == article(1)
-
-
-def test_a_map_that_is_left_open_loses_no_text() -> None:
-    """The areas of a map have no text, and browsers show all else that stands in it."""
     page = f"<body><p>Choose a <map name=m><area alt=x href=/x> town.</p><p>{article(1)}</p></body>"
     assert extract(page).shown == f"Choose a  town.\n{article(1)}"
 
@@ -133,14 +119,9 @@ def test_control_characters_behind_the_body_lose_no_text(name: str) -> None:
     ]
 
 
-def test_callables_by_import_path() -> None:
-    """A callable may return a str or an Extraction."""
+def test_a_callable_by_import_path_returns_a_str_or_an_extraction_and_fails_loudly() -> None:
     assert extract("a", f"{__name__}.shout").text == "A"
     assert extract("a", f"{__name__}.thin_shout") == Extraction("A", thin=True)
-
-
-def test_a_callable_fails_loudly() -> None:
-    """What a callable raises reaches the caller, and so does a result that is no text."""
     with pytest.raises(LookupError, match="of its own making"):
         extract("a", f"{__name__}.broken")
     with pytest.raises(TypeError, match=r"number returned int, not a text"):
@@ -150,27 +131,11 @@ def test_a_callable_fails_loudly() -> None:
 @pytest.mark.parametrize(
     "name", ["", "proze", ".x", "no.such.module", "json.nothing", "json.decoder"]
 )
-def test_an_unknown_extractor_is_refused_in_one_line(name: str) -> None:
-    """The error names what was asked for."""
-    with pytest.raises(ValueError) as caught:
+def test_an_unknown_extractor_is_refused_in_one_line_that_lists_what_there_is(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
         load_extractor(name)
     assert repr(name) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_error_lists_what_there_is() -> None:
-    """A misspelt name is answered with the right ones."""
-    with pytest.raises(ValueError, match="main, trafilatura, text or the import path"):
-        load_extractor("proze")
-
-
-def test_the_default_does_not_import_trafilatura() -> None:
-    """Neither importing the module nor running the default extractor loads it."""
-    code = (
-        "import sys; from scrapy_simhash.extraction.extractor import extract; extract('<p>x');"
-        "sys.exit('trafilatura' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert name == "json.decoder" or "main, trafilatura, text or" in str(caught.value)
 
 
 _PIECES = st.one_of(
@@ -213,43 +178,33 @@ def test_real_pages_keep_their_body() -> None:
     assert sum(found) >= 54
 
 
-def test_a_name_behind_a_thumbnail_is_of_the_link_that_both_stand_in() -> None:
-    teaser = '<li><a href=/2><img src=/2.jpg alt="A bridge">The bridge is open</a></li>'
-    page = extract(f"<body><h1>Mill</h1><p>{article(1)}</p><ul>{teaser}</ul>")
-    assert "bridge" not in page.content
-
-
-def test_what_a_picture_says_in_words_is_said() -> None:
-    page = extract(f'<body><h1>Ulm</h1><p>{article(1)}</p><p><img src=/7.png alt="Rain, 7 mm"></p>')
-    assert page.content.endswith("\nRain, 7 mm")
-
-
 @pytest.mark.parametrize(
-    "icon",
+    ("markup", "words"),
     [
-        "<i class=stars title='Stars: 4 &amp; more'></i>",
-        '<span role=img aria-label="Stars: 4 & more"></span>',
-        '<td title="Stars:  4 &amp; more" class=x></td>',
+        ("<i class=stars title='Stars: 4 &amp; more'></i>", "Stars: 4 & more"),
+        ('<span role=img aria-label="Stars: 4 & more"></span>', "Stars: 4 & more"),
+        ('<td title="Stars:  4 &amp; more" class=x></td>', "Stars: 4 & more"),
+        ('<img src=/7.png alt="Stars, 7 mm">', "Stars, 7 mm"),
     ],
 )
-def test_what_an_icon_says_in_an_attribute_is_said(icon: str) -> None:
-    page = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{icon}</p>")
-    assert page.content.endswith("\nStars: 4 & more")
+def test_what_a_picture_or_an_icon_says_in_an_attribute_is_said(markup: str, words: str) -> None:
+    page = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>")
+    assert page.content.endswith(f"\n{words}")
 
 
 @pytest.mark.parametrize(
-    "other",
+    "markup",
     [
         "<i title='Stars: 4'>****</i>",
         "<a href=/4 title='Stars: 4'></a>",
         "<a href=/4> <i title='Stars: 4'></i> four</a>",
-        "<i title=Stars></i>",
+        '<a href=/4><img src=/2.jpg alt="Stars: 4">Four</a>',
         "<i title='Stars: 4",
         f"<i title='Stars {'4' * 400}'></i>",
     ],
 )
-def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(other: str) -> None:
-    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{other}</p>").content
+def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(markup: str) -> None:
+    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>").content
 
 
 @pytest.mark.parametrize("between", ["</li><li>", ", ", " "])

@@ -78,65 +78,73 @@ def test_a_less_sure_line_counts_less(line: str, weight: int) -> None:
     assert extract(html).weights == (3, 3, 3, 3, weight)
 
 
-def test_breaks_end_lines_and_inline_tags_do_not() -> None:
-    """A line runs through inline markup, up to a break or a nested block."""
-    one, two, three = paragraphs(2, 3)
-    first, rest = one[:10], one[10:]
-    html = f"<div><b>{first}</b>{rest}<br>{two}<p>{three}</p></div>"
-    assert lines_of(html) == [one, two, three]
+P0, *PARTS = paragraphs(2, 9)
+OTHER = tagged([article(7, words=30)])
+LINKS = tagged([f'<a href="/">{article(at, words=6)}</a>' for at in range(9)], "li")
+SHORT = [f"The value of the property number {number}" for number in range(20)]
+DEFINITION = "<dl><dt>A<dd><dl><dt>B<dd><dl><dt>C<dd>{}</dl></dl></dl>"
+WHOLE = {
+    "a line runs through inline tags, up to a break or a nested block": (
+        f"<div><b>{P0[:10]}</b>{P0[10:]}<br>{PARTS[0]}<p>{PARTS[1]}</p></div>",
+        [P0, *PARTS[:2]],
+    ),
+    "text under doubtful classes goes, even inside the article": (
+        f"<article>{tagged(PARTS)}"
+        + "".join(
+            f"<div class={name}><p>{article(8, words=40)}</p></div>"
+            for name in ("comments", "cookie-banner", "photo-caption", "newsletter", "related")
+        ),
+        PARTS,
+    ),
+    "definition lists deep in sections are part of their manual": (
+        f"<div><section><p>{P0}</p><section>{DEFINITION.format(tagged(PARTS[:4]))}"
+        f"{DEFINITION.format(tagged(PARTS[4:]))}</section></section></div>"
+        f"<div class=footer>{OTHER}",
+        [P0, *PARTS],
+    ),
+    "lines beside a part, in the element around it, belong to the text": (
+        f"<div class=story>{tagged(PARTS[:3])}<div id=more>{tagged(PARTS[3:])}</div></div>"
+        f"<div class=bottom><p>{article(7, words=15)}</p></div>",
+        PARTS,
+    ),
+    "a list of links below an article is left out": (
+        f"<div>{tagged(PARTS)}</div><ul>{LINKS}</ul>",
+        PARTS,
+    ),
+    "a mirror that sets bylines, cells and links otherwise has the same text": (
+        f"<div>{tagged(PARTS)}<p>By A. Writer</p><table><tr><td>A cell of a table</table></div>",
+        PARTS,
+    ),
+    "a specification with one paragraph is compared by its lines": (
+        f"<div><p>{P0}</p>{tagged(SHORT)}</div>",
+        [P0, *SHORT],
+    ),
+    "a page of short lines is not empty": (f"<div>{tagged(SHORT)}</div>", SHORT),
+}
 
 
-def test_comments_captions_and_notices_are_not_prose() -> None:
-    """Text under such classes goes, even inside the article."""
-    texts = paragraphs(3)
-    other = article(8, words=40)
-    for name in ("comments", "cookie-banner", "photo-caption", "newsletter", "related-posts"):
-        html = f"<body><article>{tagged(texts)}<div class={name}><p>{other}</p></div></article>"
-        assert lines_of(html) == texts, name
+@pytest.mark.parametrize("rule", WHOLE)
+def test_the_text_is_whole_and_no_more(rule: str) -> None:
+    html, texts = WHOLE[rule]
+    assert lines_of(f"<body>{html}</body>") == texts
 
 
-def test_nested_definitions_belong_to_their_manual() -> None:
-    """Definition lists deep in sections are part of the page, not a container of their own."""
-    intro, *texts = paragraphs(5, 7)
-    definition = "<dl><dt>A<dd><dl><dt>B<dd><dl><dt>C<dd>{}</dl></dl></dl>".format
-    definitions = definition(tagged(texts[:3])) + definition(tagged(texts[3:]))
-    html = (
-        f"<body><div><section><p>{intro}</p><section>{definitions}</section></section>"
-        f"</div><div class=footer><p>{article(7, words=30)}</p></div></body>"
-    )
-    assert lines_of(html) == [intro, *texts]
-
-
-def test_an_article_split_by_an_advertisement_is_mended() -> None:
-    """Parts that are made alike go together."""
-    texts = paragraphs(6, 6)
+def test_parts_that_are_made_alike_go_together() -> None:
+    """An advertisement splits an article; of the steps of a guide, one is marked, one wrapped."""
     part = "<div class=part>{}</div>".format
     html = (
-        f"<body><div class=story><div>{part(tagged(texts[:4]))}</div><div class=ad>"
+        f"<body><div class=story><div>{part(tagged(PARTS[:4]))}</div><div class=ad>"
         f"<blockquote>{article(5, words=30)}</blockquote></div>"
-        f"<div>{part(tagged(texts[4:]))}</div></div></body>"
+        f"<div>{part(tagged(PARTS[4:]))}</div></div></body>"
     )
-    assert set(texts) <= set(lines_of(html))
-
-
-def test_an_article_that_goes_on_behind_read_more_is_whole() -> None:
-    """Lines that stand beside a part, in the element around it, belong to the text."""
-    texts = paragraphs(12, 9)
-    html = (
-        f"<body><div class=story>{tagged(texts[:3])}<div id=more>{tagged(texts[3:])}</div></div>"
-        f"<div class=bottom><p>{article(7, words=15)}</p></div></body>"
-    )
-    assert lines_of(html) == texts
-
-
-def test_parts_are_alike_by_their_first_class() -> None:
-    """Steps of one guide go together, though the first is marked and others are wrapped."""
-    first, *texts = [tagged(paragraphs(seed, 2)) for seed in range(20, 24)]
+    assert set(PARTS) <= set(lines_of(html))
     step = "<div class=step><div class='{}'>{}</div></div>".format
-    html = f"<body>{step('text lead', first)}" + "".join(
-        step("text", f"<span>{text}</span>") for text in texts
+    first, *steps = [tagged(paragraphs(seed, 2)) for seed in range(20, 24)]
+    html = step("text lead", first) + "".join(
+        step("text", f"<span>{text}</span>") for text in steps
     )
-    assert len(lines_of(f"{html}<div class=foot><p>{article(7, words=15)}</p></div>")) == 8
+    foot = f"<div class=foot><p>{article(7, words=15)}</p></div>"
+    assert len(lines_of(f"<body>{html}{foot}")) == 8
 
 
 def test_a_doubtful_part_does_not_take_the_place_of_the_text() -> None:
@@ -144,34 +152,6 @@ def test_a_doubtful_part_does_not_take_the_place_of_the_text() -> None:
     text = article(17, words=40)
     teaser = f"<div class=teaser><div>{tagged(paragraphs(18, 2))}</div></div>"
     assert text in lines_of(f"<body><div><p>{text}</p></div>{teaser}</body>")
-
-
-def test_lists_of_links_are_no_lines() -> None:
-    """A list of links below an article is left out."""
-    texts = paragraphs(10)
-    links = tagged([f'<a href="/">{article(at, words=6)}</a>' for at in range(9)], "li")
-    assert lines_of(f"<body><div>{tagged(texts)}</div><ul>{links}</ul></body>") == texts
-
-
-def test_labels_and_cells_beside_prose_are_left_out() -> None:
-    """A mirror that sets bylines, cells and links otherwise has the same text."""
-    texts = paragraphs(4)
-    labels = "<p>By A. Writer</p><table><tr><td>A cell of a table"
-    assert lines_of(f"<body><div>{tagged(texts)}{labels}</table></div></body>") == texts
-
-
-def test_where_most_lines_are_short_they_are_the_text() -> None:
-    """A specification with one paragraph is compared by its lines, not by the paragraph alone."""
-    notice, *_ = paragraphs(4)
-    values = [f"The value of the property number {number}" for number in range(20)]
-    html = f"<body><div><p>{notice}</p>{tagged(values)}</div></body>"
-    assert lines_of(html) == [notice, *values]
-
-
-def test_without_prose_shorter_lines_are_taken() -> None:
-    """A page of short lines is not empty."""
-    texts = [f"Short line number {number} of the list" for number in range(12)]
-    assert lines_of(f"<body><div>{tagged(texts)}</div></body>") == texts
 
 
 def english_body(seed: int) -> list[str]:
