@@ -1,7 +1,7 @@
 """Pages of our own that are built as the software of real sites builds its pages.
 
-Each site is a function from paragraphs, or from the items of a list, to a page. What it adds to
-them is the same on each of its pages.
+Each site is a function from paragraphs to a page. What it adds to them is the same on each of its
+pages.
 """
 
 from __future__ import annotations
@@ -84,27 +84,6 @@ to topics in this forum<br>You cannot edit your posts in this forum</p></div></d
 its authors.</div></div></div></body></html>"""
 
 
-def discourse(paragraphs: Sequence[str]) -> str:
-    """A forum thread as search engines get it."""
-    posts = "".join(
-        f"""<div id=post_{at} class="topic-body crawler-post" itemprop=comment>
-<div class=crawler-post-meta><span class=creator><a href=/u/m{at}>m{at}</a></span>
-<time class=post-time>May {at + 1}, 2021</time></div><div class=post itemprop=text><p>{text}</p>
-</div>
-<div><span class=post-likes>{at} Likes</span></div></div>"""
-        for at, text in enumerate(paragraphs)
-    )
-    return f"""<html><body class=crawler><header><a href=/>Sheds</a></header>
-<div id=main-outlet class=wrap role=main><div id=topic-title><h1><a href=/t>The question</a></h1>
-<div class=topic-category><a href=/c>Boats</a></div></div>{posts}
-<div id=related-topics class=more-topics__list><h3>Related topics</h3><table class=topic-list><tr>
-<td><a href=/t/1>Which glue holds under water, and for how long does it hold?</a><td>4</tr>
-<tr><td><a href=/t/2>How do I get the boat out of the shed without a saw?</a><td>9</table></div>
-</div>
-<footer class=container><nav><a href=/>Home</a></nav><p>Best viewed with scripts enabled, and a cup
-of tea, by people who have the time to read.</p></footer></body></html>"""
-
-
 def shopify(paragraphs: Sequence[str]) -> str:
     """A product: its description, then accordions that are the same on each product."""
     return f"""<html class=js><body class="gradient template-product"><div class=announcement-bar>
@@ -124,26 +103,6 @@ within thirty days, and you get your money, no questions asked.</p></div></detai
 jug that does not drip, in three colours</a> € 12.00</ul></section></main>
 <footer class=footer><p>Join our list, and hear of new things before the others do.</p></footer>
 </body></html>"""
-
-
-def magento(paragraphs: Sequence[str]) -> str:
-    """A product: tabs with the description, a table, and a notice of the shop."""
-    return f"""<html><body class="catalog-product-view page-layout-1column"><div class=page-wrapper>
-<header class=page-header><div class="panel wrapper"><ul><li class=greet>Welcome to the shop for
-everything that turns, rolls, or swings.</ul></div></header><main id=maincontent class=page-main>
-<div class=columns><div class="column main"><div class=product-info-main>
-<h1>{paragraphs[0][:20]}</h1>
-<div class=price-box>€ 12.50</div><div class=stock>In stock</div></div>
-<div class="product info detailed"><div class="product data items">
-<div class="data item title"><a href=#description>Details</a></div>
-<div class="data item content" id=description><div class="product attribute description">
-<div class=value>{"<br><br>".join(paragraphs)}</div></div></div>
-<div class="data item content" id=additional><table class="data table additional-attributes"><tr>
-<th>Weight<td>2 kg<tr><th>Colour<td>grey</table></div>
-<div class="data item content" id=reviews><p>You are reviewing a product. Only registered users can
-write reviews, so please log in or register.</p></div></div></div></div></div></main>
-<footer class=page-footer><div class="footer content"><p>All prices with tax, without delivery, and
-without any promise that they will be the same tomorrow.</p></div></footer></div></body></html>"""
 
 
 def mediawiki(paragraphs: Sequence[str]) -> str:
@@ -175,23 +134,6 @@ href=/b>Two </a> · <a href=/c>Three</a></table></div></div>
 10:12.<li>Text is available under a licence; additional terms may apply. By using this site, you
 agree to them.</ul>
 </footer></body></html>"""
-
-
-def sphinx(paragraphs: Sequence[str]) -> str:
-    """A manual: nested sections, some definitions, a tree of links beside them."""
-    first, second, *rest = paragraphs
-    return f"""<html><body class=wy-body-for-nav><div class=wy-grid-for-nav>
-<nav class=wy-nav-side><div class=wy-menu><ul><li><a href=a.html>Installation</a></ul></div></nav>
-<section class=wy-nav-content-wrap><div class=wy-nav-content><div class=rst-content>
-<div role=navigation><ul class=wy-breadcrumbs><li><a href=/>Home</a></ul></div>
-<div role=main class=document itemtype=http://schema.org/Article><div itemprop=articleBody>
-<section id=the-comments><h1>The comments<a href=#c>¶</a></h1><p>{first}</p>
-<section id=the-cookies><h2>The cookies</h2><dl class=py><dt class=sig>eat(<em>cookie</em>)</dt>
-<dd><p>{second}</p></dd></dl></section>
-<section id=more><h2>More</h2>{_tagged(rest)}</section></section></div></div>
-<footer><div class=rst-footer-buttons><a href=b.html>Next</a></div><p>© Copyright 2021, all who
-wrote it.</p><p>Built with a tool, using a theme that somebody else has made.</p></footer>
-</div></div></section></div></body></html>"""
 
 
 def mkdocs(paragraphs: Sequence[str]) -> str:
@@ -265,23 +207,6 @@ time</a></div></div>
 two more, or pay, and read them all.</div></div></div></body></html>"""
 
 
-def amp(paragraphs: Sequence[str]) -> str:
-    """News for telephones."""
-    first, *rest = paragraphs
-    return f"""<html amp><body><amp-consent id=consent layout=nodisplay><div class=popupOverlay>
-<p>We and our partners store things on your telephone. You may accept this, or read on how not
-to.</p></div>
-</amp-consent><header class=amp-header>News</header><amp-sidebar id=menu><ul><li><a
-href=/>Home</a></ul> </amp-sidebar><article class=amp-wp-article><header
-class=amp-wp-article-header><h1>A title</h1>
-</header>
-<div class=amp-wp-article-content><p>{first}</p><amp-ad width=300><div fallback>This space is for
-rent, ask us what it costs, it is less than you think.</div></amp-ad>{_tagged(rest)}</div>
-<footer class=amp-wp-article-footer><p>Categories: news</p></footer></article>
-<footer class=amp-wp-footer><p>Made for small screens, and for those who walk while they read.</p>
-</footer></body></html>"""
-
-
 def table_layout(paragraphs: Sequence[str]) -> str:
     """A home page of the nineties: the article in a cell, paragraphs that never end."""
     return f"""<HTML><BODY BGCOLOR=white><TABLE WIDTH=100%><TR><TD COLSPAN=2><FONT SIZE=6>Old
@@ -293,53 +218,7 @@ HREF=b.htm>Links</A><BR>
 these pages, who may answer.</FONT></TABLE></BODY></HTML>"""
 
 
-def goods(items: Sequence[str]) -> str:
-    """A category of a shop: filters, then a grid of names and prices."""
-    cards = "".join(
-        f"<li class=card><a href=/p/{at}><img src={at}.jpg><h3>{item}</h3></a>"
-        f"<span>€ {at}9.00</span><button>Add to cart</button></li>"
-        for at, item in enumerate(items, 1)
-    )
-    return f"""<html><body class=catalog-category-view><header><div class=mega-menu>{_MENU}</div>
-</header>
-<main id=maincontent><h1>{items[0].split()[0]}</h1><div class=toolbar>Sort by position, price,
-name</div> <div class=filter><dl><dt>Price<dd><a href=#>Up to 10</a><dd><a href=#>10 to
-50</a><dt>Colour<dd>
-<a href=#>Red</a><dd><a href=#>Blue</a></dl></div><ul class=grid>{cards}</ul>
-<div class=pages><a href=?p=2>2</a> <a href=?p=3>Next</a></div></main>
-<footer><p>All prices with tax, without delivery.</p></footer></body></html>"""
-
-
-def contents(items: Sequence[str]) -> str:
-    """The contents of a manual: nothing but headings and links."""
-    entries = "".join(f"<dt><a href={at}.html>{at}. {item}</a>" for at, item in enumerate(items, 1))
-    return f"""<html><body><div class=book><div class=titlepage><h1>{items[0]}</h1></div>
-<div class=toc><p>Table of contents</p><dl>{entries}</dl></div></div></body></html>"""
-
-
-_MENU = "".join(
-    f"<li><a href=/c/{at}>{name}</a></li>"
-    for at, name in enumerate(
-        ["Garden tools", "Kitchen and table", "Bath and towels", "Books and paper", "Toys", "Lamps"]
-        * 9
-    )
-)
-
 SITES: dict[str, Site] = {
     site.__name__: site
-    for site in (
-        wordpress,
-        phpbb,
-        discourse,
-        shopify,
-        magento,
-        mediawiki,
-        sphinx,
-        mkdocs,
-        portal,
-        bbs,
-        div_soup,
-        amp,
-        table_layout,
-    )
+    for site in (wordpress, phpbb, shopify, mediawiki, mkdocs, portal, bbs, div_soup, table_layout)
 }
