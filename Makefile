@@ -16,12 +16,11 @@ quick: $(VENV)/installed-test
 	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 -k "not redis" \
 	    $(foreach name,$(QUICK),$(wildcard tests/$(name) tests/$(name).py tests/test_$(name).py))
 
-# The tests of a file stay together, because they share its servers.
 test: $(VENV)/installed-test redis-server
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 coverage: $(VENV)/installed-test,coverage redis-server
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile \
+	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal \
 	    --cov scrapy_simhash --cov-report term-missing:skip-covered
 
 lint: $(VENV)/installed-lint
