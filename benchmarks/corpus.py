@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -59,7 +58,7 @@ def make(folder: Path, count: int) -> None:
 
 def entries(folder: Path) -> Iterator[Entry]:
     files = print_files([folder])
-    return read_prints(files, spec_of_prints(files)[0])
+    return read_prints(files, spec_of_prints(files))
 
 
 def blocks(folder: Path) -> Iterator[Any]:
@@ -69,8 +68,8 @@ def blocks(folder: Path) -> Iterator[Any]:
 def join(folder: Path) -> Iterator[int]:
     files = print_files([folder])
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        engine = DuckDB(files, os.cpu_count() or 1, Path(scratch), "4GB")
-        find_copies(engine, spec_of_prints(files)[0])
+        engine = DuckDB(files, RECIPE.distance, Path(scratch))
+        find_copies(engine, spec_of_prints(files))
         flags = (flag for rows in engine.rows(VERDICTS) for flag in rows.column("kept").to_pylist())
         yield from (page for page, is_kept in enumerate(flags) if not is_kept)
 
@@ -166,7 +165,7 @@ def same(name: str) -> None:
         path = Path(scratch) / "prints.parquet"
         with path.open("wb") as file:
             write_prints(file, spec_of(RECIPE), prints)
-        engine = DuckDB([path], 0, Path(scratch))
+        engine = DuckDB([path], RECIPE.distance, Path(scratch))
         find_copies(engine, spec_of(RECIPE))
         joined = engine.rows(VERDICTS).read_all().to_pylist()
     differing = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.files import json_lines, opened
+from scrapy_simhash.offline.files import json_objects, opened
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -37,7 +37,7 @@ def read_marked(folder: Path) -> Dataset:
     with opened(path) as (file, _):
         documents = [
             MarkedPage(page.name, page.key, page.body, page.url, line)
-            for page, (_, line) in zip(dataset.documents, json_lines(file, path), strict=True)
+            for page, (_, line) in zip(dataset.documents, json_objects(file, path), strict=True)
         ]
     return replace(dataset, documents=documents)
 

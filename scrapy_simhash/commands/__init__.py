@@ -19,7 +19,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
-    *("compare", "explain", "stats", "runs", "changes", "patterns", "report"),
+    *("compare", "explain", "stats", "changes", "patterns", "report"),
     *("forget", "requeue", "export", "import", "dedupe", "fingerprint", "evaluate"),
 )
 

@@ -5,7 +5,6 @@ plain texts, and an argument that is not a file is the text itself.
 
     scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
     scrapy simhash compare saved.html http://www.example.com/a
-    scrapy simhash compare --text "one text" "another text"
     scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
 
 The command judges pages as a crawl with the settings of this project does, and says
@@ -13,13 +12,11 @@ which sentence of the rule decided. Texts of --text may have any length.
 """
 
 import argparse
-import gzip
 import http.client
 import mimetypes
 import os
 import urllib.error
 import urllib.request
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scrapy.exceptions import UsageError
-from scrapy.http import Headers, HtmlResponse, TextResponse
+from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
@@ -47,15 +44,15 @@ from scrapy_simhash.settings import FilterSettings
 _CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
 _SECONDS = 20.0
+_HTML = "text/html"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
-    parser.add_argument(
-        "--steps", action="store_true", help="show features, weights, sums, bits and block values"
-    )
+    says = "show features, weights, sums, bits and block values"
+    parser.add_argument("--steps", action="store_true", help=says)
     add_shared_options(parser, "recipe")
 
 
@@ -66,13 +63,19 @@ class _Side(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    recipe = chosen_recipe(options.recipe, settings)
-    sides = [_side(name, options.text, recipe, settings) for name in (options.a, options.b)]
-    colour = has_colours()
-    lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", ""]
+    recipe, names = chosen_recipe(options.recipe, settings), (options.a, options.b)
+    sides = [
+        _text_side(name, recipe) if options.text else _page_side(name, recipe, settings)
+        for name in names
+    ]
+    lines = [
+        f"{letter}  {clipped(' '.join(name.split()), 90)}"
+        for letter, name in zip("AB", names, strict=True)
+    ]
     described = zip(*(_described(side, recipe.bits) for side in sides), strict=True)
-    lines += aligned([("", "A", "B"), *((name, a, b) for (name, a), (_, b) in described)])
-    apart, ruling = "not compared", None
+    rows = [(name, a, b) for (name, a), (_, b) in described]
+    lines += ["", *aligned([("", "A", "B"), *rows])]
+    apart, ruling, colour = "not compared", None, has_colours()
     a, b = (side.analysis for side in sides)
     if a.fingerprint and b.fingerprint:
         distance = hamming_distance(a.fingerprint.value, b.fingerprint.value)
@@ -99,23 +102,30 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if is_copy else 1
 
 
-def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _Side:
-    """Analyse a text, or a page unless a crawl would not."""
+def _text_side(name: str, recipe: Recipe) -> _Side:
+    is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
+    text = Path(name).read_text("utf-8", "replace") if is_file else name
+    # A text that somebody types is no item of a form: what other programs say is its distance.
+    analysis = replace(analyse_text(text, replace(recipe, min_length=1)), facts=b"")
+    return _Side(name, Extraction(text), analysis)
+
+
+def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
+    """Analyse a page, unless a crawl would not."""
     key, most = name, FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
         data, content_type, url = _fetch(name, most, settings["USER_AGENT"])
         key = page_key(url)
-    elif os.path.exists(name):  # noqa: PTH110 - a text may be longer than any path
-        data = Path(name).read_bytes()
-        if as_text or name.endswith(".txt"):
-            return _text(name, data.decode(errors="replace"), recipe)
-        content_type = _type_of_file(name, data, recipe)
-    elif as_text:
-        return _text(name, name, recipe)
+    elif Path(name).exists():
+        data, content_type = Path(name).read_bytes(), mimetypes.guess_type(name)[0] or ""
     else:
         raise UsageError(
             f"{name}: no such file; an address has http:// before it, a text needs --text"
         )
+    # Scrapy looks at the content, too, and a saved page, such as index.php, may have any name.
+    looks_like = responsetypes.from_args(filename=name, body=data[:5000])
+    if issubclass(looks_like, HtmlResponse) or not content_type:
+        content_type = f"{_HTML};{content_type.partition(';')[2]}"
     body, extraction = body_of(data, content_type, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
@@ -123,20 +133,6 @@ def _side(name: str, as_text: bool, recipe: Recipe, settings: BaseSettings) -> _
     if extraction is None:
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
-
-
-def _text(name: str, text: str, recipe: Recipe) -> _Side:
-    # A text that somebody types is no item of a form: what other programs say is its distance.
-    analysis = replace(analyse_text(text, replace(recipe, min_length=1)), facts=b"")
-    return _Side(name, Extraction(text), analysis)
-
-
-def _type_of_file(name: str, data: bytes, recipe: Recipe) -> str:
-    content_type = mimetypes.guess_type(name)[0] or ""
-    response = responsetypes.from_args(filename=name, body=data[:5000])
-    is_text = response is TextResponse and not body_of(b"", content_type, recipe)
-    # A saved page, such as index.php, says less of itself than a server does.
-    return "text/html" if is_text or issubclass(response, HtmlResponse) else content_type
 
 
 def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
@@ -147,21 +143,11 @@ def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-            content = answer
-            if answer.headers["Content-Encoding"] == "gzip":
-                # Some servers pack whatever they send, although nothing packed is asked for.
-                content = gzip.GzipFile(fileobj=answer)
-                del answer.headers["Content-Encoding"]
-            data, content_type = content.read(most + 1), answer.headers["Content-Type"] or ""
-            headers, url = Headers(answer.headers.items()), answer.geturl()
-    except (OSError, EOFError, ValueError, http.client.HTTPException, zlib.error) as error:
+            return answer.read(most + 1), answer.headers["Content-Type"] or "", answer.geturl()
+    except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UsageError(f"{url}: {error}") from None
-    if issubclass(responsetypes.from_args(headers, url, body=data[:5000]), HtmlResponse):
-        # Scrapy takes it for that, whatever the server says.
-        content_type = f"text/html;{content_type.partition(';')[2]}"
-    return data, content_type, url
 
 
 def _described(side: _Side, bits: int) -> list[tuple[str, str]]:
@@ -196,7 +182,3 @@ def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
         row = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
     return lines
-
-
-def _short(text: str) -> str:
-    return clipped(" ".join(text.split()), 90)

@@ -1,12 +1,10 @@
 """Find near-duplicates among saved pages, or fill an index from them.
 
-PAGES are files, or folders of files, also packed (.gz, .xz, .bz2, .zst):
-- JSON lines (.jsonl, .jl, .ndjson), a JSON array (.json) or Parquet; each entry has the
-  field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64", "text",
-  "raw_content" or "markdown", and perhaps a name: "id", "url" or "metadata.url"
-- WARC and WET, HTML, and plain text (.txt)
-Parquet needs pip install "scrapy-simhash[corpus]", WARC and .zst need
-pip install "scrapy-simhash[warc]".
+PAGES are files, or folders of files, also packed (.gz, .xz, .bz2):
+- JSON lines (.jsonl, .jl, .ndjson) or a JSON array (.json), as Scrapy's feeds; each entry
+  has the field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64" or "text",
+  and perhaps a name: "id" or "url"
+- HTML, plain text (.txt), and WARC and WET (pip install "scrapy-simhash[warc]")
 
 The command judges pages in their order, with the settings of this project, as a crawl
 does: it keeps the first of near-duplicates, and pages that cannot be compared.
@@ -29,9 +27,7 @@ less memory than they need:
     scrapy simhash import kept.parquet --index redis://localhost/0
 
 Then --verdicts has a row for each page: key, url, kept, verdict, original, distance and
-reason. --kept has the fingerprints of the pages that were kept. Pages come in the order
-of the files, or of SQL expressions, such as --order "length(url), time".
-SIMHASH_PROCESSES says how many processes work.
+reason. --kept has the fingerprints of the pages that were kept.
 """
 
 import argparse
@@ -47,13 +43,12 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, index_url, page_reader
-from scrapy_simhash.core.sync import analyse_all
+from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, page_reader
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
-from scrapy_simhash.offline.prints import has_prints, print_files, spec_of_prints, write_batches
+from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import page_files
 from scrapy_simhash.offline.verdicts import decide
 from scrapy_simhash.report.dedup_log import line_of
@@ -63,57 +58,39 @@ from scrapy_simhash.settings import FilterSettings
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints")
-    parser.add_argument(
-        "--verdicts", metavar="FILE", help="write what became of each page; a dedup log, or Parquet"
-    )
+    says = "write what became of each page; a dedup log, or Parquet"
+    parser.add_argument("--verdicts", metavar="FILE", help=says)
+    says = "where the fingerprints of kept pages go, if PAGES are fingerprints"
+    parser.add_argument("--kept", metavar="FILE", help=says)
     add_shared_options(parser, "index")
-    prints = parser.add_argument_group("only of fingerprints")
-    prints.add_argument("--kept", metavar="FILE", help="where those of kept pages go")
-    prints.add_argument("--order", default="", metavar="SQL", help="the order of the pages")
-    prints.add_argument("--memory", metavar="SIZE", help="what DuckDB may take, such as 8GB")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    paths = [*map(Path, options.pages)]
-    are_prints = [has_prints(path) for path in paths]
-    if not any(are_prints):
-        if options.kept or options.order or options.memory:
-            raise UsageError(
-                f"{paths[0]}: no fingerprints, which --kept, --order and --memory are for"
-            )
-        _judge_in_turn(paths, options, settings)
-    elif not all(are_prints):
-        raise UsageError(
-            f"{paths[are_prints.index(False)]}: it has no fingerprints, and others of PAGES have"
-        )
-    elif options.index:
-        raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+    paths, chosen = [*map(Path, options.pages)], FilterSettings.from_settings(settings)
+    are_prints = [path.suffix == ".parquet" or any(path.glob("*.parquet")) for path in paths]
+    if all(are_prints):
+        if options.index:
+            raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+        _join(paths, options, chosen)
+    elif any(are_prints) or options.kept:
+        raise UsageError(f"{paths[are_prints.index(False)]}: it has no fingerprints (.parquet)")
     else:
-        _join(paths, options, FilterSettings.from_settings(settings))
+        # An index of the crawl's settings is only touched when it is named here.
+        url = index_url(options, settings) if options.index else "memory://"
+        _judge_in_turn(paths, options.verdicts, url, chosen)
 
 
-def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: BaseSettings) -> None:
-    chosen = FilterSettings.from_settings(settings)
-    # An index of the crawl's settings is only touched when it is named here.
-    url = index_url(options, settings) if options.index else "memory://"
+def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
     files = [file for path in paths for file in page_files(path)]
     to_keep, copies = Counter[str](), 0
     with contextlib.ExitStack() as stack:
-        path = options.verdicts
-        verdicts = stack.enter_context(whole_file(path, *files)) if path else None
-        bar = stack.enter_context(
-            progress("reading", sum(file.stat().st_size for file in files), "B")
-        )
+        verdicts = stack.enter_context(whole_file(target, *files)) if target else None
+        total = sum(file.stat().st_size for file in files)
+        bar = stack.enter_context(progress("reading", total, "B"))
         reader = page_reader(chosen, bar.update)
-        analyses = analyse_all(
-            ((page, page.body) for path in paths for page in reader.read(path)),
-            chosen.recipe,
-            processes=chosen.processes,
-            timeout=chosen.timeout,
-            excerpt_length=chosen.log_text if verdicts else 0,
-            largest=chosen.max_body_size,
-        )
-        stack.enter_context(contextlib.closing(analyses))
+        pages = (page for path in paths for page in reader.read(path))
+        length = chosen.log_text if verdicts else 0
+        analyses = stack.enter_context(analysed(pages, chosen, length))
         # If the first page cannot be read, no index is made.
         first = [*itertools.islice(analyses, 1)]
         spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
@@ -132,34 +109,36 @@ def _judge_in_turn(paths: list[Path], options: argparse.Namespace, settings: Bas
     for kind, what in (("revisit", "were in the index already"), ("skipped", "cannot be compared")):
         if to_keep[kind]:
             lines.append(f"{to_keep[kind]:,} of those to keep {what}")
-    say([*lines, *passed_over(reader)], aside=options.verdicts == "-")
+    say([*lines, *passed_over(reader)], aside=target == "-")
 
 
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
-    files = print_files(paths)
-    spec, _ = spec_of_prints(files)
-    if spec != spec_of(chosen.recipe):
+    files, spec = print_files(paths), spec_of(chosen.recipe)
+    made = spec_of_prints(files)
+    if made != spec:
         # Facts of another version would be taken for none, and pages be judged by distance alone.
         raise UsageError(
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
-            f"settings have here: {spec.recipe}, k = {spec.distance}"
+            f"settings have here: {made.recipe}, k = {made.distance}"
         )
-    outputs = ((options.verdicts, VERDICTS, None), (options.kept, KEPT, spec))
     with contextlib.ExitStack() as stack:
         targets = [
-            (stack.enter_context(whole_file(path, *files)), sql, prints)
-            for path, sql, prints in outputs
+            (stack.enter_context(whole_file(path, *files)), sql, is_prints)
+            for path, sql, is_prints in (
+                (options.verdicts, VERDICTS, False),
+                (options.kept, KEPT, True),
+            )
             if path
         ]
         beside = Path(options.verdicts or options.kept or ".").parent
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = DuckDB(files, chosen.processes, Path(folder), options.memory)
+        engine = DuckDB(files, spec.distance, Path(folder))
         stack.callback(engine.database.close)
-        copies = find_copies(engine, spec, options.order)
+        copies = find_copies(engine, spec)
         ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
-        for file, sql, prints in targets:
+        for file, sql, is_prints in targets:
             batches = engine.rows(sql)
-            write_batches(file, batches, batches.schema, prints)
+            write_batches(file, batches, batches.schema, spec if is_prints else None)
     say([_total(pages - copies, copies)], aside="-" in (options.verdicts, options.kept))
 
 

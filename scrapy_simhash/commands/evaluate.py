@@ -2,27 +2,25 @@
 
 A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, such as
 docs.jsonl with "id", "url" and one of "html", "html_base64" and "text" in each line;
-and with pairs.tsv, a table with the columns a, b, label and perhaps kind, separated by
-tabs. A label is duplicate, ambiguous (counts neither way) or negative, or one of these
-with the kind, such as negative/template. A pair that is not listed is no duplicate.
+and with pairs.tsv, a table with the columns a, b and label, separated by tabs. A label is
+duplicate, ambiguous (counts neither way) or negative, perhaps with a kind, such as
+negative/template. A pair that is not listed is no duplicate.
 
     scrapy simhash evaluate sets/news
-    scrapy simhash evaluate sets/* --recipe default --recipe classic --show 10
+    scrapy simhash evaluate sets/* --recipe classic --show 10
     scrapy simhash evaluate sets/news -s SIMHASH_DISTANCE=40
 
 All pairs of pages are judged as a crawl judges them. But a crawl compares a page only
-with the pages that it kept, so a crawl is replayed, in the order of the file and in
-five random ones. SIMHASH_... settings say what is measured, unless --recipe does.
+with the pages that it kept, so a crawl is replayed, in the order of the file.
 
 columns: k, the distance; skipped, pages that are not compared; found, missed and
 false, pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in
-1,000; shuffled, the same in random orders.
+1,000.
 """
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
-from itertools import product
 
 from scrapy.settings import BaseSettings
 
@@ -33,54 +31,37 @@ from scrapy_simhash.offline.evaluation import Result, evaluate
 
 _QUALITY = (
     *("set", "recipe", "k", "pages", "skipped", "precision", "recall"),
-    *("found", "missed", "false", "dropped", "wrong/1000", "shuffled"),
+    *("found", "missed", "false", "dropped", "wrong/1000"),
 )
-_KINDS = ("set", "recipe", "kind", "label", "copies", "of", "share")
 _PAIRS = ("a", "b", "distance", "reason", "kind")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("datasets", nargs="+", metavar="DATASET", help="folder of labelled pages")
-    parser.add_argument(
-        "--recipe", action="append", metavar="NAME", help="measure this recipe (may be repeated)"
-    )
-    parser.add_argument(
-        "--show", type=int, default=0, metavar="N", help="name up to N wrong pairs of each sort"
-    )
-    add_shared_options(parser, "json")
+    says = "name up to N wrong pairs of each sort"
+    parser.add_argument("--show", type=int, default=0, metavar="N", help=says)
+    add_shared_options(parser, "recipe", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    recipes = [chosen_recipe(name, settings) for name in dict.fromkeys(options.recipe or [None])]
-    datasets = [read_dataset(folder) for folder in options.datasets]
-    results = []
-    for dataset, recipe in product(datasets, recipes):
+    recipe, results = chosen_recipe(options.recipe, settings), []
+    for dataset in [read_dataset(folder) for folder in options.datasets]:
         with progress(dataset.name, len(dataset.documents)) as bar:
             results.append(evaluate(dataset, recipe, bar.update))
-    lines = tables(results)
+    lines = _table(_QUALITY, map(_quality, results))
     for result in results:
         lines += wrong_pairs(result, options.show)
     show(options, lines, {"results": [asdict(result) for result in results]})
 
 
-def tables(results: Sequence[Result]) -> list[str]:
-    """Return a table of quality, and one of kinds where the labels name any."""
-    quality = [
-        (
-            *(r.dataset, r.name, r.distance, r.documents, sum(r.skipped.values())),
-            *map(_share, (r.score.precision, r.score.recall)),
-            *(r.score.found, r.score.labelled - r.score.found, r.score.false, r.dropped),
-            *(f"{r.wrong_per_thousand:.2f}", f"{r.shuffled_per_thousand:.2f}"),
-        )
-        for r in results
-    ]
-    kinds = [
-        (r.dataset, r.name, kind, label, copies, pairs, _share(copies / pairs))
-        for r in results
-        for label, counts in (("duplicate", r.kinds), ("negative", r.negatives))
-        for kind, (copies, pairs) in counts.items()
-    ]
-    return [*_table(_QUALITY, quality, 2), *(["", *_table(_KINDS, kinds, 4)] if kinds else [])]
+def _quality(result: Result) -> Sequence[object]:
+    score = result.score
+    return (
+        *(result.dataset, result.name, result.distance, result.documents),
+        *(sum(result.skipped.values()), _share(score.precision), _share(score.recall)),
+        *(score.found, score.labelled - score.found, score.false),
+        *(result.dropped, f"{result.wrong_per_thousand:.2f}"),
+    )
 
 
 def wrong_pairs(result: Result, most: int) -> Iterator[str]:
@@ -92,12 +73,12 @@ def wrong_pairs(result: Result, most: int) -> Iterator[str]:
     ):
         if pairs[:most]:
             yield from ("", f"{result.dataset}, {result.name}: {what}")
-            yield from _table(_PAIRS, map(astuple, pairs[:most]), 2)
+            yield from _table(_PAIRS, map(astuple, pairs[:most]))
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[object]], left: int) -> list[str]:
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     cells = [["–" if cell is None else str(cell) for cell in row] for row in rows]
-    return aligned([head, *cells], left=left)
+    return aligned([head, *cells], left=2)
 
 
 def _share(value: float | None) -> str | None:

@@ -64,7 +64,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             # A key may have come in twice, with different contents.
             everything = progress("looking", len(index), of=index.with_blocks())
             entries = [entry for entry in everything if selection.has(entry.key)]
-            lines += _in_index(index, entries)
+            for entry in entries:
+                lines += _in_index(index, entry)
+        if not entries:
+            lines.append("  not in the index")
     if isinstance(last, SparedLine):
         lines.append(f"  not sent at {moment(last.time)} UTC")
         lines.append(f"    pages of {last.host}{last.signature} were copies")
@@ -87,36 +90,32 @@ def _read(
     for line in log_lines(logs):
         if isinstance(line, SparedLine) and selection.has(line.url):
             last = line
-        if not isinstance(line, LogLine):
-            continue
-        if selection.has(line.key, line.url):
-            last = line
-        # A page that has changed since is a copy of this one no more.
-        copies.discard(line.key)
-        if line.original and selection.has(line.original):
-            copies.add(line.key)
+        if isinstance(line, LogLine):
+            if selection.has(line.key, line.url):
+                last = line
+            # A page that has changed since is a copy of this one no more.
+            copies.discard(line.key)
+            if line.original and selection.has(line.original):
+                copies.add(line.key)
     return last, copies
 
 
-def _in_index(index: Index, entries: Sequence[Entry]) -> Iterator[str]:
+def _in_index(index: Index, entry: Entry) -> Iterator[str]:
     """Say since when a page is in the index, and what is near it."""
-    if not entries:
-        yield "  not in the index"
     k = index.spec.distance
-    for entry in entries:
-        state = "in progress" if entry.provisional else "original"
-        scope = f", among the pages of {entry.scope}" if entry.scope else ""
-        yield f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
-        matches = index.query(entry.fingerprint, scope=entry.scope)
-        near = [match for match in matches if match.key != entry.key]
-        yield f"  near it: {count(len(near), 'page')} of the index"
-        for match in near[:_SHOWN]:
-            pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
-            ruling = Rule(k)(*pages, match.distance)
-            beyond = f"  (beyond k = {k})" if match.distance > k else ""
-            yield f"    {match.distance:3} bits  {match.key}{beyond}"
-            verdict = "a copy" if ruling.is_copy else "another page"
-            yield f"              {verdict}: {sentence(ruling.reason)}"
+    state = "in progress" if entry.provisional else "original"
+    scope = f", among the pages of {entry.scope}" if entry.scope else ""
+    yield f"  {state}, in the index since {moment(entry.time)} UTC{scope}"
+    matches = index.query(entry.fingerprint, scope=entry.scope)
+    near = [match for match in matches if match.key != entry.key]
+    yield f"  near it: {count(len(near), 'page')} of the index"
+    for match in near[:_SHOWN]:
+        pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
+        ruling = Rule(k)(*pages, match.distance)
+        beyond = f"  (beyond k = {k})" if match.distance > k else ""
+        yield f"    {match.distance:3} bits  {match.key}{beyond}"
+        verdict = "a copy" if ruling.is_copy else "another page"
+        yield f"              {verdict}: {sentence(ruling.reason)}"
 
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
@@ -136,8 +135,8 @@ def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
         place = f" from {line.moved_from}" if line.moved_from else ""
         is_withheld = line.verdict == "unique" and line.action
         done = "so SIMHASH_RECRAWL withheld its items" if is_withheld else "and it was delivered"
-        since = "the same as in" if line.change == "same" else f"{line.change} since"
-        yield f"    {since} earlier runs{place}, {done}"
+        since = {"new": "in no earlier run", "same": "the same as in earlier runs"}
+        yield f"    {since.get(line.change, f'{line.change} since earlier runs')}{place}, {done}"
     if name := line.original or line.near:
         yield f"    {line.distance} bits (k = {line.k}) from {name}"
     if line.copies:

@@ -13,23 +13,19 @@ work, and the other settings of the project hold as in "dedupe".
 """
 
 import argparse
-import contextlib
 import itertools
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
-from scrapy_simhash.commands.selection import page_reader
-from scrapy_simhash.core.analysis import Body, PageAnalysis
-from scrapy_simhash.core.sync import analyse_all
+from scrapy_simhash.commands.selection import analysed, page_reader
+from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.keys import page_scope
-from scrapy_simhash.offline.files import pyarrow
-from scrapy_simhash.offline.prints import ROWS, Print, write_prints
+from scrapy_simhash.keys import Scope, page_scope
+from scrapy_simhash.offline.prints import ROWS, Print, pyarrow, write_prints
 from scrapy_simhash.offline.saved_pages import SavedPage, page_files
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -48,37 +44,25 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         raise UsageError("two of PAGES have one name, and so would their files have")
     total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
     now, written, old = int(time.time()), 0, 0
-    with contextlib.ExitStack() as stack:
-        bar = stack.enter_context(progress("reading", total, "B"))
+    with progress("reading", total, "B") as bar:
         reader = page_reader(chosen, bar.update)
-
-        def pages() -> Iterator[tuple[tuple[Path, SavedPage], Body]]:
-            nonlocal old
-            for name, path in paths.items():
-                for number, page in enumerate(reader.read(path)):
-                    if number % ROWS == 0:
-                        target = folder / f"{name}.{number // ROWS:06}.parquet"
-                        is_old = target.exists()
-                    old += is_old
-                    if not is_old:
-                        yield (target, page), page.body
-
-        def as_print(analysed: tuple[tuple[Path, SavedPage], PageAnalysis]) -> Print:
-            (_, page), analysis = analysed
-            scope = page_scope(page.url or "", chosen.scope)
-            names = (page.key, page.url, scope, now, analysis.reason)
-            return Print(*names, analysis.fingerprint, analysis.facts)
-
-        analyses = analyse_all(
-            pages(),
-            chosen.recipe,
-            processes=chosen.processes,
-            timeout=chosen.timeout,
-            largest=chosen.max_body_size,
-        )
-        stack.enter_context(contextlib.closing(analyses))
-        for target, analysed in itertools.groupby(analyses, lambda pair: pair[0][0]):
-            folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(str(target)) as file:
-                written += write_prints(file, spec_of(chosen.recipe), map(as_print, analysed))
+        for name, path in paths.items():
+            pages = reader.read(path)
+            for number in itertools.count():
+                if (first := next(pages, None)) is None:
+                    break
+                piece = itertools.chain([first], itertools.islice(pages, ROWS - 1))
+                target = folder / f"{name}.{number:06}.parquet"
+                if target.exists():
+                    old += sum(1 for _ in piece)
+                    continue
+                folder.mkdir(parents=True, exist_ok=True)
+                with analysed(piece, chosen) as analyses, whole_file(str(target)) as file:
+                    prints = (_print(*each, chosen.scope, now) for each in analyses)
+                    written += write_prints(file, spec_of(chosen.recipe), prints)
     say([f"{folder}: {count(written, 'page')} written, {old:,} were there", *passed_over(reader)])
+
+
+def _print(page: SavedPage, analysis: PageAnalysis, scope: Scope, now: int) -> Print:
+    names = page.key, page.url, page_scope(page.url or "", scope), now, analysis.reason
+    return Print(*names, analysis.fingerprint, analysis.facts)

@@ -105,26 +105,23 @@ def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, An
 def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing.
 
-    None of the files that its content comes from may be replaced: that is a ValueError.
-
-    A path that is no regular file, such as ``/dev/stdout``, is written to and never replaced, and
-    ``-`` is standard output. A link stays, and the file that it names is replaced.
+    None of the files that its content comes from may be replaced: that is a ValueError. ``-`` is
+    standard output; what is no regular file, such as a pipe, is written to and never replaced.
     """
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    whole = Path(path).resolve() if Path(path).is_file() else Path(path)
-    if whole.is_dir() or not whole.parent.is_dir():
-        wrong = errno.EISDIR if whole.is_dir() else errno.ENOENT
-        raise OSError(wrong, os.strerror(wrong), path)
+    whole = Path(path).resolve()  # a link stays
+    if not whole.parent.is_dir():
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if whole in {source.resolve() for source in sources}:
         raise ValueError(f"{path}: it is read, so it cannot be replaced")
     if whole.exists() and not whole.is_file():
-        with whole.open("wb") as file:
+        with open(path, "wb") as file:  # noqa: PTH123 - an error names it as it was given
             yield file
         return
-    part = Path(f"{whole}.part")
+    part = Path(f"{path}.part")
     try:
         with part.open("wb") as file:
             yield file

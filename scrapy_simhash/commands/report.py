@@ -8,21 +8,15 @@ crawls, the report is about the last one, and names the others.
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
-    scrapy simhash report dedup.jsonl -o drops.csv
     scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
 
-A FILE that ends in .csv gets all drops, one a row. With --index, the report also names
-pages that are missing since earlier runs. To see more of what differs, log more of each
-page with SIMHASH_LOG_TEXT.
+With --index, the report also names pages that are missing since earlier runs. To see
+more of what differs, log more of each page with SIMHASH_LOG_TEXT.
 """
 
 import argparse
-import csv
-from collections.abc import Iterable
-from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -37,13 +31,8 @@ from scrapy_simhash.commands.selection import (
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.report.dedup_log import log_files
 from scrapy_simhash.report.html_report import CHANGED, render
-from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
+from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
-
-_COLUMNS = (
-    *("time", "url", "original", "distance", "reason"),
-    *("action", "host", "bytes", "doubtful"),
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,21 +44,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    logs = log_paths(options.logs, settings)
+    logs, missing = log_paths(options.logs, settings), list[PageChange]()
     with whole_file(options.output, *log_files(logs)) as file:
         table = LogTable(log_lines(logs))
         crawl = _chosen(table, options.crawl)
-        verdicts = table.counts(crawl, "verdict")
-        dropped, judged = verdicts.get("duplicate", 0), sum(verdicts.values())
-        if Path(options.output).suffix == ".csv":
-            _write_drops(file, table.drops(crawl))
-        else:
-            missing: list[PageChange] = []
-            if options.index:
-                with chosen_index(options, settings) as index:
-                    missing = _missing(table, crawl, index)
-            report = render(table, [*map(str, logs)], crawl, missing)
-            file.write(report.encode("utf-8", "replace"))
+        if options.index:
+            with chosen_index(options, settings) as index:
+                missing = _missing(table, crawl, index)
+        report = render(table, [*map(str, logs)], crawl, missing)
+        file.write(report.encode("utf-8", "replace"))
+    verdicts = table.counts(crawl, "verdict")
+    dropped, judged = verdicts.get("duplicate", 0), sum(verdicts.values())
     share = f"{count(dropped, 'near-duplicate')} ({percent(dropped, judged)})"
     is_file = options.output != "-"
     place = f": {Path(options.output).absolute().as_uri()}" if is_file else ""
@@ -95,11 +80,3 @@ def _missing(table: LogTable, crawl: str, index: Index) -> list[PageChange]:
         for entry in islice(index.missing(number), CHANGED)
         if entry.run in runs
     ]
-
-
-def _write_drops(file: IO[bytes], drops: Iterable[Drop]) -> None:
-    text = TextIOWrapper(file, "utf-8", "replace", newline="")
-    rows = csv.writer(text)
-    rows.writerow(_COLUMNS)
-    rows.writerows([getattr(drop.line, name) for name in _COLUMNS] for drop in drops)
-    text.detach()

@@ -7,9 +7,9 @@ it, one URL a line:
     scrapy simhash forget --host staging.example.com
     scrapy simhash requeue --log dedup.jsonl > again.txt
 
-With URLs, --host, --reason or --original it writes the dropped pages that meet all of
-them, from the log alone. Their originals are still in the index, so --json tells the
-filter to let them pass (dont_simhash); the pages spider of the example reads such a file:
+With URLs, --host or --reason it writes the dropped pages that meet all of them, from the
+log alone. Their originals are still in the index, so --json tells the filter to let them
+pass (dont_simhash); the pages spider of the example reads such a file:
 
     scrapy simhash requeue --reason other-site --host shop.example --json > again.jsonl
     scrapy crawl pages -a again=again.jsonl
@@ -35,8 +35,7 @@ from scrapy_simhash.commands.output import say
 from scrapy_simhash.commands.selection import (
     Selection,
     add_shared_options,
-    existing_index,
-    index_url,
+    chosen_index,
     log_lines,
     log_paths,
 )
@@ -51,7 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
     for name, metavar, chosen in (
         ("reason", "REASON", "pages that this sentence of the rule dropped"),
-        ("original", "URL", "pages that were dropped because of this one"),
         ("pattern", "SIGNATURE", "addresses that were not requested because of it, or all"),
     ):
         says = f"{chosen} (may be repeated)"
@@ -66,19 +64,20 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines, meta = log_lines(log_paths(options.log, settings)), {}
     if options.pattern:
         urls = _spared(lines, set(options.pattern), selection)
-    elif selection or options.reason or options.original:
-        originals, reasons = Selection.of(options.original), options.reason
-        urls = _urls(
-            line
-            for line in _dropped(lines).values()
-            if selection.has(line.key, line.url)
-            and (not reasons or line.reason in reasons)
-            and originals.has(line.original or "")
-        )
-        # The originals would have them dropped once more.
-        meta = {"dont_simhash": True}
     else:
-        urls = _orphaned(lines, index_url(options, settings))
+        dropped = _dropped(lines)
+        if selection or options.reason:
+            chosen = [line for line in dropped if selection.has(line.key, line.url)]
+            if options.reason:
+                chosen = [line for line in chosen if line.reason in options.reason]
+            # The originals would have them dropped once more.
+            meta = {"dont_simhash": True}
+        else:
+            with chosen_index(options, settings) as index:
+                keys = {key for line in dropped for key in (line.key, line.original) if key}
+                in_index = {entry.key for entry in index.entries_of(keys)}
+            chosen = [line for line in dropped if not in_index & {line.key, line.original}]
+        urls = _urls(chosen)
     say([json.dumps({"url": url, "meta": meta}) if options.json else url for url in urls])
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
@@ -96,8 +95,8 @@ def _spared(lines: Iterable[Line | None], patterns: set[str], selection: Selecti
     return list(spared)
 
 
-def _dropped(lines: Iterable[Line | None]) -> dict[str, LogLine]:
-    """Return the pages that were dropped and have not come in since, by their keys."""
+def _dropped(lines: Iterable[Line | None]) -> list[LogLine]:
+    """Return the pages that were dropped and have not come in since."""
     dropped: dict[str, LogLine] = {}
     for line in lines:
         if isinstance(line, LogLine) and line.what == "page" and line.verdict != "skipped":
@@ -105,21 +104,11 @@ def _dropped(lines: Iterable[Line | None]) -> dict[str, LogLine]:
             dropped.pop(line.key, None)
             if line.verdict == "duplicate" and line.action != "flag":
                 dropped[line.key] = replace(line, text="", details="")
-    return dropped
+    return [*dropped.values()]
 
 
-def _orphaned(lines: Iterable[Line | None], url: str) -> list[str]:
-    """Return the pages that were dropped because of pages that are not in the index any more."""
-    dropped = _dropped(lines)
-    keys = {key for page, line in dropped.items() for key in (page, line.original) if key}
-    with existing_index(url) as index:
-        in_index = {entry.key for entry in index.entries_of(keys)}
-    return _urls(line for line in dropped.values() if not in_index & {line.key, line.original})
-
-
-def _urls(lines: Iterable[LogLine]) -> list[str]:
+def _urls(pages: list[LogLine]) -> list[str]:
     """Return the addresses of pages, and say how many have none that is enough."""
-    pages = list(lines)
     urls = [line.url for line in pages if not _METHOD.match(line.key)]
     if left_out := len(pages) - len(urls):
         said = count(left_out, "page")

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +12,18 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from scrapy_simhash.commands.output import progress
+from scrapy_simhash.core.analysis import PageAnalysis
+from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.offline.saved_pages import Fields, PageReader
+from scrapy_simhash.offline.saved_pages import Fields, PageReader, SavedPage
 from scrapy_simhash.report.dedup_log import Line, host_of_key, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
-NO_RUN = 'there is no such run; "scrapy simhash runs" lists them'
+NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
 _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
@@ -100,6 +102,22 @@ def page_reader(settings: FilterSettings, report: Callable[[int], object]) -> Pa
     """Return a reader of saved pages, which knows the fields that the project's feeds have."""
     names = settings.item_text_field, settings.item_html_field, settings.item_key_field
     return PageReader(settings.recipe, Fields(*names), report)
+
+
+def analysed(
+    pages: Iterable[SavedPage], settings: FilterSettings, excerpt_length: int = 0
+) -> closing[Generator[tuple[SavedPage, PageAnalysis], None, None]]:
+    """Analyse saved pages as a crawl does, until the end of a block."""
+    return closing(
+        analyse_all(
+            ((page, page.body) for page in pages),
+            settings.recipe,
+            processes=settings.processes,
+            timeout=settings.timeout,
+            excerpt_length=excerpt_length,
+            largest=settings.max_body_size,
+        )
+    )
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:

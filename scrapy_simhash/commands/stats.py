@@ -1,12 +1,12 @@
-"""Show the pages of an index, and its size; with --check, whether it is whole.
+"""Show the pages of an index, its size and its runs; with --check, whether it is whole.
 
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
 Pages in progress are those whose callback has not finished; a crawler that was killed
-leaves some until their leases run out. The first page is the one that came in first;
-imported pages keep their times.
+leaves some until their leases run out. A run is what the crawlers of a spider do from
+start to finish. Its pages are those that no later run has seen.
 
 --check reads the whole index. It prints a line for everything that is missing or cannot be
 read, and then the exit status is 1. A crawl passes over damaged entries, so that their
@@ -14,11 +14,13 @@ copies may be crawled once more; "scrapy simhash export" takes the others into a
 """
 
 import argparse
+from collections.abc import Iterator, Sequence
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
+from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment, size
 
 
@@ -29,33 +31,52 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
-        census, spec = index.census(), index.spec
-        first = next(iter(index), None)
+        census, spec, runs = index.census(), index.spec, index.runs()
         damages = index.check() if options.check else []
     total = sum(census.sizes.values())
     values = {
         "pages": census.pages,
         "in_progress": census.provisional,
-        "first": first.time if first else None,
         "recipe": spec.recipe,
         "bits": spec.bits,
         "distance": spec.distance,
         "blocks": spec.blocks,
         "bytes": census.sizes,
+        "runs": [each._asdict() for each in runs],
         **({"damaged": damages} if options.check else {}),
     }
-    each = f", {size(total / census.pages)} a page" if census.pages else ""
+    per_page = f", {size(total / census.pages)} a page" if census.pages else ""
     rows = [
         ("pages", f"{census.pages:,}"),
         ("in progress", f"{census.provisional:,}"),
-        ("first page", f"{moment(first.time)} UTC" if first else "-"),
         ("recipe", spec.recipe),
         ("distance", f"{spec.distance} of {spec.bits} bits"),
         ("found by", f"{spec.blocks} block values a page"),
-        ("size", size(total) + each if total else "the server does not tell"),
-        *(("", f"{size(part)} {name}") for name, part in census.sizes.items()),
+        ("size", size(total) + per_page if total else "the server does not tell"),
         *(("damaged", text) for text in damages),
         *([("whole", "yes")] if options.check and not damages else []),
     ]
-    show(options, aligned(rows), values)
+    show(options, [*aligned(rows), *_table(runs)], values)
     return 1 if damages else 0
+
+
+def _table(runs: Sequence[Run]) -> Iterator[str]:
+    last = {run.spider: run for run in runs}
+    rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
+    for run in runs:
+        begun, ended = moment(run.begun), moment(run.ended) if run.ended else "-"
+        state = _state(run, is_last=run is last[run.spider])
+        rows.append((str(run.number), run.spider, begun, ended, state, f"{run.pages:,}"))
+    if runs:
+        yield from ("", *aligned(rows))
+
+
+def _state(run: Run, *, is_last: bool) -> str:
+    """Return how a run has ended, in one word.
+
+    The last one of a spider may have been killed, and seem to run. An earlier one does not run,
+    because a crawler takes part in its spider's run while others of it live; but a job may go on.
+    """
+    if run.ended is None:
+        return "running" if is_last else "unfinished"
+    return "finished" if run.finished else "stopped"

@@ -1,12 +1,14 @@
 """Labelled pages, which an evaluation reads; "scrapy simhash evaluate --help" has the format."""
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_simhash.offline.files import FileError, table
+from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 
+_COLUMNS = ("a", "b", "label")
 _LABELS = ("duplicate", "ambiguous", "negative")
 
 
@@ -49,7 +51,16 @@ def read_dataset(folder: str | Path) -> Dataset:
             raise FileError(f"{folder}: the id {page.name} is there twice")
         documents[page.name] = page
     labels: dict[tuple[str, str], Pair] = {}
-    for where, row in table(folder / "pairs.tsv", "a", "b", "label"):
+    path = folder / "pairs.tsv"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"{path}: no table in UTF-8 ({error})") from None
+    for number, row in enumerate(rows, 1):
+        where = f"{path}, row {number}"
+        if not all(map(row.get, _COLUMNS)):
+            raise FileError(f"{where}: it must have the columns {', '.join(_COLUMNS)}")
         a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
         label, _, kind = row["label"].partition("/")
         pair_label = Pair(label, kind or row.get("kind") or None)

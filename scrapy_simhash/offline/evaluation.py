@@ -12,8 +12,6 @@ a page is compared only with those that were kept before it. So a crawl of the s
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from random import Random
-from statistics import mean
 
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -21,8 +19,6 @@ from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
-
-_SHUFFLES = 5
 
 
 @dataclass(slots=True)
@@ -71,8 +67,6 @@ class Result:
         name: of the recipe.
         distinct: how many documents are no copies of each other.
         skipped: how many documents are not compared, by reason.
-        kinds: how many labelled duplicates of each kind are found, and how many there are.
-        negatives: how many known negatives of each kind are taken for copies, and of how many.
         false: pairs that are wrongly taken for copies, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
     """
@@ -86,9 +80,6 @@ class Result:
     score: Score
     dropped: int
     wrong_per_thousand: float
-    shuffled_per_thousand: float
-    kinds: dict[str, tuple[int, int]]
-    negatives: dict[str, tuple[int, int]]
     false: list[WrongPair]
     missed: list[WrongPair]
     wrong_drops: list[WrongPair]
@@ -134,14 +125,8 @@ def scored(
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
 
     cluster, ambiguous = clusters(len(names), duplicates), labels.keys() - duplicates.keys()
-    orders = [list(range(len(names))) for _ in range(1 + _SHUFFLES)]
-    for seed, order in enumerate(orders[1:]):
-        Random(seed).shuffle(order)  # noqa: S311 - to be repeated, not secret
-    drops = [replay(copies, order) for order in orders]
-    wrong = [wrong_drops(dropped, cluster, ambiguous) for dropped in drops]
-    distinct = len(set(cluster))
-    per_thousand = [1000 * len(pairs) / max(distinct, 1) for pairs in wrong]
-
+    dropped = replay(copies)
+    wrong, distinct = wrong_drops(dropped, cluster, ambiguous), len(set(cluster))
     kinds = negatives | duplicates
 
     def named(pair: Numbers) -> WrongPair:
@@ -158,14 +143,11 @@ def scored(
         distinct=distinct,
         skipped=skipped,
         score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
-        dropped=len(drops[0]),
-        wrong_per_thousand=per_thousand[0],
-        shuffled_per_thousand=mean(per_thousand[1:]),
-        kinds=_copies_by_kind(duplicates, copies),
-        negatives=_copies_by_kind(negatives, copies),
+        dropped=len(dropped),
+        wrong_per_thousand=1000 * len(wrong) / max(distinct, 1),
         false=[*map(named, false)],
         missed=[*map(named, missed)],
-        wrong_drops=[*map(named, wrong[0])],
+        wrong_drops=[*map(named, wrong)],
     )
 
 
@@ -183,25 +165,19 @@ def clusters(count: int, duplicates: Iterable[Numbers]) -> list[int]:
     return cluster
 
 
-def replay(copies: Mapping[Numbers, int], order: Iterable[int]) -> dict[int, int]:
-    """Return the pages that a crawl drops, each with the nearest kept page that it is a copy of."""
+def replay(copies: Mapping[Numbers, int]) -> dict[int, int]:
+    """Return the pages that a crawl drops, each with the nearest kept page that it is a copy of.
+
+    ``copies`` are pairs with their distances, the lesser number first.
+    """
     near: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (a, b), distance in copies.items():
-        near[a].append((distance, b))
-        near[b].append((distance, a))
-    originals: dict[int, int] = {}  # with their place in the crawl
-    drops = {}
-    for place, page in enumerate(order):
-        candidates = (
-            (distance, originals[neighbour], neighbour)
-            for distance, neighbour in near[page]
-            if neighbour in originals
-        )
-        nearest = min(candidates, default=None)
-        if nearest:
-            drops[page] = nearest[2]
-        else:
-            originals[page] = place
+    for (earlier, page), distance in copies.items():
+        near[page].append((distance, earlier))
+    drops: dict[int, int] = {}
+    for page in sorted(near):
+        kept = [(distance, earlier) for distance, earlier in near[page] if earlier not in drops]
+        if kept:
+            drops[page] = min(kept)[1]
     return drops
 
 
@@ -217,11 +193,3 @@ def wrong_drops(
     saved |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
     first_drops = {cluster[page]: page for page in sorted(drops, reverse=True)}
     return [(page, drops[page]) for name, page in first_drops.items() if name not in saved]
-
-
-def _copies_by_kind(
-    kinds: Mapping[Numbers, str | None], copies: Mapping[Numbers, int]
-) -> dict[str, tuple[int, int]]:
-    pairs = Counter(kind for kind in kinds.values() if kind)
-    matched = Counter(kind for pair, kind in kinds.items() if pair in copies)
-    return {kind: (matched[kind], pairs[kind]) for kind in sorted(pairs)}

@@ -10,40 +10,34 @@ that takes one page after the other stay as they are.
 The SQL is the same for DuckDB and Spark.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
-from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.prints import column_names
-from scrapy_simhash.rule.facts import FACTS_SIZE
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
-from scrapy_simhash.rule.state import STATE_SIZE
 
+#: Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
+FILE_ROWS = 40
 # All pages of a bucket with so many are compared with each other, once for all rounds.
 _SMALL = 16
 #: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
-    select p.key, p.url, c.id is null as kept, case when c.id is not null then 'duplicate'
+    select p.key, p.url, c.id is null kept, case when c.id is not null then 'duplicate'
         when p.f0 is null then 'skipped' else 'unique' end verdict, o.key original,
         cast(k.d as int) distance, coalesce(k.reason, p.reason) reason
-    from prints p left join pages g on g.place = p.id left join copies c on c.id = g.id
+    from prints p left join copies c on c.id = p.id
     left join known k on k.p = c.id and k.q = c.original
-    left join pages o on o.id = c.original order by p.id
+    left join prints o on o.id = c.original order by p.id
 """
 #: The prints of the pages that were kept, and compared, in their order.
 KEPT = """
-    select p.* exclude (id) from prints p join pages g on g.place = p.id
-    where g.id not in (select id from copies) order by p.id
+    select * exclude (id) from prints
+    where f0 is not null and id not in (select id from copies) order by id
 """
-#: The columns of a question to the judge, and those of its answer: see :func:`judged`.
-ASKED = ("p", "q", "d", "key", "facts", "original", "original_facts")
-ANSWERED = ("p", "q", "d", "is_copy", "reason")
-_NOTHING_KNOWN = """
-    select id p, id q, cast(0 as int) d, true is_copy, '' reason from pages where false
-"""
+_NOTHING_KNOWN = "select id p, id q, cast(0 as int) d, '' reason from pages where false"
 # Only the first page of each large bucket is an original.
 _FIRST_GUESS = f"""
     select id, id original from (select id, row_number() over (partition by block, scope, v
@@ -57,19 +51,23 @@ _RANKED = f"""
         order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
     from members m left join copies c on m.id = c.id where m.n > {_SMALL}
 """
-_UNKNOWN = """
-    select n.p, n.q, n.d, x.key, x.facts, y.key original, y.facts original_facts from near n
+_KNOWN = """
+    select * from known union all
+    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from near n
     join pages x on n.p = x.id join pages y on n.q = y.id
     where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
 """
 _JUDGED = """
-    select k.p, k.q, k.is_copy from known k join near n on k.p = n.p and k.q = n.q
+    select k.p, k.q, k.reason <> '' is_copy from known k join near n on k.p = n.p and k.q = n.q
     order by k.p, k.d, k.q
 """
 
 
 class Engine(Protocol):
-    """A database with the view ``prints``: the columns of prints, and ``id``, their place."""
+    """A database with the view ``prints``: the columns of prints, and ``id``, their place.
+
+    It has the function ``ruling`` that :func:`ruling_at` returns.
+    """
 
     def keep(self, name: str, sql: str) -> None:
         """Make a table of what a query gives."""
@@ -80,64 +78,46 @@ class Engine(Protocol):
     def rows(self, sql: str) -> Iterable[Any]:
         """Yield what a query gives, as Arrow record batches."""
 
-    def judge(self, sql: str, k: int) -> Iterable[Any]:
-        """Yield what :func:`judged` makes of the answer to a query, as Arrow record batches."""
 
+def ruling_at(k: int) -> Callable[[int, str, bytes, str, bytes], str]:
+    """Return a function from two pages to the reason why the first repeats the second, or ""."""
+    rule = Rule(k)
 
-def judged(batch: Any, k: int) -> Any:
-    """Return a record batch with the rulings on the pairs of another one."""
-    import pyarrow as pa
-
-    rule, rulings = Rule(k), []
-    rows = zip(*(batch.column(name).to_pylist() for name in ASKED[2:]), strict=True)
-    for distance, key, facts, original, original_facts in rows:
-        if not {len(facts), len(original_facts)} <= {0, STATE_SIZE, FACTS_SIZE}:
-            raise FileError(f"{key}: its facts are of another version; make fingerprints anew")
+    def ruling(distance: int, key: str, facts: bytes, original: str, of_original: bytes) -> str:
         if key == original:
-            rulings.append((True, "key"))
-        else:
-            rulings.append(rule(Page(key, facts), Page(original, original_facts), distance))
-    parts = zip(*rulings, strict=True) if rulings else ([], [])
-    kinds = (pa.bool_(), pa.string())
-    answers = (pa.array(part, kind) for part, kind in zip(parts, kinds, strict=True))
-    arrays = [*(batch.column(name) for name in ASKED[:3]), *answers]
-    return pa.RecordBatch.from_arrays(arrays, list(ANSWERED))
+            return "key"
+        pages = Page(key, bytes(facts)), Page(original, bytes(of_original))
+        decided = rule(*pages, distance)
+        return decided.reason if decided.is_copy else ""
+
+    return ruling
 
 
-def find_copies(engine: Engine, spec: IndexSpec, order: str = "") -> int:
+def find_copies(engine: Engine, spec: IndexSpec) -> int:
     """Find the pages that a crawl of all prints, in their order, would drop; return their number.
 
     The engine has the tables of :data:`VERDICTS` then.
-
-    Args:
-        engine: where the prints are.
-        spec: how an index for them is opened.
-        order: a list of SQL expressions of columns of prints, by which pages come; by default they
-            come in the order of the files. Pages for which it is the same do so, too.
     """
     import pyarrow as pa
 
     words, blocks = column_names(spec)
-    place = f"row_number() over (order by {order}, id)" if order else "id"
-    columns = ", ".join(["key", "scope", "facts", *words, *blocks])
-    engine.keep("pages", f"select {place} id, id place, {columns} from prints where f0 is not null")
+    columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
+    engine.keep("pages", f"select {columns} from prints where f0 is not null")
     engine.keep("members", _members(words, blocks))
     engine.keep("small", _small(words, spec.reach))
     engine.keep("copies", _FIRST_GUESS)
     engine.keep("known", _NOTHING_KNOWN)
-    guess: dict[int, int] | None = None
+    guess: set[int] | None = None
     while True:
         engine.keep("ranked", _RANKED)
         engine.keep("near", f"select * from small union {_large(words, spec.reach)}")
-        if rulings := [*engine.judge(_UNKNOWN, spec.distance)]:
-            engine.put("rulings", pa.Table.from_batches(rulings))
-            engine.keep("known", "select * from known union all select * from rulings")
+        engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
         pairs = [pa.array(ids, pa.int64()) for ids in ([*copies], [*copies.values()])]
         engine.put("copies", pa.table(pairs, ["id", "original"]))
-        if guess is not None and copies.keys() == guess.keys():
+        if copies.keys() == guess:
             return len(copies)
-        guess = copies
+        guess = {*copies}
 
 
 def _members(words: list[str], blocks: list[str]) -> str:
@@ -197,7 +177,7 @@ def _decide(batches: Iterable[Any]) -> dict[int, int]:
     copies: dict[int, int] = {}
     last, rulings = -1, 0
     for batch in batches:
-        columns = (column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns)
+        columns = (column.to_pylist() for column in batch.columns)
         for page, earlier, is_copy in zip(*columns, strict=True):
             if page != last:
                 last, rulings = page, 0

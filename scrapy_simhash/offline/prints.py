@@ -6,22 +6,21 @@ compared with no other has a reason in their place. The metadata of the file nam
 """
 
 import json
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import numpy as np
-
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.files import FileError, pyarrow
+from scrapy_simhash.offline.files import FileError
 
 #: Pages of one file, and rows that are in memory together.
 ROWS = 1 << 16
-_VERSION = 1
+#: The attributes of an :class:`.IndexSpec` that a file names.
+SPEC = ("recipe", "bits", "distance", "blocks")
 _NAME = b"scrapy-simhash prints"
-_SPEC = ("recipe", "bits", "distance", "blocks", "reach")
 
 
 class Print(NamedTuple):
@@ -34,6 +33,16 @@ class Print(NamedTuple):
     reason: str | None
     fingerprint: Fingerprint | None
     facts: bytes
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """Return the modules of Arrow and of Parquet, which come with an extra."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise FileError("Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'") from None
+    return pyarrow, parquet
 
 
 def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
@@ -49,9 +58,9 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
     schema = pa.schema([*fields, ("facts", pa.binary())])
-    rows = iter(prints)
+    rows = (_row(each, words, blocks) for each in prints)
     pieces = iter(lambda: [*islice(rows, ROWS)], [])
-    batches = (pa.RecordBatch.from_arrays(_arrays(piece, spec), schema=schema) for piece in pieces)
+    batches = (pa.RecordBatch.from_pylist(piece, schema) for piece in pieces)
     return write_batches(file, batches, schema, spec)
 
 
@@ -61,8 +70,8 @@ def write_batches(
     """Write Arrow record batches, as prints if there is a spec; return the number of rows."""
     _, parquet = pyarrow()
     if spec:
-        about = {"version": _VERSION} | {name: getattr(spec, name) for name in _SPEC}
-        schema = schema.with_metadata({_NAME: json.dumps(about)})
+        about = json.dumps({name: getattr(spec, name) for name in SPEC})
+        schema = schema.with_metadata({_NAME: about})
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches:
@@ -71,18 +80,12 @@ def write_batches(
     return count
 
 
-def _arrays(prints: Sequence[Print], spec: IndexSpec) -> list[Any]:
-    pa, _ = pyarrow()
-    keys, urls, scopes, times, reasons, fingerprints, facts = zip(*prints, strict=True)
-    absent = np.array([fingerprint is None for fingerprint in fingerprints])
-    size, nothing = spec.bits // 8, b"\0" * (spec.bits // 8 + 4 * spec.blocks)
-    content = b"".join(each.to_bytes() + each.blocks if each else nothing for each in fingerprints)
-    octets = np.frombuffer(content, np.uint8).reshape(len(prints), -1)
-    words = np.ascontiguousarray(octets[:, :size]).view(">i8").astype("=i8")
-    values = np.ascontiguousarray(octets[:, size:]).view("<i4").astype("=i4")
-    numbers = [pa.array(column, mask=absent) for part in (words, values) for column in part.T]
-    texts = [pa.array(column, pa.string()) for column in (keys, urls, scopes)]
-    return [*texts, pa.array(times), pa.array(reasons, pa.string()), *numbers, pa.array(facts)]
+def _row(page: Print, words: Sequence[str], blocks: Sequence[str]) -> dict[str, Any]:
+    row = page._asdict()
+    if fingerprint := row.pop("fingerprint"):
+        row |= zip(words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True)
+        row |= zip(blocks, struct.unpack(f"<{len(blocks)}i", fingerprint.blocks), strict=True)
+    return row
 
 
 def print_files(paths: Iterable[Path]) -> list[Path]:
@@ -95,40 +98,26 @@ def print_files(paths: Iterable[Path]) -> list[Path]:
     return files
 
 
-def has_prints(path: Path) -> bool:
-    """Return whether a file, or the first one of a folder, has fingerprints."""
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if not files or files[0].suffix.lower() != ".parquet":
-        return False
-    pa, parquet = pyarrow()
-    try:
-        return _NAME in (parquet.read_schema(files[0]).metadata or {})
-    except (OSError, pa.ArrowException):
-        return False
-
-
-def spec_of_prints(files: Sequence[Path]) -> tuple[IndexSpec, int]:
-    """Return how an index for the pages of some files is opened, and how many it would have.
+def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
+    """Return how an index for the pages of some files is opened.
 
     A file that has no fingerprints, or those of another recipe, is a FileError.
     """
     pa, parquet = pyarrow()
-    specs, count = [], 0
+    specs = []
     for file in files:
         try:
-            table = parquet.ParquetFile(file)
-            about = json.loads(table.schema_arrow.metadata[_NAME])
-            specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
-            names = {*table.schema_arrow.names}
-            first_words = table.read(columns=["f0"])["f0"]
+            schema = parquet.read_schema(file)
+            about = json.loads(schema.metadata[_NAME])
+            specs.append(IndexSpec(**{name: about[name] for name in SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
-        if about["version"] != _VERSION or specs[-1] != specs[0]:
+        if specs[-1] != specs[0]:
             raise FileError(f"{file}: its fingerprints are of another recipe than {files[0]}")
-        if not names.issuperset(sum(column_names(specs[0]), ["key", "url", "scope", "facts"])):
+        columns = sum(column_names(specs[0]), ["key", "url", "scope", "facts", "time", "reason"])
+        if not {*columns} <= {*schema.names}:
             raise FileError(f"{file}: a column is missing")
-        count += len(first_words) - first_words.null_count
-    return specs[0], count
+    return specs[0]
 
 
 def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
@@ -137,19 +126,8 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     words, blocks = column_names(spec)
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(ROWS):
-            rows = batch.filter(batch.column("f0").is_valid())
-            numbers = [
-                np.stack([rows.column(name).to_numpy() for name in names], 1).astype(kind)
-                for names, kind in ((words, ">i8"), (blocks, "<i4"))
-            ]
-            texts = [rows.column(name).to_pylist() for name in ("key", "scope", "facts", "time")]
-            for key, scope, facts, time, bits, values in zip(*texts, *numbers, strict=True):
-                value = int.from_bytes(bits.tobytes(), "big")
-                fingerprint = Fingerprint(value, spec.bits, values.tobytes())
-                yield Entry(key, fingerprint, scope, facts, time)
-
-
-def print_of(entry: Entry) -> Print:
-    """Return the row of an entry of an index."""
-    fingerprint, facts = entry.fingerprint, entry.facts
-    return Print(entry.key, None, entry.scope, int(entry.time), None, fingerprint, facts)
+            for row in batch.filter(batch.column("f0").is_valid()).to_pylist():
+                bits = struct.pack(f">{len(words)}q", *(row[name] for name in words))
+                values = struct.pack(f"<{len(blocks)}i", *(row[name] for name in blocks))
+                fingerprint = Fingerprint(int.from_bytes(bits, "big"), spec.bits, values)
+                yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])

@@ -1,14 +1,14 @@
-"""Pages that were saved: JSON, Parquet, WARC, HTML and text files, and folders of these.
+"""Pages that were saved: JSON, WARC, HTML and text files, and folders of these.
 
-A line of JSON, or a row of Parquet, is one object, such as an item of a Scrapy feed. The project's
-settings name its fields, see :class:`Fields`; without them, or where these are empty, the first of
-``html``, ``html_base64`` (its own bytes), ``text``, ``raw_content`` and ``markdown`` that has
-something is the content. ``id``, ``url`` and ``metadata.url`` name the page, or else its place.
+An entry of JSON is one object, such as an item of a Scrapy feed. The project's settings name its
+fields, see :class:`Fields`; without them, or where these are empty, the first of ``html``,
+``html_base64`` (its own bytes) and ``text`` that has something is the content. ``id`` or ``url``
+names the page, or else its place.
 """
 
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -17,25 +17,13 @@ from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.keys import page_key, plain_key
-from scrapy_simhash.offline.files import (
-    LARGEST,
-    FileError,
-    json_array,
-    json_lines,
-    opened,
-    pyarrow,
-    unpacked_name,
-)
+from scrapy_simhash.offline.files import LARGEST, FileError, json_objects, opened, unpacked_name
 from scrapy_simhash.offline.warc import read_records
 
-_LINES, _HTML, _WARC = (".jsonl", ".jl", ".ndjson"), (".html", ".htm", ".xhtml"), (".warc", ".wet")
-_READABLE = (*_LINES, ".json", ".parquet", *_HTML, ".txt", *_WARC)
-_CONTENT = ("html", "html_base64", "text", "raw_content", "markdown")
-# Rows of Parquet that are in memory together.
-_ROWS = 64
-
-# An object, behind its place in a file.
-_Placed = tuple[str, dict[str, Any]]
+_JSON, _HTML = (".jsonl", ".jl", ".ndjson", ".json"), (".html", ".htm", ".xhtml")
+_WARC = (".warc", ".wet")
+_READABLE = (*_JSON, *_HTML, ".txt", *_WARC)
+_CONTENT = ("html", "html_base64", "text")
 
 
 class Fields(NamedTuple):
@@ -55,7 +43,7 @@ class SavedPage:
     """One page or text.
 
     Attributes:
-        name: what its line or file calls it.
+        name: what its entry or file calls it.
         key: what names it in an index: its canonical address, or else its name.
     """
 
@@ -72,7 +60,7 @@ class PageReader:
     Attributes:
         recipe: has the readers of a WARC file, from which answers with status 200, resources and
             conversions are taken.
-        fields: of the objects in JSON and Parquet.
+        fields: of the objects in JSON.
         report: is called with the number of bytes on the disk that were read since its last call.
         passed_over: counts what is passed over, by what it is.
     """
@@ -86,12 +74,9 @@ class PageReader:
         """Yield the pages of a file, or of all files of a folder in sorted order.
 
         Raises:
-            FileError: something cannot be read. Lines are checked as they are reached.
+            FileError: something cannot be read. Entries are checked as they are reached.
         """
-        files = page_files(path)
-        ignored = sum(map(Path.is_file, path.rglob("*"))) - len(files) if path.is_dir() else 0
-        self.passed_over += Counter({"file of another kind": ignored})
-        for file in files:
+        for file in page_files(path):
             name = file.relative_to(path).as_posix() if path.is_dir() else file.name
             position = 0
             with opened(file) as (content, raw):
@@ -106,35 +91,19 @@ class PageReader:
         if kind.endswith(_WARC):
             for url, body in read_records(path, file, self.passed_over, self.recipe):
                 yield _saved(url, url, body)
-        elif kind.endswith((*_HTML, ".txt")):
+        elif kind.endswith(_JSON):
+            yield from self._items(path, name, json_objects(file, path))
+        else:
             data = file.read(LARGEST + 1)
             if len(data) > LARGEST:
                 self.passed_over[f"file of more than {LARGEST:,} bytes"] += 1
             else:
                 is_text = kind.endswith(".txt")
                 yield _saved(name, None, text_body(decode_html(data)) if is_text else Body(data))
-        elif kind.endswith(".parquet"):
-            yield from self._items(path, name, self._rows(path, file))
-        elif kind.endswith(".json"):
-            yield from self._items(path, name, json_array(file, path))
-        else:
-            yield from self._items(path, name, json_lines(file, path, self.passed_over))
 
-    def _rows(self, path: Path, file: IO[bytes]) -> Iterator[_Placed]:
-        pa, parquet = pyarrow()
-        number = 0
-        try:
-            table = parquet.ParquetFile(file)
-            names = {"id", "url", "metadata", self.fields.key, *self.fields.content}
-            columns = [name for name in table.schema_arrow.names if name in names]
-            for batch in table.iter_batches(_ROWS, columns=columns or None):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{path}, row {number}", row
-        except (pa.ArrowException, RecursionError) as error:
-            raise FileError(f"{path}: damaged ({str(error).splitlines()[0]})") from None
-
-    def _items(self, path: Path, name: str, items: Iterator[_Placed]) -> Iterator[SavedPage]:
+    def _items(
+        self, path: Path, name: str, items: Iterable[tuple[str, dict[str, Any]]]
+    ) -> Iterator[SavedPage]:
         count, names_of_first = 0, ""
         for where, item in items:
             if (body := self._body(item, where)) is not None:
@@ -168,9 +137,8 @@ class PageReader:
             raise FileError(f"{where}: html_base64 is not base64") from None
 
     def _page(self, item: dict[str, Any], place: str, body: Body) -> SavedPage:
-        metadata = item.get("metadata")
-        urls = (item.get("url"), metadata.get("url") if isinstance(metadata, dict) else None)
-        url = next((url for url in urls if url and isinstance(url, str)), None)
+        url = item.get("url")
+        url = url if url and isinstance(url, str) else None
         # The key field of the project names an item whatever its address is.
         key = item.get(self.fields.key) if self.fields.key not in (None, "url") else None
         names = (key, item.get("id"), url, place)
@@ -189,7 +157,7 @@ def page_files(path: Path) -> list[Path]:
     inside = sorted(path.rglob("*")) if path.is_dir() else [path]
     files = [f for f in inside if unpacked_name(f).endswith(_READABLE) and f.is_file()]
     if not files:
-        suffixes = f"{', '.join(_READABLE)}, also with .gz, .xz, .bz2, .zst"
+        suffixes = f"{', '.join(_READABLE)}, also with .gz, .xz, .bz2"
         raise FileError(f"{path}: no file with pages; their names end with {suffixes}")
     return files
 

@@ -51,7 +51,9 @@ def read_records(
     except ImportError:
         raise FileError("WARC needs warcio: pip install 'scrapy-simhash[warc]'") from None
     loader = ArcWarcRecordLoader(arc2warc=False)
-    while line := _first_line(file):
+    while line := file.readline(_LONGEST_HEAD):
+        if not line.strip():
+            continue
         try:
             record = loader.parse_record_stream(_Head(file), line, "warc", no_record_parse=True)
         except (ArchiveLoadFailed, ValueError, EOFError) as error:
@@ -59,30 +61,20 @@ def read_records(
         kind, url = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
         if not record.rec_headers.get_header("Content-Length", "").isdecimal():
             raise FileError(f"{path}: damaged: the record of {url or kind} has no length")
-        content = None
-        is_page = kind in _KINDS and bool(url)
-        if is_page and record.length <= LARGEST:
-            content = record.raw_stream.read()
+        is_page, is_large = kind in _KINDS and bool(url), record.length > LARGEST
+        content = record.raw_stream.read() if is_page and not is_large else b""
         while record.raw_stream.read(PIECE):
             pass
         if record.raw_stream.limit:
             raise FileError(f"{path}: cut off in the record of {url or kind}")
-        if not is_page:
-            continue
-        body: Body | str = f"record of more than {LARGEST:,} bytes"
-        if content is not None:
-            body = _page(kind, record.content_type or "", content, recipe)
-        if isinstance(body, str):
-            passed_over[body] += 1
-        else:
-            yield url, body
-
-
-def _first_line(file: IO[bytes]) -> bytes:
-    """Return the first line of the next record; nothing at the end of the file."""
-    while (line := file.readline(_LONGEST_HEAD)) in (b"\r\n", b"\n"):
-        pass
-    return line
+        if is_page:
+            body: Body | str = f"record of more than {LARGEST:,} bytes"
+            if not is_large:
+                body = _page(kind, record.content_type or "", content, recipe)
+            if isinstance(body, str):
+                passed_over[body] += 1
+            else:
+                yield url, body
 
 
 def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body | str:
@@ -103,39 +95,39 @@ def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body 
     body = body_of(b"", headers.get_header("content-type", ""), recipe)
     if body is None:
         return "record that nothing reads"
-    data = _content(headers, stream)
-    if data is None:
+    data = _unpacked(headers, stream)
+    if data is None or len(data) > LARGEST:
         return f"page that does not unpack to {LARGEST:,} bytes"
     return body._replace(data=data)
 
 
-def _content(headers: Any, stream: IO[bytes]) -> bytes | None:
-    """Return the body of an answer; None if it is too large, or nothing here can unpack it."""
+def _unpacked(headers: Any, stream: IO[bytes]) -> bytes | None:
+    """Return the body of an answer, up to ``LARGEST`` bytes and one more if there are more.
+
+    None if nothing here can unpack it. warcio unpacks too, but to any size.
+    """
     from warcio.bufferedreaders import ChunkedDataReader
 
     if headers.get_header("transfer-encoding", "").lower() == "chunked":
         stream = ChunkedDataReader(stream)
-    data: bytes = stream.read()
-    # warcio unpacks too, but to any size.
+    data, coding = stream.read(), headers.get_header("content-encoding", "").strip().lower()
     try:
-        data = _unpacked(headers.get_header("content-encoding", "").strip().lower(), data)
+        if coding == "br":
+            import brotli
+
+            unpacked: bytes = brotli.Decompressor().process(data, output_buffer_limit=LARGEST + 1)
+            return unpacked
+        if coding in ("gzip", "x-gzip", "deflate"):
+            return _inflated(data)
     except ImportError:
         return None
-    except Exception:  # noqa: BLE001 - brotli's and zlib's own, which are no ValueError
+    except Exception:  # noqa: BLE001 - brotli's and zlib's, which are no ValueError
         # Many archives have bodies that were unpacked already.
         return data
-    return data if len(data) <= LARGEST else None
+    return data
 
 
-def _unpacked(coding: str, data: bytes) -> bytes:
-    """Return up to ``LARGEST`` bytes, and one more if there are more."""
-    if coding == "br":
-        import brotli
-
-        unpacked: bytes = brotli.Decompressor().process(data, output_buffer_limit=LARGEST + 1)
-        return unpacked
-    if coding not in ("gzip", "x-gzip", "deflate"):
-        return data
+def _inflated(data: bytes) -> bytes:
     try:
         return zlib.decompressobj(_ANY_WRAPPER).decompress(data, LARGEST + 1)
     except zlib.error:

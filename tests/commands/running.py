@@ -38,6 +38,23 @@ def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return command.exitcode
 
 
+WAITING = """
+import os, time
+
+def extract(html):
+    if "wait here" in html and "GO" not in os.environ:
+        time.sleep(600)
+    return html
+"""
+
+
+def waiting(folder: Path, monkeypatch: Any) -> list[str]:
+    """Return options with which pages that say "wait here" wait in processes without GO."""
+    (folder / "waiting.py").write_text(WAITING)
+    monkeypatch.syspath_prepend(folder)
+    return ["-s", "SIMHASH_EXTRACTOR=waiting.extract", "-s", "SIMHASH_PROCESSES=1"]
+
+
 def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) -> None:
     """Run a subcommand in a folder, and press Ctrl-C as soon as something holds."""
     command = [sys.executable, "-m", "scrapy", "simhash", *map(str, arguments)]

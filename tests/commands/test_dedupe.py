@@ -6,7 +6,7 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import interrupted, simhash
+from scrapy_simhash.index.contract import StoreError
+from tests.commands.running import interrupted, simhash, waiting
 from tests.pages import article, edited, html
 
 ONE, TWO = article(1), article(2)
@@ -154,21 +155,28 @@ def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) ->
     assert not (tmp_path / "crawl.sqlite").exists()
 
 
-def test_an_interrupted_run_leaves_no_half_written_file(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_no_half_written_file_and_is_repeated(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    texts = [article(n) for n in range(100)]
+    texts[90] += " wait here"
+    pages = {f"http://a.example/{n}": html(text) for n, text in enumerate(texts)}
     items, index = tmp_path / "items.jsonl", tmp_path / "i.sqlite"
-    items.write_bytes(feed({f"http://a.example/{n}": html(article(n, 2000)) for n in range(800)}))
-    # A journal comes and goes while the file is made.
-    parts = [index, tmp_path / "i.sqlite-wal"]
+    items.write_bytes(feed(pages))
+    arguments = ["dedupe", items, "--index", index, *waiting(tmp_path, monkeypatch)]
 
-    def has_pages() -> bool:
-        return sum(part.stat().st_size for part in parts if part.exists()) >= 100_000
+    def entries() -> list[str]:
+        with suppress(StoreError), closing(open_existing(f"sqlite:///{index}")) as filled:
+            return [entry.key for entry in filled]
+        return []
 
-    arguments = [items.name, "--verdicts", "verdicts", "--index", index.name]
-    interrupted("dedupe", *arguments, folder=tmp_path, when=has_pages)
-    assert {file.name for file in tmp_path.iterdir()} == {items.name, index.name}
-    again = kept(items, "--index", index, folder=tmp_path)
-    assert again == kept(items, folder=tmp_path)
-    assert len(again) > 100
+    interrupted(*arguments, "--verdicts", "verdicts", folder=tmp_path, when=entries)
+    assert 0 < len(entries()) < 90
+    assert not [*tmp_path.glob("verdicts*")]
+    monkeypatch.setenv("GO", "1")
+    assert simhash(*arguments, "-s", "SIMHASH_PROCESSES=0") == 0
+    assert "100 pages: 100 to keep, 0 copies" in capsys.readouterr().out
+    assert entries() == [*pages]
 
 
 def test_a_crawl_in_the_same_order_keeps_the_same_pages(
@@ -199,9 +207,9 @@ def test_a_crawl_in_the_same_order_keeps_the_same_pages(
     [
         (["nowhere.jsonl"], "no such file"),
         (["OTHER"], "no file with pages"),
-        (["BROKEN", "--index", "NEW"], "line 1: not a JSON object"),
+        (["BROKEN", "--index", "NEW"], "entry 1: not a JSON object"),
         (["CUT"], "cut.warc: cut off in the record of http://a.example/1"),
-        (["EMPTY"], "no entry has html or html_base64 or text or raw_content or markdown"),
+        (["EMPTY"], "no entry has html or html_base64 or text"),
         (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: No such file"),
         (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],

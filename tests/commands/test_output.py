@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,26 +33,26 @@ def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
         assert "\nexit status: 0, " in out
 
 
-def test_the_command_alone_lists_its_subcommands_with_a_line_each(tmp_path: Path) -> None:
-    done = scrapy("simhash", folder=tmp_path)
-    assert done.returncode == 0
-    lines = done.stdout.splitlines()[: len(SUBCOMMANDS)]
-    assert [line.split()[2] for line in lines] == [*SUBCOMMANDS]
-    assert all(len(line.split()) > 6 for line in lines)
-    assert "does not load the add-on" not in done.stdout
-
-
-def test_a_project_that_does_not_load_the_add_on_is_told_where_to_name_it(tmp_path: Path) -> None:
-    (tmp_path / "scrapy.cfg").write_text("")
-    assert scrapy("simhash", folder=tmp_path).returncode == 0
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
-    settings, line = tmp_path / "shop.py", 'ADDONS = {"scrapy_simhash.Addon": 500}'
-    for content, is_told in (("ADDONS = {}", True), (line, False)):
-        settings.write_text(f"{content}\n")
-        done = scrapy("simhash", folder=tmp_path)
-        says = f"put this line into {settings},\nin place of an empty ADDONS:\n{line}\n"
-        assert done.stdout.endswith(says) == is_told
-        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the_add_on(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    (tmp_path / "shop.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
+    for module, addons, is_told in (
+        (None, {}, False),
+        ("shop", {"scrapy_simhash.Addon": 500}, False),
+        ("shop", {}, True),
+    ):
+        if module:
+            monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", module)
+        assert simhash(settings={"ADDONS": addons}) == 0
+        out = capsys.readouterr().out
+        lines = out.splitlines()[: len(SUBCOMMANDS)]
+        assert [each.split()[2] for each in lines] == [*SUBCOMMANDS]
+        assert all(len(each.split()) > 6 for each in lines)
+        says = f"put this line into {tmp_path / 'shop.py'},\nin place of an empty ADDONS:\n{line}\n"
+        assert out.endswith(says) == is_told
 
 
 def test_scrapy_start_up_loads_nothing_heavy() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,6 @@ def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> N
     other = write(log.with_name("other.jsonl"), [line()] * 100)
     assert simhash("report", log, other, log) == 0
     assert capsys.readouterr().out.startswith("114 judged")
-
-
-def test_all_drops_are_written_as_csv(log: Path) -> None:
-    assert simhash("report", log, "-o", "drops.csv") == 0
-    rows = csv.DictReader(log.with_name("drops.csv").read_text().splitlines())
-    assert [(row["url"], row["distance"]) for row in rows] == [
-        (f"http://b.example/{n}", f"{n}") for n in (2, 1, 0)
-    ]
 
 
 def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(

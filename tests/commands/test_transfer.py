@@ -112,9 +112,9 @@ def test_the_file_has_a_head_pages_and_their_number(tmp_path: Path, capsys: Any)
         ([HEAD | {"version": 1}, PAGE], "version 1 of the format"),
         ([HEAD | {"bits": 65}, PAGE], "made.jsonl: its first line is of no index: "),
         ([HEAD | {"blocks": []}, PAGE], "made.jsonl: its first line is of no index: "),
-        ([HEAD, PAGE | {"time": -1}], "made.jsonl, line 2: no page of an index: "),
-        ([HEAD, PAGE | {"time": float("inf")}], "made.jsonl, line 2: no page of an index: "),
-        ([HEAD, PAGE | {"fingerprint": 5}], "made.jsonl, line 2: no page of an index: "),
+        ([HEAD, PAGE | {"time": -1}], "made.jsonl, entry 2: no page of an index: "),
+        ([HEAD, PAGE | {"time": float("inf")}], "made.jsonl, entry 2: no page of an index: "),
+        ([HEAD, PAGE | {"fingerprint": 5}], "made.jsonl, entry 2: no page of an index: "),
     ],
 )
 def test_what_is_no_index_is_said_with_its_line(
@@ -178,30 +178,20 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["i.sqlite"]
 
 
-@pytest.mark.parametrize("kind", ["hex.csv", "signed.jsonl", "decimal.tsv", "hex.jsonl.gz"])
+@pytest.mark.parametrize("kind", ["hexadecimal", "unsigned", "signed"])
 def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
     kind: str, tmp_path: Path, capsys: Any
 ) -> None:
     texts = {f"http://old.example/{n}": article(n) for n in range(5)}
-    prints = {url: Simhash(text).value for url, text in texts.items()}
-    path, options = tmp_path / kind, ["--recipe", "pypi"]
-    if kind == "hex.csv":
-        rows = "".join(f"{value:x},{url}\n" for url, value in prints.items())
-        path.write_text("hash,page\n" + rows, "utf-8-sig")  # as spreadsheets write it
-        options += ["--key", "page", "--fingerprint", "hash"]
-    elif kind == "decimal.tsv":
-        rows = "".join(f"{value}\t{url}\n" for url, value in prints.items())
-        path.write_text("fingerprint\turl\n" + rows)
-        options += ["--decimal"]
-    elif kind == "signed.jsonl":  # as a Java long
-        signed = {url: v - (1 << 64) if v >> 63 else v for url, v in prints.items()}
-        lines = [json.dumps({"url": url, "fingerprint": v}) for url, v in signed.items()]
-        path.write_text("\n".join(lines))
-    else:
-        lines = [json.dumps({"url": u, "fingerprint": f"{v:016x}"}) for u, v in prints.items()]
-        path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    url = f"sqlite:///{tmp_path}/new.sqlite"
-    assert simhash("import", path, "--index", url, *options) == 0
+    lines = []
+    for url, text in texts.items():
+        value = Simhash(text).value
+        signed = value - (value >> 63 << 64)  # as a Java long
+        shown = {"hexadecimal": f"{value:016x}", "unsigned": value, "signed": signed}[kind]
+        lines.append(json.dumps({"url": url, "fingerprint": shown, "title": "x"}))
+    path, url = tmp_path / "old.jsonl", f"sqlite:///{tmp_path}/new.sqlite"
+    path.write_text("\n".join(lines))
+    assert simhash("import", path, "--index", url, "--recipe", "pypi") == 0
     assert "5 pages added" in capsys.readouterr().out
     with closing(open_existing(url)) as index:
         assert index.spec.recipe == PYPI.identity
@@ -212,31 +202,31 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
 
 
 def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_path: Path) -> None:
-    (tmp_path / "old.csv").write_text("url,fingerprint\nhttp://A.example?b=2&a=1#top,12\nname,13\n")
-    url = f"sqlite:///{tmp_path}/new.sqlite"
-    assert simhash("import", tmp_path / "old.csv", "--index", url, "--recipe", "pypi") == 0
+    path, url = tmp_path / "old.jsonl", f"sqlite:///{tmp_path}/new.sqlite"
+    pages = [("http://A.example?b=2&a=1#top", 12), ("name", 13)]
+    path.write_text("\n".join(json.dumps({"url": u, "fingerprint": n}) for u, n in pages))
+    assert simhash("import", path, "--index", url, "--recipe", "pypi") == 0
     assert [entry.key for entry in listed(url)] == [page_key("http://a.example/?a=1&b=2"), "name"]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "recipe", "says"),
+    ("values", "recipe", "says"),
     [
-        ("a.csv", "url,fingerprint\nhttp://[,12\n", "pypi", "line 2: 'http://[' is no address"),
-        ("a.csv", "url,fingerprint\na,xyz\n", "pypi", "line 2: 'xyz' is no hexadecimal number of"),
-        ("a.csv", f"url,fingerprint\na,1{'f' * 16}\n", "pypi", "of 64 bits"),
-        ("a.csv", "url,hash\na,12\n", "pypi", "there is no 'fingerprint'; there are url, hash"),
-        ("a.csv", "url,fingerprint\na,12\n", "soup", "unknown recipe"),
-        ("a.csv", "\xff\xfe", "pypi", "UTF-8"),
-        ("a.csv", "url,fingerprint\na,12\n", "default", "is no exported index, and the"),
-        ("a.jl", '{"url": "a", "fingerprint": 1.2345678901234567e18}', "pypi", "line 1: "),
-        ("a.jl", '{"url": "a", "fingerprint": true}', "pypi", "line 1: "),
+        ({"url": "http://[", "fingerprint": 12}, "pypi", "entry 1: neither an exported index nor"),
+        ({"url": "a", "fingerprint": "xyz"}, "pypi", "entry 1: neither an exported index nor"),
+        ({"url": "a", "fingerprint": 1 << 64}, "pypi", "entry 1: neither an exported index nor"),
+        ({"url": "a", "fingerprint": 1.2e18}, "pypi", "entry 1: neither an exported index nor"),
+        ({"url": "a", "fingerprint": True}, "pypi", "entry 1: neither an exported index nor"),
+        ({"url": "a", "html": "b"}, "pypi", "KeyError('fingerprint')"),
+        ({"url": "a", "fingerprint": 12}, "soup", "unknown recipe"),
+        ({"url": "a", "fingerprint": 12}, "default", "entry 1: neither an exported index nor"),
     ],
 )
-def test_what_is_no_fingerprint_is_said_with_its_line(
-    name: str, text: str, recipe: str, says: str, tmp_path: Path, capsys: Any
+def test_what_is_no_fingerprint_is_said_with_its_place(
+    values: dict[str, Any], recipe: str, says: str, tmp_path: Path, capsys: Any
 ) -> None:
-    path, index = tmp_path / name, tmp_path / "i"
-    path.write_bytes(text.encode("latin-1"))
+    path, index = tmp_path / "old.jsonl", tmp_path / "i"
+    path.write_text(json.dumps(values))
     assert simhash("import", path, "--index", index, "--recipe", recipe) == 2
     error = capsys.readouterr().err
     assert says in error
@@ -249,7 +239,6 @@ def test_what_is_no_fingerprint_is_said_with_its_line(
     [
         (["export", "OUT"], "name the index"),
         (["export", "OUT", "--index", "OTHER"], "there is no index"),
-        (["export", "pages.xz", "--index", "OTHER"], "packed as .gz only"),
         (["import", "OTHER", "--index", "x"], "No such file"),
         (["import", "OTHER", "--index", "ftp://x"], "no index at"),
     ],

@@ -5,6 +5,7 @@ The programs are written here anew, from their descriptions, with loops over bit
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 import warnings
@@ -22,7 +23,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Outcome
-from scrapy_simhash.offline.transfer import read_foreign
+from scrapy_simhash.offline.transfer import index_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -124,13 +125,18 @@ def test_old_fingerprints_that_were_imported_find_all_of_their_texts(
     recipe, program = named_recipe(name), PROGRAMS[name]
     texts = [text for text in random_texts(900, seed=3) if program(text) != recipe.nothing][:200]
     assert len(texts) == 200
-    old = tmp_path / "old.csv"
+    old = tmp_path / "old.jsonl"
     # Signed, as Java writes them.
     signed = [value - (value >> 63 << 64) for value in map(program, texts)]
-    rows = [f"http://old.example/{n},{value}" for n, value in enumerate(signed)]
-    old.write_text("\n".join(["url,simhash", *rows]))
-    index = open_index("memory://", spec_of(recipe))
-    index.put(read_foreign(old, recipe, 0, "url", "simhash", 10))
+    old.write_text(
+        "\n".join(
+            json.dumps({"url": f"http://old.example/{n}", "fingerprint": value})
+            for n, value in enumerate(signed)
+        )
+    )
+    spec, entries = index_in(old, recipe)
+    index = open_index("memory://", spec)
+    index.put(entries())
     for number, text in enumerate(texts):
         claim = index.claim(Arrival(f"http://new.example/{number}", recipe.fingerprint(text)))
         assert claim.outcome is Outcome.DUPLICATE

@@ -42,19 +42,18 @@ def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path: Path)
 
 
 BAD_LABELS: list[tuple[str | bytes, str]] = [
-    ("", "line 1: the first line must name the columns a, b, label"),
-    ("a\tb\tduplicate\n", "line 1: the first line must name the columns"),
-    (HEAD + "a\tb\n", "line 2: not as many columns as in the first line"),
-    (HEAD + "a\tz\tduplicate\n", "line 2: there is no document 'z'"),
+    ("a\tb\tduplicate\na\tb\tx\n", "row 1: it must have the columns a, b, label"),
+    (HEAD + "a\tb\n", "row 1: it must have the columns a, b, label"),
+    (HEAD + "a\tz\tduplicate\n", "row 1: there is no document 'z'"),
     (HEAD + "a\tb\tsame\n", "must be duplicate, ambiguous, negative"),
-    (HEAD + "a\ta\tduplicate\n", "line 2: a is paired with itself"),
-    (HEAD + "a\tb\tduplicate\nb\ta\tnegative/x\n", "line 3: the pair a b is negative, and duplica"),
-    (HEAD.encode() + b"a\t\xff\tduplicate\n", "line 2: no row in UTF-8"),
+    (HEAD + "a\ta\tduplicate\n", "row 1: a is paired with itself"),
+    (HEAD + "a\tb\tduplicate\nb\ta\tnegative/x\n", "row 2: the pair a b is negative, and duplica"),
+    (HEAD.encode() + b"a\t\xff\tduplicate\n", "no table in UTF-8"),
 ]
 
 
 @pytest.mark.parametrize(("labels", "says"), BAD_LABELS)
-def test_a_bad_label_is_named_with_its_line(labels: str | bytes, says: str, tmp_path: Path) -> None:
+def test_a_bad_label_is_named_with_its_row(labels: str | bytes, says: str, tmp_path: Path) -> None:
     with pytest.raises(FileError) as error:
         read_dataset(written(tmp_path, PAGES, labels))
     assert says in str(error.value)
