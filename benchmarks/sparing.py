@@ -1,15 +1,15 @@
 """Crawls made sites or a real one, and tells what sparing by address saves, and what it loses.
 
-``python -m benchmarks.sparing [board shop facets pager calendar URL ...] [--control]``, for example
-with the first page of a MediaWiki on loopback. Each site is crawled with everything
-fetched, then with copies spared, in Scrapy's own order and breadth first. The second crawl follows
-only links to addresses that the first has asked for. A distinct page is lost if none of its
-addresses was fetched and one was spared; it is out of reach if the crawl met no link to it, because
-the links stand in pages that it spared, or that it met as copies. Two crawls that fetch everything
-differ, too, because the answers come in another order: ``--control`` crawls so once more.
+``python -m benchmarks.sparing [board shop calendar URL ...]``, for example with the first page of a
+MediaWiki on loopback. Each site is crawled with everything fetched, then with copies spared, in
+Scrapy's own order and breadth first. The second crawl follows only links to addresses that the
+first has asked for. A distinct page is lost if none of its addresses was fetched and one was
+spared; it is out of reach if the crawl met no link to it, because the links stand in pages that it
+spared, or that it met as copies. Two crawls that fetch everything differ, too, because the answers
+come in another order.
 
-Facets, pager and calendar are traps without end. What counts there is how many downloads they take
-until the end, and how many of their 40 items were reached.
+The calendar has no end: what counts there is how many downloads it takes until the crawl ends, and
+how many of the other 40 pages were reached.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -86,53 +85,17 @@ def shop() -> Iterator[MadePage]:
         yield f"/login?next={item}", "login", article(3), ["/"]
 
 
-def facets() -> Iterator[MadePage]:
-    """Facets that append themselves to the address again and again, as of django-oscar."""
-    for length in range(8):
-        for chosen in product("abc", repeat=length):
-            path = "/?" + "&".join(f"f={facet}" for facet in chosen) if chosen else "/"
-            sign = "&" if chosen else "?"
-            items = [item for n, item in enumerate(ITEMS) if {*chosen} <= {"abc"[n % 3]}]
-            name = f"facets {sorted({*chosen})}"
-            links = items + [f"{path}{sign}f={facet}" for facet in "abc"]
-            yield path, name, article(10 + sum(1 << "abc".index(f) for f in {*chosen})), links
-    yield from items_of_traps()
-
-
-def pager() -> Iterator[MadePage]:
-    """A pager that shows its last page for ever, with a link to the next one, as of a school."""
-    yield "/", "front", article(1), ["/pager?p=1"]
-    for n in range(1, MOST):
-        items = ITEMS[10 * n - 10 : 10 * n]
-        yield (
-            f"/pager?p={n}",
-            f"list {min(n, 5)}",
-            article(20 + min(n, 5)),
-            [*items, f"/pager?p={n + 1}"],
-        )
-    yield from items_of_traps()
-
-
 def calendar() -> Iterator[MadePage]:
     """A calendar whose months are near each other, as of WordPress or MediaWiki."""
     yield "/", "front", article(1), ["/calendar?month=1", *ITEMS]
     for n in range(1, MOST):
         links = ["/", f"/calendar?month={n + 1}"]
         yield f"/calendar?month={n}", f"month {n}", f"Month {n}. {article(30)}", links
-    yield from items_of_traps()
-
-
-def items_of_traps() -> Iterator[MadePage]:
     for n, item in enumerate(ITEMS):
         yield item, item, article(100 + n), ["/"]
 
 
-TRAPS: dict[str, Callable[[], Iterator[MadePage]]] = {
-    "facets": facets,
-    "pager": pager,
-    "calendar": calendar,
-}
-MADE = {"board": board, "shop": shop, **TRAPS}
+MADE = {"board": board, "shop": shop, "calendar": calendar}
 
 
 def answers(pages: Iterator[MadePage]) -> dict[str, Answer]:
@@ -166,9 +129,8 @@ def run_spider(task: Path) -> None:
     url, spare, order, listed = json.loads(task.read_text())
     within = None if listed is None else {*listed}
     fetched: list[tuple[str, str, int]] = []
-    addresses: set[str] = set()
+    addresses: list[str] = []
     ending: list[Any] = []
-    downloads = 0
     log = task.with_name("dedup.jsonl")
 
     def asked(request: Any) -> str:
@@ -200,10 +162,8 @@ def run_spider(task: Path) -> None:
     crawler = process.create_crawler(Noting)
 
     def on_download(request: Any) -> None:
-        nonlocal downloads
-        downloads += 1
-        addresses.add(asked(request))
-        if downloads == MOST and within is None:
+        addresses.append(asked(request))
+        if len(addresses) == MOST and within is None:
             ending.append(asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough")))
 
     def on_copy(verdict: Any, request: Any, response: Any) -> None:
@@ -216,7 +176,7 @@ def run_spider(task: Path) -> None:
     lines = map(json.loads, log.read_text().splitlines())
     report = {
         "fetched": fetched,
-        "addresses": sorted(addresses),
+        "addresses": addresses,
         "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
         "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
     }
@@ -246,46 +206,41 @@ def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
         stats.get(f"simhash/spared/lost_{end}", 0) for end in ("estimate", "at_most")
     )
     print(
-        f"{name:<24} {stats['downloader/response_count']:>6} {saved / max(1, copies):>7.1%} of "
-        f"{copies / 1e6:5.1f} MB  lost {len(lost)} ({len(lost) / len(pages):.2%}), out of "
-        f"reach {len(beyond)} ({len(beyond) / len(pages):.2%}) of {len(pages)}; the crawl's "
-        f"estimate {estimate}, at most {at_most} {(lost + beyond)[:3]}",
+        f"{name}: {stats['downloader/response_count']} of {len(full['addresses'])} downloads, "
+        f"spared {saved / max(1, copies):.1%} of {copies / 1e6:.1f} MB of copies\n"
+        f"  of {len(pages)} pages {len(lost)} lost (estimate {estimate}, at most {at_most}), "
+        f"{len(beyond)} out of reach {(lost + beyond)[:3]}",
         flush=True,
     )
 
 
-def measure(site: str, url: str, order: str, *, control: bool) -> None:
-    if site in TRAPS:
-        part = crawl(url, "skip", order, None)
-        items = {page for _, page, _ in part["fetched"]}.intersection(ITEMS)
-        downloads = part["stats"]["downloader/response_count"] - len(items)
-        print(f"{site}, {order}: {downloads} downloads, {len(items)} of {len(ITEMS)} items")
+def measure(site: str, url: str, order: str) -> None:
+    if site != "calendar":
+        full = crawl(url, "off", order, None)
+        compare(f"{site}, {order}", full, crawl(url, "skip", order, full["addresses"]))
         return
-    full = crawl(url, "off", order, None)
-    compare(f"{site}, {order}: all", full, full)
-    for spare in (*["off"] * control, "skip"):
-        part = crawl(url, spare, order, full["addresses"])
-        compare(f"{site}, {order}: {spare}", full, part)
+    part = crawl(url, "skip", order, None)
+    items = {page for _, page, _ in part["fetched"]}.intersection(ITEMS)
+    downloads = part["stats"]["downloader/response_count"] - len(items)
+    print(f"{site}, {order}: {downloads} downloads, {len(items)} of {len(ITEMS)} other pages")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sites", nargs="*", metavar="SITE", default=[*MADE])
-    parser.add_argument("--order", choices=tuple(ORDERS))
-    parser.add_argument("--control", action="store_true", help="fetch everything twice")
     parser.add_argument("--crawl", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.crawl:
         run_spider(options.crawl)
         return
     for site in options.sites:
-        for order in [options.order] if options.order else ORDERS:
+        for order in ORDERS:
             if site not in MADE:
-                measure(site, site, order, control=options.control)
+                measure(site, site, order)
                 continue
             with closing(Site()) as server:
                 server.pages = dict(answers(MADE[site]()))
-                measure(site, f"{server.url}/", order, control=options.control)
+                measure(site, f"{server.url}/", order)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ _PREFIX = "SIMHASH_"
 INDEX_OF_JOB = "simhash.sqlite"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
+# Values that cannot be used fail in these ways.
+_WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,6 @@ def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
     return cast("T", value)
 
 
-def _flag(settings: BaseSettings, name: str) -> bool:
-    try:
-        return settings.getbool(name, DEFAULTS[name])
-    except (TypeError, ValueError):
-        raise _error(name, f"{_get(settings, name)!r:.80} is neither true nor false") from None
-
-
 def _text(settings: BaseSettings, name: str) -> str | None:
     value = _get(settings, name)
     if not isinstance(value, str | None):
@@ -113,18 +108,15 @@ def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read
         value = _get(settings, name)
         if value is DEFAULTS[name] is None:
             return None
-        try:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             number: Any = kind(value)
             # Half a page is no number of pages, and "not a number" is not even equal to itself.
-            is_another = isinstance(value, float) and value != number
-            if isinstance(value, bool) or is_another or not least <= number <= most:
-                raise ValueError
-        except (TypeError, ValueError, OverflowError):
-            whole = "a whole number" if kind is int else "a number"
-            limit = f" and at most {most:,.0f}" if most < inf else ""
-            said = f"{value!r:.80} is not {whole} of at least {least:g}{limit}"
-            raise _error(name, said) from None
-        return number
+            is_same = not isinstance(value, float) or value == number
+            if is_same and not isinstance(value, bool) and least <= number <= most:
+                return number
+        whole = "a whole number" if kind is int else "a number"
+        limit = f" and at most {most:,.0f}" if most < inf else ""
+        raise _error(name, f"{value!r:.80} is not {whole} of at least {least:g}{limit}")
 
     return read
 
@@ -143,7 +135,7 @@ def _spare_never(settings: BaseSettings, name: str) -> tuple[re.Pattern[str], ..
     value = _get(settings, name)
     try:
         return tuple(map(re.compile, _list(value)))
-    except (TypeError, re.error, RecursionError, OverflowError) as error:
+    except _WRONG as error:
         said = f"{value!r:.80} is no list of regular expressions: {error}"
         raise _error(name, said) from None
 
@@ -157,7 +149,7 @@ def _actions(settings: BaseSettings, name: str) -> Actions:
         return Actions(tuple((each, _action(action, name)) for each, action in read))
     except SettingError:
         raise
-    except (TypeError, ValueError, re.error, RecursionError, OverflowError) as error:
+    except _WRONG as error:
         said = f"{value!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
         raise _error(name, f"{said}regular expression and one of them: {error}") from None
 
@@ -192,17 +184,15 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     text = _text(settings, name) or ""
     try:
         recipe = named_recipe(text)
-    except ValueError as error:
+        for change, read in _CHANGES.items():
+            name = _name(change)
+            if (value := read(settings, name)) is not None:
+                recipe = replace(recipe, **{change: value})
+                load_extractor(recipe.extractor)
+    except SettingError:
+        raise
+    except _WRONG as error:
         raise _error(name, str(error)) from None
-    for change, read in _CHANGES.items():
-        name = _name(change)
-        if (value := read(settings, name)) is None:
-            continue
-        try:
-            recipe = replace(recipe, **{change: value})
-            load_extractor(recipe.extractor)
-        except (RecursionError, TypeError, ValueError) as error:
-            raise _error(name, str(error)) from None
     if recipe.spec.kind == "keywords" and find_spec("jieba") is None:
         raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {text}")
     return recipe
@@ -223,7 +213,7 @@ def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
         return None
     try:
         return checked_readers(json.loads(value) if isinstance(value, str) else value)
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+    except _WRONG as error:
         raise _error(name, f"{value!r:.80} has no readers by content types: {error}") from None
 
 
@@ -258,6 +248,23 @@ def _namespace(settings: BaseSettings, name: str) -> str:
     return namespace
 
 
+def _index_url(settings: BaseSettings, name: str) -> str:
+    try:
+        url = _text(settings, name)
+        if url is not None:
+            return named_url(url, settings)
+        # Crawlers that share a scheduler share the index, too.
+        if uses_scrapy_redis(settings):
+            return named_url(scrapy_redis_url(settings), settings)
+    except SettingError:
+        raise
+    except ValueError as error:
+        raise _error(name, str(error)) from None
+    # The index lasts as long as the job does, like Scrapy's own dupefilter.
+    folder = job_dir(settings)
+    return url_of_file(Path(folder) / INDEX_OF_JOB) if folder else "memory://"
+
+
 def named_url(url: str, settings: BaseSettings) -> str:
     """Return the URL of an index with the name that the index has in a shared store.
 
@@ -271,27 +278,6 @@ def named_url(url: str, settings: BaseSettings) -> str:
         return url
     name = quote(f"{_namespace(settings, 'SIMHASH_NAMESPACE')}:simhash", ":")
     return f"{url}{'&' if '?' in url else '?'}{option}={name}"
-
-
-def _index_url(settings: BaseSettings, name: str) -> str:
-    try:
-        return named_url(_place(settings, name), settings)
-    except SettingError:
-        raise
-    except ValueError as error:
-        raise _error(name, str(error)) from None
-
-
-def _place(settings: BaseSettings, name: str) -> str:
-    url = _text(settings, name)
-    if url is not None:
-        return url
-    # Crawlers that share a scheduler share the index, too.
-    if uses_scrapy_redis(settings):
-        return scrapy_redis_url(settings)
-    # The index lasts as long as the job does, like Scrapy's own dupefilter.
-    folder = job_dir(settings)
-    return "memory://" if folder is None else url_of_file(Path(folder) / INDEX_OF_JOB)
 
 
 def url_of_file(path: Path) -> str:
@@ -371,7 +357,11 @@ def is_enabled(settings: BaseSettings) -> bool:
     Raises:
         SettingError: SIMHASH_ENABLED is neither true nor false.
     """
-    return _flag(settings, "SIMHASH_ENABLED")
+    try:
+        return settings.getbool("SIMHASH_ENABLED", True)
+    except (TypeError, ValueError):
+        said = f"{settings.get('SIMHASH_ENABLED')!r:.80} is neither true nor false"
+        raise _error("SIMHASH_ENABLED", said) from None
 
 
 def refuse_unknown(settings: BaseSettings) -> None:

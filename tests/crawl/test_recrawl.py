@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,9 @@ from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl import runs
 from scrapy_simhash.crawl.runs import resumed_run
-from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing
-from tests.conftest import Site
-from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths, until
+from tests.crawl.spiders import ONE_AT_A_TIME, Following, paths, until
 from tests.pages import article, edited, html
-from tests.servers.certificate import make_certificate
 
 POSTS = 12
 # Pages come in the order of the links to them.
@@ -69,12 +66,14 @@ def posts(site: Any, numbers: Any, prefix: str = "/post-") -> list[str]:
     return links
 
 
+@pytest.fixture
+def index(tmp_path: Path) -> Callable[[], Any]:
+    """Open the index of the days."""
+    return lambda: closing(open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}"))
+
+
 def changes(crawled: Any) -> dict[str, str]:
     return {item["path"]: item["page"]["change"] for item in crawled.items}
-
-
-def teasers(numbers: Any) -> str:
-    return ". ".join(article(number, 60) for number in numbers)
 
 
 def shifted_list(site: Any, day: int) -> None:
@@ -86,7 +85,8 @@ def shifted_list(site: Any, day: int) -> None:
         shown = range(newest - 10 * page - 1, newest - 10 * page - 11, -1)
         links = [f"/p{number}" for number in shown] + [f"/page/{page + 2}"] * (page < 3)
         path = f"/page/{page + 1}" if page else "/"
-        site.pages[path] = html(teasers(shown), title="Blog", links=tuple(links))
+        text = ". ".join(article(number, 60) for number in shown)
+        site.pages[path] = html(text, title="Blog", links=tuple(links))
 
 
 def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> None:
@@ -162,19 +162,6 @@ def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(
     assert sorted(changes(day(site)).values()) == ["changed"] + ["same"] * POSTS
 
 
-def test_addresses_that_redirect_to_new_ones_are_moved_whatever_stands_there(
-    day: Any, site: Any
-) -> None:
-    links = posts(site, range(POSTS))
-    day(site)
-    for number, link in enumerate(links):
-        site.pages[f"/new{link}"] = html(article(100 + number), title=f"Post {number}")
-        site.pages[link] = 301, {"Location": f"/new{link}"}, b""
-    second = day(site)
-    assert len(second.items) == POSTS + 1
-    assert changes(second)["/new/post-3"] == "moved"
-
-
 def test_host_that_redirects_to_its_www_is_delivered_as_moved(
     day: Any, site: Any, monkeypatch: Any
 ) -> None:
@@ -194,23 +181,6 @@ def test_host_that_redirects_to_its_www_is_delivered_as_moved(
     assert second.items[1]["page"]["moved_from"] == f"{site.url}/post-0"
 
 
-def test_site_that_speaks_https_now_is_delivered(day: Any, site: Any, tmp_path: Path) -> None:
-    posts(site, range(POSTS))
-    day(site)
-    site.close()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate = make_certificate(tmp_path)
-    context.load_cert_chain(certificate, f"{certificate}.key")
-    secure = Site(int(site.url.rpartition(":")[2]), context)
-    secure.pages = site.pages
-    try:
-        second = day(secure)
-    finally:
-        secure.close()
-    assert len(second.items) == POSTS + 1
-    assert second.stat("moved") == POSTS + 1
-
-
 def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
     posts(site, range(3))
     copy = html(article(0), title="Post 0", links=("/",))
@@ -222,15 +192,14 @@ def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
     assert second.stat("missing") == 0
 
 
-def test_page_that_is_gone_leaves_the_index(day: Any, site: Any, tmp_path: Path) -> None:
+def test_page_that_is_gone_leaves_the_index(day: Any, site: Any, index: Any) -> None:
     posts(site, range(3))
     day(site)
     del site.pages["/post-0"]
     site.pages["/post-1"] = 410, {}, b""
     day(site)
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    assert {entry.key for entry in index} == {f"{site.url}/", f"{site.url}/post-2"}
-    index.close()
+    with index() as opened:
+        assert {entry.key for entry in opened} == {f"{site.url}/", f"{site.url}/post-2"}
 
 
 def test_edited_rewritten_new_and_removed_posts_are_told_apart(
@@ -321,7 +290,7 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: 
 
 
 def test_spiders_that_run_side_by_side_have_runs_of_their_own(
-    day: Any, site: Any, tmp_path: Path
+    day: Any, site: Any, index: Any
 ) -> None:
     links = posts(site, range(POSTS))
     others = [f"/other-{number}" for number in range(POSTS)]
@@ -337,9 +306,8 @@ def test_spiders_that_run_side_by_side_have_runs_of_their_own(
             for front, paths in (("/", links), ("/other", others))
         )
         assert first.result().stat("missing") == second.result().stat("missing") == 0
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    first_day, second_day = index.runs()[:2], index.runs()[2:]
-    index.close()
+    with index() as opened:
+        first_day, second_day = opened.runs()[:2], opened.runs()[2:]
     assert [(run.finished, run.pages) for run in second_day] == [(True, POSTS + 1)] * 2
     for runs_of_day in (first_day, second_day):
         assert {run.spider for run in runs_of_day} == {"blog", "other-blog"}
@@ -363,26 +331,25 @@ def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> No
     assert sorted(paths(second)) == ["/", "/copy", "/post-1"]
 
 
-def test_job_goes_on_with_its_run(day: Any, site: Any, tmp_path: Path) -> None:
+def test_job_goes_on_with_its_run(day: Any, site: Any, index: Any, tmp_path: Path) -> None:
     posts(site, range(POSTS))
     job = {"JOBDIR": str(tmp_path / "job")}
     part = day(site, CLOSESPIDER_PAGECOUNT=4, **job)
     rest = day(site, **job)
     assert len(part.items) + len(rest.items) >= POSTS + 1
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    assert [(run.finished, run.pages) for run in index.runs()] == [(True, POSTS + 1)]
-    index.close()
+    with index() as opened:
+        assert [(run.finished, run.pages) for run in opened.runs()] == [(True, POSTS + 1)]
 
 
-def test_pages_that_no_kept_run_has_seen_are_forgotten(day: Any, site: Any, tmp_path: Path) -> None:
+def test_pages_that_no_kept_run_has_seen_are_forgotten(day: Any, site: Any, index: Any) -> None:
     posts(site, range(4))
     day(site)
     posts(site, range(2))
     for _ in range(3):
         day(site, SIMHASH_KEEP_RUNS=1)
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    assert {entry.key.removeprefix(site.url) for entry in index} == {"/", "/post-0", "/post-1"}
-    index.close()
+    with index() as opened:
+        keys = {entry.key.removeprefix(site.url) for entry in opened}
+    assert keys == {"/", "/post-0", "/post-1"}
 
 
 def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(
@@ -412,23 +379,17 @@ def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(
     assert "All start requests were dropped as copies" in caplog.text
 
 
-def test_changed_needs_an_index_that_outlives_the_crawl(crawl: Any, site: Any) -> None:
-    with pytest.raises(SettingError, match="needs an index that outlives the crawl"):
-        crawl(Pages, settings={"SIMHASH_RECRAWL": "changed"}, site=site, paths=[])
-
-
-@pytest.mark.parametrize(
-    ("given", "resumed"),
-    [({}, None), ({"SCHEDULER_PERSIST": True}, "last"),
-     ({"SCHEDULER_PERSIST": True, "SCHEDULER_FLUSH_ON_START": True}, None)],
-)  # fmt: skip
-def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run(given: Any, resumed: Any) -> None:
-    settings = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler", **given}
-    assert resumed_run(Crawler(Blog, settings)) == resumed
+def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run() -> None:
+    settings = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}
+    assert resumed_run(Crawler(Blog, settings)) is None
+    settings["SCHEDULER_PERSIST"] = "1"
+    assert resumed_run(Crawler(Blog, settings)) == "last"
+    settings["SCHEDULER_FLUSH_ON_START"] = "1"
+    assert resumed_run(Crawler(Blog, settings)) is None
 
 
 def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(
-    day: Any, site: Any, tmp_path: Path, monkeypatch: Any
+    day: Any, site: Any, index: Any, monkeypatch: Any
 ) -> None:
     posts(site, range(3))
     site.pages["/other"] = html(article(500), title="Of the other")
@@ -437,6 +398,5 @@ def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(
     monkeypatch.setattr(runs, "uses_scrapy_redis", lambda settings: True)
     again = day(site, SCHEDULER_FLUSH_ON_START=True)
     assert (again.stat("new"), again.stat("same")) == (4, 0)
-    index = open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}")
-    assert f"{site.url}/other" in {entry.key for entry in index}
-    index.close()
+    with index() as opened:
+        assert f"{site.url}/other" in {entry.key for entry in opened}
