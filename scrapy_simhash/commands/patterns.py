@@ -106,18 +106,17 @@ def _signatures(shared: SharedRows) -> list[_Listed]:
         for signature, row in learner.table.of(host).rows().items():
             name = host + signature
             signatures.append((learner.bound(name, row), name, row))
-    return sorted(signatures, key=lambda row: -row[2].counts.bytes)
+    return sorted(signatures, key=lambda row: -row[2].bytes)
 
 
 def _lines(listed: list[_Listed]) -> Iterator[str]:
     yield f"{'copies':>9} {'distinct':>9} {'at least':>9} {'in bytes':>10}   signature"
-    for bound, name, (counts, mark, example) in listed:
+    for bound, name, row in listed:
         share = f"{bound:.0%}" if bound else "-"
-        marked = f" ({mark})" if mark else ""
+        marked = f" ({row.mark})" if row.mark else ""
         yield (
-            f"{counts.copies:>9,} {counts.distinct:>9,} {share:>9} {size(counts.bytes):>10}   "
-            f"{name}{marked}"
+            f"{row.copies:>9,} {row.distinct:>9,} {share:>9} {size(row.bytes):>10}   {name}{marked}"
         )
-        if example:
-            copy, _, original = example.partition(" ")
+        if row.example:
+            copy, _, original = row.example.partition(" ")
             yield f"{'':>40}   such as {copy}, a copy of {original}"

@@ -214,14 +214,7 @@ class CrawlFilter:
         self._publish_counts()
         if self.summary.is_due():
             self.summary.say_progress(self.dedup)
-            self._tell_sparing()
         self._stop_if_told()
-
-    def _tell_sparing(self) -> None:
-        if text := self.sparing.text():
-            logger.info(
-                "Sparing of %s: %s", self._spider.name, text, extra={"spider": self._spider}
-            )
 
     def _publish_counts(self) -> None:
         stats = self._crawler.stats

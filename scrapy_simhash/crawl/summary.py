@@ -155,10 +155,10 @@ class Summary:
         )
         self._pages_said = pages
 
-    def text(self, *sparing: str) -> str:
+    def text(self, sparing: str = "") -> str:
         """Return what became of the pages and items, and what to do next, in a few lines.
 
-        ``sparing`` are lines about requests that were not sent.
+        ``sparing`` says what became of requests that were not sent.
         """
         counts = self._counts
         lines = [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
@@ -168,12 +168,8 @@ class Summary:
             if name in ("skipped", "items_skipped"):
                 said += f": {self._reasons(name)}"
             lines.append(f"{counts[name]:>12,} {said}")
-        lines += [
-            *self._since_earlier_runs(),
-            *map(printable, filter(None, sparing)),
-            *self._next_step(),
-        ]
-        return "\n".join(lines)
+        lines += [self._since_earlier_runs(), printable(sparing), self._next_step()]
+        return "\n".join(filter(None, lines))
 
     def _reasons(self, name: str) -> str:
         settings = self._settings
@@ -188,21 +184,21 @@ class Summary:
             if reason.startswith(f"{name}/") and reason != "skipped/no_callback" and number
         )
 
-    def _since_earlier_runs(self) -> list[str]:
+    def _since_earlier_runs(self) -> str:
         """Return what became of pages since earlier runs; a first run has none."""
         names = ("new", "changed", "moved", "same", "missing")
         if not any(self._counts[name] for name in names[1:]):
-            return []
+            return ""
         said = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]
-        return [f"Since earlier runs: {', '.join(said)}"]
+        return f"Since earlier runs: {', '.join(said)}"
 
-    def _next_step(self) -> list[str]:
+    def _next_step(self) -> str:
         if not self._counts["duplicate"]:
-            return []
+            return ""
         if self._log is None:
-            return ["To see what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl"]
+            return "To see what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl"
         said = "Look at the doubtful drops" if self._counts["doubtful"] else "What each repeats"
-        return [f"{said}: scrapy simhash report {shlex.quote(str(self._log.path))}"]
+        return f"{said}: scrapy simhash report {shlex.quote(str(self._log.path))}"
 
 
 def content_type(response: Response) -> str:

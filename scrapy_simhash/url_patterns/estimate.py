@@ -18,8 +18,6 @@ _Z_95_ONE_SIDED = 1.644854
 
 @dataclass
 class _OfPattern:
-    """The numbers of one pattern, see :class:`Estimate`."""
-
     spared: int = 0
     wrong: int = 0
     weights: float = 0.0

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.places import Evidence
-from scrapy_simhash.url_patterns.rows import Counts, Row
+from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable, Place
 from scrapy_simhash.url_patterns.traps import Traps
 
@@ -59,7 +59,6 @@ class Forecast(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return host and signature."""
         return self.host + self.signature
 
 
@@ -107,30 +106,27 @@ class Learner:
     def bound(self, name: str, row: Row) -> float:
         """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern.
 
-        Args:
-            name: host and signature.
-            row: the counts of the signature.
+        ``name`` is host and signature.
         """
-        counts = row.counts
         if row.mark:
             return float(row.mark == "pinned")
         if self._traps.holds(name):
             return BOUND
         # A wrong forecast stands for the pages that were spared meanwhile.
-        distinct = _needed(counts) + counts.wrong * (1 / SHARE - 1)
-        if distinct > MOST_DISTINCT * (counts.copies + distinct) or self._names_pages(row):
+        distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
+        if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):
             return 0.0
-        bound = lower_bound(counts.telling, counts.telling + distinct)
+        bound = lower_bound(row.telling, row.telling + distinct)
         return bound if bound >= (BOUND if "?" in name else BOUND_OF_PATHS) else 0.0
 
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""
-        counts = self.table.of(forecast.host).row(forecast.signature).counts
-        self.estimate.spare(forecast.name, counts.bytes // max(1, counts.copies))
+        row = self.table.of(forecast.host).row(forecast.signature)
+        self.estimate.spare(forecast.name, row.bytes // max(1, row.copies))
 
     def _may_wait(self, row: Row) -> bool:
-        copies = row.counts.copies
-        return 0 < copies >= _needed(row.counts) and not row.mark and not self._names_pages(row)
+        has_copies = 0 < row.copies >= _needed(row)
+        return has_copies and not row.mark and not self._names_pages(row)
 
     def _names_pages(self, row: Row) -> bool:
         """Tell whether a signature names pages, though they came by lesser addresses first.
@@ -138,10 +134,10 @@ class Learner:
         The lists of a board link the last post of each topic, and the topic itself: what comes
         second is a copy.
         """
-        if _is_lesser(row.counts) or not row.example:
+        if _is_lesser(row) or not row.example:
             return False
         first = self.table.place(row.example.partition(" ")[2])
-        return first is not None and _is_lesser(first.row.counts)
+        return first is not None and _is_lesser(first.row)
 
     def record(
         self,
@@ -159,14 +155,14 @@ class Learner:
         watching must not know more than sparing would.
 
         Args:
-            forecast: that its address had before the download.
+            forecast: what its address told before the download.
             key: of the page.
-            original: the key of the page that it repeats; None for a page that repeats none, or
-                that was not compared.
+            original: the key of the page that it repeats; None if it repeats none, or was not
+                compared.
             size: in bytes.
-            is_canonical: whether that page declares the address of this one canonical.
-            is_sure: whether all pages near it were compared with it. If not, it is by chance that
-                the original was among those that were, and tells nothing of other pages.
+            is_canonical: whether the original declares the address of this page canonical.
+            is_sure: whether all pages near it were compared with it. If not, it was chance to find
+                the original, and tells nothing of other pages.
         """
         if (place := self.table.place(forecast.url, learn=True)) is None:
             return ""
@@ -181,10 +177,10 @@ class Learner:
             self.estimate.explore(forecast.chance)
             if is_wrong:
                 self.estimate.add_wrong(forecast.name, forecast.chance)
-                place.add(Counts(wrong=1))
+                place.add(Row(wrong=1))
         if original is None:
             self.first[key] = forecast.url
-            place.add(Counts(distinct=1))
+            place.add(Row(distinct=1))
         else:
             self._count_copy(place, forecast.url, original, size, is_canonical, is_sure)
         return place.signature
@@ -203,7 +199,7 @@ class Learner:
         # The original has another address, which was fetched in any case.
         self.estimate.add_wrong(wrong.name, wrong.chance, -1)
         if place := self.table.place(wrong.url):
-            place.add(Counts(wrong=-1))
+            place.add(Row(wrong=-1))
         return original
 
     def _count_copy(
@@ -215,11 +211,12 @@ class Learner:
             self._is_new(original, source.name)
         is_lesser = not self._is_new(original, place.name) or better(first, url) in _LESSER_BY
         is_telling = is_sure and self._evidence.is_telling(place.name, place.values)
-        place.add(Counts(1, int(is_telling), int(is_lesser), bytes=size), f"{url} {first}")
+        example = f"{url} {first}"
+        place.add(Row(1, int(is_telling), int(is_lesser), bytes=size, example=example))
         if source is None or source.name == place.name:
             return
-        if (is_canonical or not _is_lesser(place.row.counts)) and self._is_new(original, ""):
-            source.add(Counts(lesser=int(is_canonical), shared=1))
+        if (is_canonical or not _is_lesser(place.row)) and self._is_new(original, ""):
+            source.add(Row(lesser=int(is_canonical), shared=1))
 
     def _is_new(self, key: str, name: str) -> bool:
         """Take note of a signature of a page's addresses; return whether that is its first one."""
@@ -229,11 +226,11 @@ class Learner:
         return is_new
 
 
-def _is_lesser(counts: Counts) -> bool:
+def _is_lesser(row: Row) -> bool:
     """Tell whether a signature does not name pages, because pages have better addresses."""
-    return counts.lesser > 0 and counts.lesser >= LESSER * counts.distinct
+    return row.lesser > 0 and row.lesser >= LESSER * row.distinct
 
 
-def _needed(counts: Counts) -> int:
+def _needed(row: Row) -> int:
     """Return the number of distinct pages that came by no better address."""
-    return max(0, counts.distinct - (counts.shared if _is_lesser(counts) else 0))
+    return max(0, row.distinct - (row.shared if _is_lesser(row) else 0))

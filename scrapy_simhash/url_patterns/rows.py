@@ -13,8 +13,8 @@ MOST_ROWS = 200
 _LONGEST_EXAMPLE = 500
 
 
-class Counts(NamedTuple):
-    """Numbers of the pages of one signature. Increments are counts too, and may be negative.
+class Row(NamedTuple):
+    """The pages of one signature, or an addition to them, whose numbers may be negative.
 
     Attributes:
         copies: pages that repeated another one.
@@ -24,6 +24,8 @@ class Counts(NamedTuple):
         shared: those of them that came by an address of another signature, too.
         wrong: those of the distinct pages that had been taken for copies by their address.
         bytes: of the copies, decompressed.
+        mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
+        example: the address of a copy, a space, and that of its original; or nothing.
     """
 
     copies: int = 0
@@ -33,23 +35,12 @@ class Counts(NamedTuple):
     shared: int = 0
     wrong: int = 0
     bytes: int = 0
-
-
-class Row(NamedTuple):
-    """The knowledge of one signature, or an addition to it.
-
-    Attributes:
-        mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
-        example: the address of a copy, a space, and that of its original; or nothing.
-    """
-
-    counts: Counts = Counts()
     mark: str = ""
     example: str = ""
 
     def plus(self, addend: "Row") -> "Row":
-        counts = Counts._make(map(add, self.counts, addend.counts))
-        return Row(counts, addend.mark or self.mark, addend.example or self.example)
+        sums = map(add, self[:7], addend[:7])
+        return Row._make([*sums, addend.mark or self.mark, addend.example or self.example])
 
 
 NO_PAGES = Row()
@@ -67,19 +58,13 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
 def trimmed(rows: Rows) -> Rows:
     if len(rows) <= MOST_ROWS:
         return rows
-
-    def worth(signature: str) -> tuple[bool, int, int]:
-        counts, mark, _ = rows[signature]
-        return bool(mark), counts.copies, counts.distinct
-
-    return {signature: rows[signature] for signature in nlargest(MOST_ROWS // 2, rows, worth)}
+    worth = {signature: (row.mark, row.copies, row.distinct) for signature, row in rows.items()}
+    kept = nlargest(MOST_ROWS // 2, rows, key=worth.__getitem__)
+    return {signature: rows[signature] for signature in kept}
 
 
 def to_cell(rows: Rows) -> bytes:
-    parts = {
-        signature: [*counts, mark, example[:_LONGEST_EXAMPLE]]
-        for signature, (counts, mark, example) in rows.items()
-    }
+    parts = {s: row._replace(example=row.example[:_LONGEST_EXAMPLE]) for s, row in rows.items()}
     return json.dumps(parts, separators=(",", ":")).encode()
 
 
@@ -92,11 +77,10 @@ def from_cell(cell: bytes | None) -> Rows:
     if cell is None:
         return {}
     try:
-        rows = {}
-        for signature, (*counts, mark, example) in json.loads(cell).items():
-            if not all(type(number) is int for number in counts):
-                raise TypeError("a count must be a whole number")
-            rows[signature] = Row(Counts._make(counts), str(mark), str(example))
+        rows = {signature: Row._make(values) for signature, values in json.loads(cell).items()}
+        kinds = [*map(type, NO_PAGES)]
+        if not all([*map(type, row)] == kinds for row in rows.values()):
+            raise TypeError("a value is of the wrong type")
         return rows
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise StoreDamaged(f"address patterns are damaged: {error}") from None

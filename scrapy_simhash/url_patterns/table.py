@@ -7,7 +7,7 @@ from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import read_address, read_signature
 from scrapy_simhash.url_patterns.places import MOST_PLACES, Places
-from scrapy_simhash.url_patterns.rows import NO_PAGES, Counts, Row, Rows, merged, trimmed
+from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged, trimmed
 
 #: Rows and places of all hosts that are kept; the host that was used longest ago goes.
 MOST_KEPT = 30_000
@@ -58,7 +58,7 @@ class HostTable:
         A signature without copies is no pattern, whatever others count.
         """
         self._fold()
-        self._sent = {s: row for s, row in self._fresh.items() if self.row(s).counts.copies}
+        self._sent = {s: row for s, row in self._fresh.items() if self.row(s).copies}
         self._fresh = {s: row for s, row in self._fresh.items() if s not in self._sent}
         return self._sent
 
@@ -104,8 +104,8 @@ class Place(NamedTuple):
     def row(self) -> Row:
         return self.table.row(self.signature)
 
-    def add(self, counts: Counts, example: str = "") -> None:
-        self.table.add(self.signature, Row(counts, example=example))
+    def add(self, row: Row) -> None:
+        self.table.add(self.signature, row)
 
 
 class PatternTable:

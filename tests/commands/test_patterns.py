@@ -13,19 +13,19 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
-from scrapy_simhash.url_patterns.rows import Counts, Row, Rows
+from scrapy_simhash.url_patterns.rows import Row, Rows
 from scrapy_simhash.url_patterns.shared_rows import SharedRows
 from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = {
     "a.test": {
-        SESSION: Row(Counts(50, 50, bytes=900_000),
+        SESSION: Row(50, 50, bytes=900_000,
             example="http://a.test/item?sid=0123456789abcdef0 http://a.test/item"),
-        PRINT: Row(Counts(40, 40, bytes=500_000),
+        PRINT: Row(40, 40, bytes=500_000,
             example="http://a.test/item/1?view=print http://a.test/item/1"),
     },
-    "b.test": {MIXED: Row(Counts(5, 5, distinct=5, bytes=1000))},
+    "b.test": {MIXED: Row(5, 5, distinct=5, bytes=1000)},
 }  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from scrapy_simhash.url_patterns import shared_rows
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import (
     MOST_ROWS,
-    Counts,
     Row,
     Rows,
     from_cell,
@@ -46,10 +45,10 @@ class MadeCells:
         return True
 
 
-COUNTS = st.builds(Counts, *[st.integers(-3, 30)] * len(Counts._fields))
+MARKS = st.sampled_from(["", "pinned", "forbidden"])
 ROWS = st.dictionaries(
     st.sampled_from(["/a?b=*", "/c", "/ä?{number}"]),
-    st.builds(Row, COUNTS, st.sampled_from(["", "pinned", "forbidden"]), st.text(max_size=20)),
+    st.builds(Row, *[st.integers(-3, 30)] * 7, MARKS, st.text(max_size=20)),
 )
 
 
@@ -63,7 +62,7 @@ def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers
     cells, readers = MadeCells(), [SharedRows() for _ in range(crawlers)]
     for n, rows in enumerate(batches):
         # Another crawler comes in between.
-        more = {"/other?x=*": Row(Counts(1))}
+        more = {"/other?x=*": Row(1)}
         cells.before_swap = lambda more=more: SharedRows().add(cells, "a.test", more)
         readers[n % crawlers].add(cells, "a.test", rows)
         cells.before_swap = lambda: None
@@ -77,9 +76,9 @@ def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers
 def test_only_hosts_whose_rows_have_changed_are_told() -> None:
     cells, reader, writer = MadeCells(), SharedRows(), SharedRows()
     for host in ("a.test", "b.test"):
-        writer.add(cells, host, {"/": Row(Counts(1))})
+        writer.add(cells, host, {"/": Row(1)})
     assert reader.read(cells) == {"a.test", "b.test"}
-    writer.add(cells, "b.test", {"/": Row(Counts(1))})
+    writer.add(cells, "b.test", {"/": Row(1)})
     assert reader.read(cells) == {"b.test"}
     writer.add(cells, "b.test", {}, forget=["/"])
     assert reader.read(cells) == {"b.test"}
@@ -90,7 +89,7 @@ def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
     cells = MadeCells()
     cells.swap = lambda *_: False  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
-        SharedRows().add(cells, "a.test", {"/": Row(Counts(1))})
+        SharedRows().add(cells, "a.test", {"/": Row(1)})
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
 )  # fmt: skip
 def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell: bytes) -> None:
     cells, reader = MadeCells(), SharedRows()
-    reader.add(cells, "a.test", {"/": Row(Counts(1))})
+    reader.add(cells, "a.test", {"/": Row(1)})
     cells.values[FAMILY + "a.test"] = cell
     with pytest.raises(StoreDamaged):
         reader.read(cells)
@@ -110,12 +109,12 @@ def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_rows, "MOST_HOSTS", 3)
     cells, writer = MadeCells(), SharedRows()
     for n in range(2 * MOST_ROWS):
-        writer.add(cells, "a.test", {f"/{n}?x=*": Row(Counts(distinct=1))})
-        writer.add(cells, "a.test", {"/kept?x=*": Row(Counts(copies=1))})
+        writer.add(cells, "a.test", {f"/{n}?x=*": Row(distinct=1)})
+        writer.add(cells, "a.test", {"/kept?x=*": Row(copies=1)})
     assert "/kept?x=*" in writer.rows("a.test")
     assert len(writer.rows("a.test")) <= MOST_ROWS
     for n in range(9):
-        writer.add(cells, f"{n}.test", {"/": Row(Counts(1))})
+        writer.add(cells, f"{n}.test", {"/": Row(1)})
     assert len(cells.values) == 3
 
 
@@ -173,5 +172,5 @@ def test_what_could_not_be_sent_is_sent_later() -> None:
     assert table.rows() == before
     exchange(learner, rows_of_all, cells)
     shared = rows_of_all.rows("wiki.test")
-    assert shared == {s: row for s, row in before.items() if row.counts.copies}
+    assert shared == {s: row for s, row in before.items() if row.copies}
     assert table.take_fresh() == {}
