@@ -20,6 +20,7 @@ class NearDuplicateSpiderMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._filter = filter_of(crawler)
+        self._has_items = self._filter.settings.has_items
         self._ended: WeakSet[Response] = WeakSet()
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(self._item_ended, signal=signal)
@@ -51,7 +52,7 @@ class NearDuplicateSpiderMiddleware:
                         continue
                     if key is not None and self._filter.dedup.in_progress(key):
                         self._filter.dedup.hold(key)
-                    if self._filter.settings.has_items:
+                    if self._has_items:
                         self._filter.passing.begin(output, response)
                     elif self._filter.settings.recrawl == "changed":
                         self._filter.counts["items_delivered"] += 1

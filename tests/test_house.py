@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from scrapy_simhash import Dedup, Document
-from tests.crawl.spiders import Pages
+from scrapy_simhash.crawl import filter_of
+from tests.crawl.spiders import Pages, is_told, until
 from tests.pages import article, html
 
 PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
@@ -123,13 +124,16 @@ def test_rooms_and_modules_import_in_one_direction() -> None:
 class Moves(set[tuple[str, str]]):
     """Files whose functions call those of another file; a reader follows each of them once."""
 
+    is_over = False
+
     def file_of(self, frame: FrameType | None) -> str | None:
         while frame is not None and not frame.f_code.co_filename.startswith(str(PACKAGE)):
             frame = frame.f_back
         return frame and frame.f_code.co_filename
 
     def note(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+        is_ours = frame.f_code.co_filename.startswith(str(PACKAGE))
+        if event == "call" and is_ours and not self.is_over:
             caller = self.file_of(frame.f_back)
             if caller not in (None, frame.f_code.co_filename):
                 self.add((caller, frame.f_code.co_filename))
@@ -160,19 +164,21 @@ def test_a_document_moves_between_files_by_at_most_sixty_different_calls(moves: 
 
 
 class Watched(Pages):
-    """Notes the moves of its last page, until it is confirmed."""
+    """Notes the moves of its second page, until it is confirmed."""
 
     moves: Moves
 
     async def parse(self, response: Any) -> AsyncIterator[Any]:
         if response.url.endswith("/1"):
+            self.filter = filter_of(self.crawler)
             self.moves.clear()
             sys.setprofile(self.moves.note)
+        if response.url.endswith("/3"):
+            await until(lambda: is_told(self.filter))
+            self.moves.is_over = True
+            sys.setprofile(None)
         for item in super().parse(response):
             yield item
-
-    def closed(self, reason: str) -> None:
-        sys.setprofile(None)
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
@@ -180,11 +186,11 @@ def test_a_page_of_a_crawl_moves_between_files_by_at_most_ninety_five_different_
     crawl: Any, site: Any, moves: Moves, request: pytest.FixtureRequest, store: str
 ) -> None:
     url = "memory://" if store == "memory" else request.getfixturevalue("server").url
-    site.pages = {f"/{number}": html(article(number)) for number in (1, 2)}
+    site.pages = {f"/{number}": html(article(number)) for number in (1, 2, 3)}
     spider = type("Watching", (Watched,), {"moves": moves})
     settings = {"SIMHASH_INDEX_URL": url, "CONCURRENT_REQUESTS": 1}
-    crawled = crawl(spider, settings=settings, site=site, paths=["/1", "/2"])
-    assert crawled.stat("unique") == 2
+    crawled = crawl(spider, settings=settings, site=site, paths=["/1", "/2", "/3"])
+    assert crawled.stat("unique") == 3
     print(len(moves))
     assert 60 < len(moves) <= 95
 

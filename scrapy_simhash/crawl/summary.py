@@ -151,7 +151,7 @@ class Summary:
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(counts["spared/skipped"]),
-            f"; the index is away, {count(dedup.left, 'page')} wait for it" if dedup.away else "",
+            f"; the index is away, {count(dedup.left, 'page')} let through" if dedup.away else "",
         )
         self._pages_said = pages
 

@@ -96,10 +96,15 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.02)
 
 
+def is_told(crawl_filter: Any) -> bool:
+    """Return whether the index was told of all pages that have ended."""
+    progress = crawl_filter.dedup._upkeep.progress
+    return not (progress._failed or progress._delivered)
+
+
 def is_settled(crawl_filter: Any) -> bool:
     """Return whether the index knows of every page how it fared."""
-    progress = crawl_filter.dedup._upkeep.progress
-    return not (progress._parts or progress._failed or progress._delivered)
+    return is_told(crawl_filter) and not crawl_filter.dedup._upkeep.progress.all_keys()
 
 
 def paths(crawled: Any) -> list[str]:

@@ -228,7 +228,7 @@ def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(cap
     index: Any = SimpleNamespace(away=True, left=3)
     with caplog.at_level(logging.INFO):
         summary.say_progress(index)
-    assert caplog.messages[0].endswith("; the index is away, 3 pages wait for it")
+    assert caplog.messages[0].endswith("; the index is away, 3 pages let through")
 
 
 def test_page_that_is_near_but_kept_is_counted_and_logged(
