@@ -47,12 +47,9 @@ class Store:
     def go(self, answer: str) -> None:
         self.answer = lambda: answer
 
-    def keys(self, *, provisional: bool = True) -> list[str]:
-        with contextlib.closing(open_index(self.url, self.spec)) as index:
-            return [entry.key for entry in index if provisional or not entry.provisional]
-
     def confirmed(self) -> list[str]:
-        return self.keys(provisional=False)
+        with contextlib.closing(open_index(self.url, self.spec)) as index:
+            return [entry.key for entry in index if not entry.provisional]
 
 
 class Switched:
@@ -67,7 +64,7 @@ class Switched:
         def call(*args: Any, **kwargs: Any) -> Any:
             answer = self._store.answer()
             self._store.calls.append(name)
-            if answer == "refused" or (answer == "full" and name not in ("__len__", "unsettled")):
+            if answer == "refused":
                 raise self._store.error("the store is away")
             done = getattr(self._index, name)(*args, **kwargs)
             if answer == "lost":
@@ -75,9 +72,6 @@ class Switched:
             return done
 
         return call
-
-    def __len__(self) -> int:
-        return int(self.__getattr__("__len__")())
 
 
 def page(key: str, **given: Any) -> Arrival:
@@ -125,15 +119,6 @@ def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store
     assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, 0)
     assert claim(index, "1-0").outcome is ORIGINAL
     assert (index.away, index.let_through) == (True, 2)
-
-
-def test_copies_across_an_outage_are_kept_twice(index, store):
-    store.go("refused")
-    claim(index, "0-0")
-    confirm(index, "0-0")
-    come_back(index, store)
-    assert claim(index, "0-1").outcome is ORIGINAL
-    assert not index.away
 
 
 def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(store, monkeypatch):

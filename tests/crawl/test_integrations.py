@@ -95,26 +95,6 @@ def test_answers_from_the_http_cache_are_the_same_pages(
     check_sum(again)
 
 
-def test_autothrottle_measures_the_download_only(crawl: Any, twins: Any) -> None:
-    class BeforeTheFilter:
-        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-            request.meta["before"] = request.meta["download_latency"]
-            return response
-
-    class Measuring(Pages):
-        def parse(self, response: Any) -> Any:
-            assert response.meta["download_latency"] == response.meta["before"]
-            yield from super().parse(response)
-
-    settings = {
-        **ONE_AT_A_TIME,
-        "AUTOTHROTTLE_ENABLED": True,
-        "AUTOTHROTTLE_START_DELAY": 0.01,
-        "DOWNLOADER_MIDDLEWARES": {BeforeTheFilter: 900},
-    }
-    assert paths(crawl(Measuring, settings=settings, site=twins, paths=ALL)) == KEPT
-
-
 def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any) -> None:
     poet = pytest.importorskip("scrapy_poet", reason="scrapy-poet is not installed")
     from web_poet import WebPage

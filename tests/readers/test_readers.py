@@ -199,13 +199,10 @@ NUMBERED = b"".join(b'a%d="<" ' % n for n in range(300_000))
 LIGATURE = "\ufdfa".encode()  # 18 characters in NFKC
 HOSTILE = {
     "deep JSON": ("json", b"[" * 2_000_000 + b"]" * 2_000_000),
-    "JSON of depth 100,000": ("json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
     "wide JSON": ("json", b"[" + b"[]," * 1_300_000 + b"1]"),
-    "JSON of small objects": ("json", b"[" + b'{"a":1},' * 500_000 + b"1]"),
     "JSON of long names": ("json", (b'{"%s":' % (b"n" * 4000)) * 900 + b"1" + b"}" * 900),
     "long number": ("json", b"1" * 4_000_000),
     "lone surrogate": ("json", b'["' + b"\\ud800" * 600_000 + b'"]'),
-    "half of JSON": ("json", b'{"a": ['),
     "entity bomb": ("xml", BOMB + b"]><a>&m;</a>"),
     "entity bomb in an attribute": ("xml", BOMB + b']><a a="&m;"/>'),
     "file of the machine": (
@@ -213,19 +210,15 @@ HOSTILE = {
         b'<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>',
     ),
     "deep XML": ("xml", b"<a>" * 1_300_000),
-    "attributes": ("xml", b"<a " + NUMBERED.replace(b"<", b"") + b"/>"),
     "attributes with tags": ("xml", b"<a " + NUMBERED + b"/>"),
-    "no XML": ("xml", b"\0" * 100_000),
     "no PDF": ("pdf", b"%PDF-1.4" + b"\xff" * 100_000),
     "many pages": ("pdf", pdf("some words", 20_000)),
     "binary text": ("text", bytes(range(256)) * 16_000),
     "ligatures": ("text", LIGATURE * 1_300_000),
     "deep HTML": ("html", b"<div>" * 800_000 + b"words"),
-    "deep HTML of inline elements": ("html", b"<b><i>" * 600_000 + b"words"),
     "tables in tables": ("html", b"<table><tr><td>" * 260_000 + b"words"),
     "attributes of HTML": ("html", b"<p " + NUMBERED + b">words"),
     "huge title": ("html", b"<title>" + b"words of a title " * 240_000 + b"</title><p>words"),
-    "many titles": ("html", b"<h1>A title</h1>" * 250_000),
     "ligatures in HTML": (
         "html",
         b"<title>" + LIGATURE * 600_000 + b"</title><p>" + LIGATURE * 600_000,
