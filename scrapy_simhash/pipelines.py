@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -12,18 +12,12 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.progress import Delivery
+from scrapy_simhash.crawl.deliveries import ClaimedItem, Delivery
 from scrapy_simhash.exceptions import NearDuplicateItem
 from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Document
-
-
-class _Claimed(NamedTuple):
-    key: str
-    item: Any
-    response: Response | None
 
 
 class NearDuplicatePipeline:
@@ -43,8 +37,8 @@ class NearDuplicatePipeline:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        # Items on their way through the pipelines after this one.
-        self._claimed: list[_Claimed] = []
+        # That of items of a start method or an errback, which have no response.
+        self._outside = Delivery()
         if self._filter.settings.has_items:
             self.process_item = self._let_through
             for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
@@ -62,16 +56,17 @@ class NearDuplicatePipeline:
         return deferred_from_coro(saved)  # Scrapy 2.13
 
     async def _let_through(self, item: Any, spider: Spider | None = None) -> Any:
-        response = self._filter.passing.enter(item)
-        self._end_those_of(response)
+        delivery = self._filter.items.pop(id(item), self._outside)
+        delivery.held += 1
+        self._end_all(delivery)
         try:
-            return await self._judged(item, response)
+            return await self._judged(item, delivery)
         finally:
-            self._filter.passing.leave(response)
+            delivery.held -= 1
 
-    async def _judged(self, item: Any, response: Response | None) -> Any:
-        dedup, counts = self._filter.dedup, self._filter.counts
-        key, page = self._key(item), self._page(response)
+    async def _judged(self, item: Any, delivery: Delivery) -> Any:
+        dedup, counts, page = self._filter.dedup, self._filter.counts, delivery.key
+        key = self._key(item)
         document = self._document(item, key) if key else None
         if document is None:
             counts["items_skipped"] += 1
@@ -79,19 +74,20 @@ class NearDuplicatePipeline:
                 counts["items_skipped/no_text"] += 1
             else:
                 counts["items_skipped/no_key"] += 1
-            return self._as_its_page(item, response)
+            return self._as_its_page(item, delivery)
         if dedup.in_progress(document.key):
-            return self._as_its_page(item, response)
+            return self._as_its_page(item, delivery)
         # An item cannot be crawled again, so it waits until its original is stored or lost. It does
         # not wait for its own page, which waits for the item.
+        page = page if page and dedup.in_progress(page) else None
         verdict = await dedup.check(document, original=page)
-        if page is not None and verdict.original == page:
-            return self._as_its_page(item, response)
+        if page and verdict.original == page:
+            return self._as_its_page(item, delivery)
         self._filter.summary.item(verdict)
         if verdict.kind == "skipped":
             counts["items_skipped"] += 1
         elif verdict.owned:
-            self._claimed.append(_Claimed(verdict.key, item, response))
+            delivery.claimed.append(ClaimedItem(verdict.key, item))
             if verdict.unchanged and self._filter.settings.recrawl == "changed":
                 self._drop_unchanged(verdict.key)
             counts["items_kept"] += 1
@@ -103,26 +99,15 @@ class NearDuplicatePipeline:
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
         return item
 
-    def _as_its_page(self, item: Any, response: Response | None) -> Any:
+    def _as_its_page(self, item: Any, delivery: Delivery) -> Any:
         """Return an item that is delivered if its page is."""
-        if response is not None and self._filter.deliveries.get(response, Delivery()).unchanged:
-            self._drop_unchanged(response.url)
+        if delivery.unchanged:
+            self._drop_unchanged(str(delivery.key))
         return item
 
     def _drop_unchanged(self, key: str) -> None:
         self._filter.counts["items_unchanged"] += 1
         raise DropItem(f"{key} is as an earlier run has delivered it", log_level="DEBUG")
-
-    def _page(self, response: Response | None) -> str | None:
-        """Return the key of a response's page, if it is in progress."""
-        delivery = self._filter.deliveries.get(response) if response is not None else None
-        if (
-            delivery is None
-            or delivery.key is None
-            or not self._filter.dedup.in_progress(delivery.key)
-        ):
-            return None
-        return delivery.key
 
     def _key(self, item: Any) -> str | None:
         from itemadapter import ItemAdapter  # heavy, with pydantic
@@ -152,22 +137,27 @@ class NearDuplicatePipeline:
         return None
 
     def _item_ended(self, item: Any, response: object, signal: object) -> None:
-        self._filter.passing.end(item, response)
+        # A pipeline before ours may have dropped it, and another item may get its identity.
+        self._filter.items.pop(id(item), None)
+        delivery = self._outside
+        if isinstance(response, Response):
+            delivery = self._filter.delivery(response)
+        delivery.items -= bool(delivery.items)
         # A pipeline may have changed the key of the item, or made another item with the same key.
-        key, claims = self._key(item), self._claimed
+        key, claims = self._key(item), delivery.claimed
         same = [claim for claim in claims if claim.item is item]
         same = same or [claim for claim in claims if claim.key == key]
         for claim in same[:1]:
-            self._end(claim, failed=signal is signals.item_error)
-        self._end_those_of(response)
+            self._end(delivery, claim, failed=signal is signals.item_error)
+        self._end_all(delivery)
 
-    def _end_those_of(self, response: object) -> None:
-        """End the claims of a response of which another item, or None, was made."""
-        if self._filter.passing.all_have_ended(response):
+    def _end_all(self, delivery: Delivery) -> None:
+        """End the claims of which another item, or None, was made, once all items have ended."""
+        if delivery is not self._outside and delivery.items == delivery.held:
             # An item that failed ended its own claim before.
-            for claim in [claim for claim in self._claimed if claim.response is response]:
-                self._end(claim, failed=False)
+            for claim in [*delivery.claimed]:
+                self._end(delivery, claim, failed=False)
 
-    def _end(self, claim: _Claimed, *, failed: bool) -> None:
-        self._claimed = [each for each in self._claimed if each is not claim]
+    def _end(self, delivery: Delivery, claim: ClaimedItem, *, failed: bool) -> None:
+        delivery.claimed = [each for each in delivery.claimed if each is not claim]
         (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(claim.key)

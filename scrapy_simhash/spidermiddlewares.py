@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
-from weakref import WeakSet
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.progress import Delivery
 from scrapy_simhash.crawl.requests import request_key
 
 
@@ -21,7 +19,6 @@ class NearDuplicateSpiderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._filter = filter_of(crawler)
         self._has_items = self._filter.settings.has_items
-        self._ended: WeakSet[Response] = WeakSet()
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(self._item_ended, signal=signal)
 
@@ -33,7 +30,8 @@ class NearDuplicateSpiderMiddleware:
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        key, drops_items, unchanged = self._delivery(response)
+        delivery = self._filter.delivery(response)
+        key = delivery.key
         failed, asks_again = True, False
         try:
             async for output in result:
@@ -44,8 +42,8 @@ class NearDuplicateSpiderMiddleware:
                         asks_again = asks_again or request_key(output, output.url) == key
                     self._filter.sparing.linked(response.url, output.url)
                 else:
-                    if drops_items:
-                        if unchanged:
+                    if delivery.drops_items:
+                        if delivery.unchanged:
                             self._filter.counts["items_unchanged"] += 1
                         else:
                             self._filter.counts["items_dropped"] += 1
@@ -53,7 +51,8 @@ class NearDuplicateSpiderMiddleware:
                     if key is not None and self._filter.dedup.in_progress(key):
                         self._filter.dedup.hold(key)
                     if self._has_items:
-                        self._filter.passing.begin(output, response)
+                        delivery.items += 1
+                        self._filter.items[id(output)] = delivery
                     elif self._filter.settings.recrawl == "changed":
                         self._filter.counts["items_delivered"] += 1
                 yield output
@@ -70,18 +69,15 @@ class NearDuplicateSpiderMiddleware:
 
     def _end_callback(self, response: Response, *, failed: bool) -> None:
         # A callback that fails half-way comes here twice: as output and as exception.
-        key = self._delivery(response).key
-        if key is not None and response not in self._ended:
-            self._ended.add(response)
-            self._end_part(key, failed=failed)
+        delivery = self._filter.delivery(response)
+        if delivery.key is not None and not delivery.has_ended:
+            delivery.has_ended = True
+            self._end_part(delivery.key, failed=failed)
 
     def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
         # An item of a start method or an errback has no response.
-        if isinstance(response, Response) and (key := self._delivery(response).key):
+        if isinstance(response, Response) and (key := self._filter.delivery(response).key):
             self._end_part(key, failed=signal is signals.item_error)
 
     def _end_part(self, key: str, *, failed: bool) -> None:
         (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(key)
-
-    def _delivery(self, response: Response) -> Delivery:
-        return self._filter.deliveries.get(response, Delivery())

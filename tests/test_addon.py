@@ -46,7 +46,7 @@ def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
 LIGHT = {
     *("addon", "downloadermiddlewares", "exceptions", "keys", "pipelines", "printable"),
     *("redis_settings", "settings", "signals", "spidermiddlewares"),
-    *("crawl", "crawl.progress", "crawl.requests"),
+    *("crawl", "crawl.deliveries", "crawl.requests"),
 }
 CRAWL = """
 import json, sys

@@ -182,11 +182,11 @@ def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl: Any, site: Any)
         @classmethod
         def from_crawler(cls, crawler: Any) -> Before:
             before = cls()
-            before.passing = filter_of(crawler).passing
+            before.items = filter_of(crawler).items
             return before
 
         def process_item(self, item: Any, spider: Any = None) -> Any:
-            known.extend(self.passing.enter(other) for other in dropped)
+            known.extend(self.items.get(id(other)) for other in dropped)
             dropped.append(item)
             raise DropItem
 

@@ -201,7 +201,7 @@ class Upkeep:
         entries = self._entries()
         unsettled = await asyncio.wrap_future(self._report(renewed, entries, at_once=at_once))
         self._settle(entries, unsettled)
-        if now >= self._expires_at and not at_once:
+        if now >= self._expires_at:
             expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
             self.expired += expired
             self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)

@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import Literal
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -20,7 +20,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Document, Verdict
-from scrapy_simhash.crawl.progress import Delivery, PassingItems
+from scrapy_simhash.crawl.deliveries import Delivery
 from scrapy_simhash.crawl.requests import (
     QUEUED,
     is_start,
@@ -50,7 +50,7 @@ class CrawlFilter:
 
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
-        deliveries: by response; not in its meta, which a spider may change.
+        items: deliveries by the identity of items on their way to our pipeline.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -58,12 +58,13 @@ class CrawlFilter:
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self.counts: Counter[str] = Counter()
-        self.deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
+        # Not in a response's meta, which a spider may change.
+        self._deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
+        self.items: WeakValueDictionary[int, Delivery] = WeakValueDictionary()
         spider = crawler.spider or crawler.spidercls
         resumed = resumed_run(crawler)
         self.dedup = open_dedup(self.settings, spider.name or "", resumed)
         self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
-        self.passing = PassingItems()
         # Requests of pages on their way from the downloader to their callback, by key.
         self._arriving: dict[str, Request] = {}
         self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts)
@@ -144,6 +145,10 @@ class CrawlFilter:
             return "status"
         return None
 
+    def delivery(self, response: Response) -> Delivery:
+        """Return the delivery of a response."""
+        return self._deliveries.setdefault(response, Delivery())
+
     def last_seen(self, verdict: Verdict) -> float | None:
         """Return when the run began that saw a page last, in seconds since the Unix epoch."""
         return self._run_of_spider.last_seen(verdict.before.run) if verdict.before else None
@@ -190,9 +195,9 @@ class CrawlFilter:
             unchanged = page.get("follow", False)
             # An item that is compared has a change of its own.
             drops = unchanged and not self.settings.has_items
-            self.deliveries[response] = Delivery(page["key"], drops, unchanged)
+            self._deliveries[response] = Delivery(page["key"], drops, unchanged)
         elif page.get("follow"):
-            self.deliveries[response] = Delivery(drops_items=True)
+            self._deliveries[response] = Delivery(drops_items=True)
 
     async def _run(self) -> None:
         while True:
