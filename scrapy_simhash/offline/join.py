@@ -21,8 +21,6 @@ from scrapy_simhash.rule.ruling import Page
 
 #: Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
 FILE_ROWS = 40
-# All pages of a bucket with so many are compared with each other, once for all rounds.
-_SMALL = 16
 #: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
     select p.key, p.url, c.id is null kept, case when c.id is not null then 'duplicate'
@@ -38,18 +36,18 @@ KEPT = """
     where f0 is not null and id not in (select id from copies) order by id
 """
 _NOTHING_KNOWN = "select id p, id q, cast(0 as int) d, '' reason from pages where false"
-# Only the first page of each large bucket is an original.
-_FIRST_GUESS = f"""
+# Only the first page of each bucket is an original.
+_FIRST_GUESS = """
     select id, id original from (select id, row_number() over (partition by block, scope, v
-        order by id) place from members where n > {_SMALL}) m
+        order by id) place from members) m
     group by id having min(place) > 1
 """
 # The number of originals that come before a page in its bucket.
-_RANKED = f"""
+_RANKED = """
     select m.*, c.id is null is_original, cast(coalesce(
         sum(case when c.id is null then 1 else 0 end) over (partition by m.block, m.scope, m.v
         order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
-    from members m left join copies c on m.id = c.id where m.n > {_SMALL}
+    from members m left join copies c on m.id = c.id
 """
 _KNOWN = """
     select * from known union all
@@ -104,13 +102,12 @@ def find_copies(engine: Engine, spec: IndexSpec) -> int:
     columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {columns} from prints where f0 is not null")
     engine.keep("members", _members(words, blocks))
-    engine.keep("small", _small(words, spec.reach))
     engine.keep("copies", _FIRST_GUESS)
     engine.keep("known", _NOTHING_KNOWN)
     guess: set[int] | None = None
     while True:
         engine.keep("ranked", _RANKED)
-        engine.keep("near", f"select * from small union {_large(words, spec.reach)}")
+        engine.keep("near", _near(words, spec.reach))
         engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
         pairs = [pa.array(ids, pa.int64()) for ids in ([*copies], [*copies.values()])]
@@ -124,26 +121,19 @@ def _members(words: list[str], blocks: list[str]) -> str:
     """Return a query for the pages of each bucket that has more than one."""
     shown = ", ".join(f"m.{word}" for word in words)
     return " union all ".join(
-        f"select {number} block, m.id, m.scope, s.v, s.n, {shown} from pages m join "
-        f"(select scope, {block} v, count(*) n from pages group by scope, {block} "
-        f"having count(*) > 1) s on m.scope = s.scope and m.{block} = s.v"
+        f"select {number} block, m.id, m.scope, s.v, {shown} from pages m join "
+        f"(select scope, {block} v from pages group by scope, {block} having count(*) > 1) s "
+        f"on m.scope = s.scope and m.{block} = s.v"
         for number, block in enumerate(blocks)
     )
 
 
-def _small(words: list[str], reach: int) -> str:
-    """Return a query for the near pairs of small buckets: all, whatever the originals are."""
-    distance = _distance(words)
-    return (
-        f"select distinct y.id p, x.id q, {distance} d from members x join members y "
-        "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.id < y.id "
-        f"where x.n <= {_SMALL} and y.n <= {_SMALL} and {distance} <= {reach}"
+def _near(words: list[str], reach: int) -> str:
+    """Return a query for the nearest originals of each page."""
+    # Exclusive or in the words that all dialects have.
+    distance = " + ".join(
+        f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words
     )
-
-
-def _large(words: list[str], reach: int) -> str:
-    """Return a query for the nearest originals of each page among those of large buckets."""
-    distance = _distance(words)
     # Originals that a crawl reads stand in the page's own stretch of ranks, or in the one before.
     stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
     originals = " union all ".join(
@@ -160,12 +150,6 @@ def _large(words: list[str], reach: int) -> str:
         f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
         f"where nth <= {RULINGS}"
     )
-
-
-def _distance(words: list[str]) -> str:
-    # Exclusive or in the words that all dialects have.
-    bits = (f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words)
-    return " + ".join(bits)
 
 
 def _decide(batches: Iterable[Any]) -> dict[int, int]:
