@@ -136,8 +136,8 @@ def row(result: Result) -> list[str]:
         f"{result.dataset} ({result.distinct:,})",
         result.name,
         f"{result.wrong_per_thousand:.2f}",
-        *(str(result.dropped), str(result.score.false)),
-        *map(share, (result.score.precision, result.score.recall)),
+        *(str(result.dropped), str(len(result.false))),
+        *map(share, (result.precision, result.recall)),
     ]
 
 
@@ -145,7 +145,7 @@ def made_row(dataset: Dataset, result: Result) -> list[str]:
     made = Counter(pair.kind for pair in dataset.pairs.values() if pair.label == "duplicate")
     missed = Counter(pair.kind for pair in result.missed)
     recall = [1 - missed[kind] / made[kind] for kind in DUPLICATES]
-    return [result.dataset, result.name, *map(share, recall), str(result.score.false)]
+    return [result.dataset, result.name, *map(share, recall), str(len(result.false))]
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -55,11 +55,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _quality(result: Result) -> Sequence[object]:
-    score = result.score
+    missed = len(result.missed)
     return (
         *(result.dataset, result.name, result.distance, result.documents),
-        *(sum(result.skipped.values()), _share(score.precision), _share(score.recall)),
-        *(score.found, score.labelled - score.found, score.false),
+        *(sum(result.skipped.values()), _share(result.precision), _share(result.recall)),
+        *(result.labelled - missed, missed, len(result.false)),
         *(result.dropped, f"{result.wrong_per_thousand:.2f}"),
     )
 

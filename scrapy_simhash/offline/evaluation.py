@@ -3,7 +3,7 @@
 In a REPL::
 
     result = evaluate(read_dataset("sets/news"), named_recipe("default"))
-    print(result.score.precision, result.score.recall, result.wrong_per_thousand)
+    print(result.precision, result.recall, result.wrong_per_thousand)
 
 Pairs alone do not tell what a crawl loses: a page that resembles twenty others is lost once, and
 a page is compared only with those that were kept before it. So a crawl of the set is replayed.
@@ -11,7 +11,7 @@ a page is compared only with those that were kept before it. So a crawl of the s
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -19,30 +19,6 @@ from scrapy_simhash.index.neighbours import Numbers, near_pairs
 from scrapy_simhash.offline.datasets import Dataset
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
-
-
-@dataclass(slots=True)
-class Score:
-    """The pairs that are taken for copies, counted beside the labelled ones.
-
-    Attributes:
-        found: labelled duplicates that are taken for copies.
-        false: pairs that are taken for copies, and labelled neither as duplicate nor ambiguous.
-        labelled: labelled duplicates.
-        precision: the share of labelled duplicates in what is taken for copies; None if nothing is.
-        recall: the share of the labelled duplicates that are found; None if there are none.
-    """
-
-    found: int
-    false: int
-    labelled: int
-    precision: float | None = field(init=False)
-    recall: float | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        copies = self.found + self.false
-        self.precision = self.found / copies if copies else None
-        self.recall = self.found / self.labelled if self.labelled else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +43,9 @@ class Result:
         name: of the recipe.
         distinct: how many documents are no copies of each other.
         skipped: how many documents are not compared, by reason.
+        labelled: labelled duplicates.
+        precision: the share of labelled duplicates in what is taken for copies; None if nothing is.
+        recall: the share of the labelled duplicates that are found; None if there are none.
         false: pairs that are wrongly taken for copies, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
     """
@@ -77,7 +56,9 @@ class Result:
     documents: int
     distinct: int
     skipped: dict[str, int]
-    score: Score
+    labelled: int
+    precision: float | None
+    recall: float | None
     dropped: int
     wrong_per_thousand: float
     false: list[WrongPair]
@@ -117,23 +98,23 @@ def scored(
     names = [document.name for document in dataset.documents]
     number = {name: place for place, name in enumerate(names)}
     labels = {_ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()}
-    negatives = {_ordered(number[a], number[b]): kind for (a, b), kind in dataset.negatives.items()}
-    duplicates = {pair: label.kind for pair, label in labels.items() if label.label == "duplicate"}
+    duplicates = [pair for pair, label in labels.items() if label.label == "duplicate"]
     copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
-
-    cluster, ambiguous = clusters(len(names), duplicates), labels.keys() - duplicates.keys()
-    dropped = replay(copies)
-    wrong, distinct = wrong_drops(dropped, cluster, ambiguous), len(set(cluster))
-    kinds = negatives | duplicates
+    found = len(duplicates) - len(missed)
+    cluster, dropped = clusters(len(names), duplicates), replay(copies)
+    wrong = wrong_drops(dropped, cluster, labels.keys() - {*duplicates})
+    distinct = len(set(cluster))
 
     def named(pair: Numbers) -> WrongPair:
-        a, b = pair
-        distance, ruling = near.get(_ordered(a, b), (None, None))
-        reason = ruling.reason if ruling else None
-        return WrongPair(names[a], names[b], distance, reason, kinds.get(_ordered(a, b)))
+        a, b = (names[number] for number in pair)
+        distance, ruling = near.get(_ordered(*pair), (None, None))
+        by_names = min(a, b), max(a, b)
+        label = dataset.pairs.get(by_names)
+        kind = label.kind if label else dataset.negatives.get(by_names)
+        return WrongPair(a, b, distance, ruling.reason if ruling else None, kind)
 
     return Result(
         dataset=dataset.name,
@@ -142,7 +123,9 @@ def scored(
         documents=len(names),
         distinct=distinct,
         skipped=skipped,
-        score=Score(len(duplicates) - len(missed), len(false), len(duplicates)),
+        labelled=len(duplicates),
+        precision=found / (found + len(false)) if found or false else None,
+        recall=found / len(duplicates) if duplicates else None,
         dropped=len(dropped),
         wrong_per_thousand=1000 * len(wrong) / max(distinct, 1),
         false=[*map(named, false)],

@@ -15,7 +15,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.datasets import Dataset, Pair, read_dataset
-from scrapy_simhash.offline.evaluation import Score, clusters, evaluate, replay, wrong_drops
+from scrapy_simhash.offline.evaluation import clusters, evaluate, replay, wrong_drops
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
@@ -48,11 +48,6 @@ def test_a_page_is_lost_once_if_no_copy_of_it_was_kept() -> None:
     assert wrong_drops({0: 5, 1: 5, 2: 5}, cluster, [(2, 5)]) == []
 
 
-def test_shares_of_nothing_are_unknown() -> None:
-    assert (Score(0, 0, 0).precision, Score(0, 0, 0).recall) == (None, None)
-    assert (Score(0, 0, 2).precision, Score(0, 0, 2).recall) == (None, 0)
-
-
 A, B, SIBLING = "http://a.test/1", "http://b.test/1", "http://a.test/sibling"
 
 
@@ -76,7 +71,7 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     dataset = Dataset("pages", pages(), pairs, negatives)
     result = evaluate(dataset, DEFAULT, lambda: done.append(1))
     assert len(done) == 5
-    assert result.score == Score(found=1, false=0, labelled=2)
+    assert (result.labelled, result.precision, result.recall) == (2, 1, 0.5)
     (missed,) = result.missed
     assert (missed.a, missed.b, missed.reason, missed.kind) == (
         A,
@@ -102,11 +97,11 @@ def test_a_page_that_the_extractor_fails_on_is_skipped() -> None:
     recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
     result = evaluate(Dataset("pages", pages()[:2], {}, {}), recipe)
     assert result.skipped == {"extractor_error": 2}
-    assert result.score == Score(0, 0, 0)
+    assert (result.precision, result.recall) == (None, None)
 
 
 @pytest.mark.skipif(not NEWS.exists(), reason="the folder ../shared/data is missing")
 def test_the_default_is_right_about_real_news() -> None:
     result = evaluate(read_dataset(NEWS), DEFAULT)
-    assert result.score == Score(20, 0, 20)
+    assert (result.labelled, result.precision, result.recall) == (20, 1, 1)
     assert result.wrong_drops == []
