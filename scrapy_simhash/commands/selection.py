@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
@@ -19,7 +19,7 @@ from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index, StoreMissing
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.offline.saved_pages import Fields, PageReader, SavedPage
+from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 from scrapy_simhash.report.dedup_log import Line, host_of_key, log_files, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
@@ -84,24 +84,17 @@ def keys_of(page: str) -> set[str]:
 
 
 def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
-    """Return the recipe of the settings, or the one that is named.
-
-    Settings of the project belong to the project's recipe; those of the command line (``-s``)
-    change the named recipe too.
-    """
+    """Return the recipe of the settings, or the one that is named, with the settings' changes."""
     if name is not None:
-        lowest = SETTINGS_PRIORITIES["cmdline"]
-        said = {
-            key: settings[key] for key in settings if (settings.getpriority(key) or 0) >= lowest
-        }
-        settings = BaseSettings(said | {"SIMHASH_RECIPE": name})
+        settings = settings.copy()
+        settings.set("SIMHASH_RECIPE", name, "cmdline")
     return FilterSettings.from_settings(settings).recipe
 
 
 def page_reader(settings: FilterSettings, report: Callable[[int], object]) -> PageReader:
     """Return a reader of saved pages, which knows the fields that the project's feeds have."""
     names = settings.item_text_field, settings.item_html_field, settings.item_key_field
-    return PageReader(settings.recipe, Fields(*names), report)
+    return PageReader(settings.recipe, *names, report)
 
 
 def analysed(

@@ -1,9 +1,8 @@
 """Pages that were saved: JSON, WARC, HTML and text files, and folders of these.
 
-An entry of JSON is one object, such as an item of a Scrapy feed. The project's settings name its
-fields, see :class:`Fields`; without them, or where these are empty, the first of ``html``,
-``html_base64`` (its own bytes) and ``text`` that has something is the content. ``id`` or ``url``
-names the page, or else its place.
+An entry of JSON is one object, such as an item of a Scrapy feed. The first of its fields that has
+something is the content: those that the project's settings name, ``html``, ``html_base64`` (its own
+bytes) and ``text``. ``id`` or ``url`` names the page, or else its place.
 """
 
 from base64 import b64decode
@@ -11,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.extraction.charset import decode_html
@@ -23,19 +22,6 @@ from scrapy_simhash.offline.warc import read_records
 _JSON, _HTML = (".jsonl", ".jl", ".ndjson", ".json"), (".html", ".htm", ".xhtml")
 _WARC = (".warc", ".wet")
 _READABLE = (*_JSON, *_HTML, ".txt", *_WARC)
-_CONTENT = ("html", "html_base64", "text")
-
-
-class Fields(NamedTuple):
-    """The fields of an item that have its text, its HTML and its key."""
-
-    text: str | None = None
-    html: str | None = None
-    key: str | None = "url"
-
-    @property
-    def content(self) -> tuple[str, ...]:
-        return (*filter(None, (self.text, self.html)), *_CONTENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +46,15 @@ class PageReader:
     Attributes:
         recipe: has the readers of a WARC file, from which answers with status 200, resources and
             conversions are taken.
-        fields: of the objects in JSON.
+        text_field, html_field, key_field: of an entry that has its text, its HTML or its key.
         report: is called with the number of bytes on the disk that were read since its last call.
         passed_over: counts what is passed over, by what it is.
     """
 
     recipe: Recipe = RECIPES["default"]
-    fields: Fields = field(default_factory=Fields)
+    text_field: str | None = None
+    html_field: str | None = None
+    key_field: str | None = "url"
     report: Callable[[int], object] = lambda _: None
     passed_over: Counter[str] = field(default_factory=Counter)
 
@@ -106,7 +94,7 @@ class PageReader:
     ) -> Iterator[SavedPage]:
         count, names_of_first = 0, ""
         for where, item in items:
-            if (body := self._body(item, where)) is not None:
+            if (body := self._body(item)) is not None:
                 count += 1
                 yield self._page(item, name + where.removeprefix(str(path)), body)
             else:
@@ -114,33 +102,28 @@ class PageReader:
                 self.passed_over["entry without text"] += 1
         if names_of_first and not count:
             raise FileError(
-                f"{path}: no entry has {' or '.join(self.fields.content)}; the first one has "
+                f"{path}: no entry has html, html_base64 or text; the first one has "
                 f"{names_of_first}; name the field of the text with "
                 "-s SIMHASH_ITEM_TEXT_FIELD=NAME"
             )
 
-    def _body(self, item: dict[str, Any], where: str) -> Body | None:
-        present = [name for name in self.fields.content if item.get(name) is not None]
-        if not present:
+    def _body(self, item: dict[str, Any]) -> Body | None:
+        names = (self.text_field, self.html_field, "html", "html_base64", "text")
+        texts = {name: item[name] for name in names if name and isinstance(item.get(name), str)}
+        if not texts:
             return None
-        name = next((name for name in present if item[name]), present[0])
-        value = item[name]
-        if not isinstance(value, str):
-            raise FileError(f"{where}: {name} must be text, not {type(value).__name__}")
-        if name in (self.fields.html, "html") and name != self.fields.text:
-            return Body(value.encode("utf-8", "replace"), "utf-8")
-        if name != "html_base64":
-            return text_body(value)
-        try:
-            return Body(b64decode(value, validate=True))
-        except ValueError:
-            raise FileError(f"{where}: html_base64 is not base64") from None
+        name, text = next(((name, text) for name, text in texts.items() if text), ("text", ""))
+        if name == "html_base64":
+            return Body(b64decode(text))
+        if name in (self.text_field, "text"):
+            return text_body(text)
+        return Body(text.encode("utf-8", "replace"), "utf-8")
 
     def _page(self, item: dict[str, Any], place: str, body: Body) -> SavedPage:
         url = item.get("url")
         url = url if url and isinstance(url, str) else None
         # The key field of the project names an item whatever its address is.
-        key = item.get(self.fields.key) if self.fields.key not in (None, "url") else None
+        key = item.get(self.key_field) if self.key_field not in (None, "url") else None
         names = (key, item.get("id"), url, place)
         name = next(str(name) for name in names if name not in (None, ""))
         return _saved(name, None if key else url, body)

@@ -20,7 +20,7 @@ from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_objects, opened
 from scrapy_simhash.offline.prints import SPEC, print_files, read_prints, spec_of_prints
 
-_FORMAT = {"format": "scrapy-simhash index", "version": 2}
+_FORMAT = {"format": "scrapy-simhash index 2"}
 
 
 def write_entries(file: IO[bytes], spec: IndexSpec, entries: Iterable[Entry]) -> int:
@@ -61,11 +61,6 @@ def index_in(path: Path, recipe: Recipe) -> tuple[IndexSpec, Callable[[], Iterat
         _, head = next(json_objects(file, path), ("", {}))
     if head.get("format") != _FORMAT["format"]:
         return spec_of(recipe), partial(_read_foreign, path, recipe)
-    if head.get("version") != _FORMAT["version"]:
-        raise FileError(
-            f"{path}: version {head.get('version')!r:.20} of the format; this scrapy-simhash "
-            f"reads version {_FORMAT['version']}, because another one finds pages differently"
-        )
     try:
         spec = IndexSpec(*(head[name] for name in SPEC))
     except (KeyError, TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
 """WARC files (ISO 28500): the pages of a crawl's archive, and the texts of a WET file.
 
-warcio parses them. What a record may take is bounded here, because strangers sent what it has: a
-record that is no page, or is too large, is passed over without being kept in memory.
+warcio parses them. What a page may take is bounded here, because strangers sent it: a record that
+is no page, or is too large, is passed over without being kept in memory.
 """
 
 import zlib
@@ -13,29 +13,12 @@ from typing import IO, Any
 
 from scrapy_simhash.core.analysis import Body, body_of, text_body
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.offline.files import LARGEST, PIECE, FileError
+from scrapy_simhash.offline.files import LARGEST, FileError
 from scrapy_simhash.readers import kind_of
 
 _KINDS = ("response", "resource", "conversion")
-# Bytes of the headers of a record, or of an answer.
-_LONGEST_HEAD = 1 << 16
 _ANY_WRAPPER = 47  # zlib finds out itself whether gzip or zlib packed the bytes
 _NO_WRAPPER = -15  # some servers send "deflate" without the header of zlib
-
-
-class _Head:
-    """A file from which one head is read, line by line; one that is too long is a ValueError."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.read, self.tell = file.read, file.tell
-        self._readline, self._left = file.readline, _LONGEST_HEAD
-
-    def readline(self, _: int | None = None) -> bytes:
-        line = self._readline(_LONGEST_HEAD)
-        self._left -= len(line)
-        if self._left < 0:
-            raise ValueError("too long a head")
-        return line
 
 
 def read_records(
@@ -46,35 +29,29 @@ def read_records(
     Records that are passed over are counted. A damaged archive is a FileError.
     """
     try:
+        from warcio.archiveiterator import ArchiveIterator
         from warcio.exceptions import ArchiveLoadFailed
-        from warcio.recordloader import ArcWarcRecordLoader
     except ImportError:
         raise FileError("WARC needs warcio: pip install 'scrapy-simhash[warc]'") from None
-    loader = ArcWarcRecordLoader(arc2warc=False)
-    while line := file.readline(_LONGEST_HEAD):
-        if not line.strip():
-            continue
-        try:
-            record = loader.parse_record_stream(_Head(file), line, "warc", no_record_parse=True)
-        except (ArchiveLoadFailed, ValueError, EOFError) as error:
-            raise FileError(f"{path}: damaged ({str(error)[:80]!r})") from None
-        kind, url = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
-        if not record.rec_headers.get_header("Content-Length", "").isdecimal():
-            raise FileError(f"{path}: damaged: the record of {url or kind} has no length")
-        is_page, is_large = kind in _KINDS and bool(url), record.length > LARGEST
-        content = record.raw_stream.read() if is_page and not is_large else b""
-        while record.raw_stream.read(PIECE):
-            pass
-        if record.raw_stream.limit:
-            raise FileError(f"{path}: cut off in the record of {url or kind}")
-        if is_page:
+    try:
+        for record in ArchiveIterator(file, no_record_parse=True):
+            kind, url = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
+            if record.length is None:
+                raise ArchiveLoadFailed(f"the record of {url or kind} has no length")
+            if kind not in _KINDS or not url:
+                continue
             body: Body | str = f"record of more than {LARGEST:,} bytes"
-            if not is_large:
+            if record.length <= LARGEST:
+                content = record.raw_stream.read()
+                if len(content) < record.length:
+                    raise ArchiveLoadFailed(f"cut off in the record of {url}")
                 body = _page(kind, record.content_type or "", content, recipe)
             if isinstance(body, str):
                 passed_over[body] += 1
             else:
                 yield url, body
+    except (ArchiveLoadFailed, EOFError) as error:
+        raise FileError(f"{path}: damaged ({str(error)[:80]})") from None
 
 
 def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body | str:
@@ -87,9 +64,9 @@ def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body 
 
     stream = BytesIO(content)
     try:
-        headers = StatusAndHeadersParser([], verify=False).parse(_Head(stream))
-    except (ValueError, EOFError):
-        return "answer with no head, or too long a one"
+        headers = StatusAndHeadersParser([], verify=False).parse(stream)
+    except EOFError:
+        return "answer with no head"
     if headers.get_statuscode() != "200":
         return "answer with another status than 200"
     body = body_of(b"", headers.get_header("content-type", ""), recipe)

@@ -51,7 +51,7 @@ def test_settings_say_what_is_measured(dataset: Path, capsys: Any) -> None:
     for options, measured in (
         ([], ("compact", 20)),
         (["-s", "SIMHASH_DISTANCE=21"], ("compact", 21)),
-        (["--recipe", "classic"], ("classic", 3)),
+        (["--recipe", "classic", "-s", "SIMHASH_DISTANCE=4"], ("classic", 4)),
     ):
         assert simhash("evaluate", dataset, "--json", *options, settings=settings) == 0
         (result,) = json.loads(capsys.readouterr().out)["results"]

@@ -23,8 +23,7 @@ from tests.pages import article
 
 PYPI = named_recipe("pypi")
 HEAD = {
-    "format": "scrapy-simhash index",
-    "version": 2,
+    "format": "scrapy-simhash index 2",
     "recipe": "test",
     "bits": 64,
     "distance": 3,
@@ -109,7 +108,7 @@ def test_the_file_has_a_head_pages_and_their_number(tmp_path: Path, capsys: Any)
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([HEAD | {"version": 1}, PAGE], "version 1 of the format"),
+        ([HEAD | {"format": "scrapy-simhash index 1"}, PAGE], "neither an exported index nor url"),
         ([HEAD | {"bits": 65}, PAGE], "made.jsonl: its first line is of no index: "),
         ([HEAD | {"blocks": []}, PAGE], "made.jsonl: its first line is of no index: "),
         ([HEAD, PAGE | {"time": -1}], "made.jsonl, entry 2: no page of an index: "),

