@@ -28,14 +28,14 @@ from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import aligned, columns, has_colours, say, sentence
+from scrapy_simhash.commands.output import aligned, columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.report.difference import Shown, difference_lines, paint
+from scrapy_simhash.report.difference import Shown, difference_lines
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     described = zip(*(_described(side, recipe.bits) for side in sides), strict=True)
     rows = [(name, a, b) for (name, a), (_, b) in described]
     lines += ["", *aligned([("", "A", "B"), *rows])]
-    apart, ruling, colour = "not compared", None, has_colours()
+    apart, ruling = "not compared", None
     a, b = (side.analysis for side in sides)
     if a.fingerprint and b.fingerprint:
         distance = hamming_distance(a.fingerprint.value, b.fingerprint.value)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             pages = Page(sides[1].key, b.facts), Page(sides[0].key, a.facts)
             ruling = Rule(recipe.distance)(*pages, distance)
     is_copy = ruling is not None and ruling.is_copy
-    verdict = paint("near-duplicates" if is_copy else "not near-duplicates", "1", colour)
+    verdict = "near-duplicates" if is_copy else "not near-duplicates"
     lines += ["", f"distance  {apart}: {verdict}"]
     if ruling:
         lines.append(f"because   {sentence(ruling.reason)}")
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         if analysis.reason:
             lines.append(f"{letter} is not compared ({analysis.reason})")
     shown = [Shown(side.extraction.text[:_LONGEST], side.extraction.details) for side in sides]
-    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES, colour):
+    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES, colour=False):
         lines += ["", "what differs: only A shows | only B shows", *differs]
     elif a.fingerprint and b.fingerprint and shown[0].text == shown[1].text:
         lines += ["", "Nothing that is compared differs."]

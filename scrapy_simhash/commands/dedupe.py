@@ -1,33 +1,27 @@
 """Find near-duplicates among saved pages, or fill an index from them.
 
 PAGES are files, or folders of files, also packed (.gz, .xz, .bz2):
-- JSON lines (.jsonl, .jl, .ndjson) or a JSON array (.json), as Scrapy's feeds; each entry
-  has the field that SIMHASH_ITEM_TEXT_FIELD names, or "html", "html_base64" or "text",
-  and perhaps a name: "id" or "url"
+- JSON lines (.jsonl, .jl, .ndjson) or a JSON array (.json), as Scrapy's feeds; an entry
+  has the field that SIMHASH_ITEM_TEXT_FIELD names, "html", "html_base64" or "text"
 - HTML, plain text (.txt), and WARC and WET (pip install "scrapy-simhash[warc]")
 
 The command judges pages in their order, with the settings of this project, as a crawl
-does: it keeps the first of near-duplicates, and pages that cannot be compared.
+does: it keeps the first of near-duplicates, and pages that cannot be compared. With
+--index it compares them with the pages of that index, and adds what it keeps. If it is
+interrupted, run it again.
 
     scrapy simhash dedupe items.jsonl --verdicts verdicts.jsonl
     scrapy simhash report verdicts.jsonl
-    scrapy simhash dedupe items.jsonl -s SIMHASH_ITEM_TEXT_FIELD=body
-
-With --index it compares them with the pages of that index, and adds what it keeps, so
-that a new crawl knows the pages of an earlier one. If it is interrupted, run it again.
-
     scrapy simhash dedupe items.jsonl --index redis://localhost/0
 
 A corpus of any size takes two steps. PAGES may be the fingerprints that "scrapy simhash
 fingerprint" wrote, or folders of them. DuckDB joins them, with the same verdicts, in
-less memory than they need:
+less memory than they need. Then --verdicts has a row for each page, and --kept the
+fingerprints of the pages that were kept:
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet --kept kept.parquet
     scrapy simhash import kept.parquet --index redis://localhost/0
-
-Then --verdicts has a row for each page: key, url, kept, verdict, original, distance and
-reason. --kept has the fingerprints of the pages that were kept.
 """
 
 import argparse

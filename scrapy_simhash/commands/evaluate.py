@@ -78,7 +78,7 @@ def wrong_pairs(result: Result, most: int) -> Iterator[str]:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     cells = [["–" if cell is None else str(cell) for cell in row] for row in rows]
-    return aligned([head, *cells], left=2)
+    return aligned([head, *cells])
 
 
 def _share(value: float | None) -> str | None:

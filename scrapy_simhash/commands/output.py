@@ -18,11 +18,7 @@ from tqdm import tqdm
 from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report.difference import pad, width
-from scrapy_simhash.report.words import count
 from scrapy_simhash.rule.rule import REASONS
-
-# The colours of our own.
-_KEPT = tuple(f"\x1b[{colour}m" for colour in ("0", "1", "32", "31;9"))
 
 
 def progress(
@@ -44,26 +40,15 @@ def progress(
     )
 
 
-def aligned(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
-    """Return the lines of a table: ``left`` columns, or all, stand to the left."""
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, by columns of the terminal."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            pad(cell, size) if left is None or place < left else pad("", size - width(cell)) + cell
-            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return ["  ".join(map(pad, row, widths)).rstrip() for row in rows]
 
 
 def sentence(reason: str) -> str:
     """Return a reason, with the sentence of the rule if it stands for one."""
     return f"{REASONS[reason]} ({reason})" if reason in REASONS else reason
-
-
-def has_colours() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def columns() -> int:
@@ -77,7 +62,7 @@ def shown(text: str) -> str:
     Strangers wrote most of what is shown: addresses, keys, texts.
     """
     encoding = sys.stdout.encoding or "utf-8"
-    return printable(text, _KEPT).encode(encoding, "backslashreplace").decode(encoding)
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def say(lines: Iterable[str], *, aside: bool = False) -> None:
@@ -88,12 +73,8 @@ def say(lines: Iterable[str], *, aside: bool = False) -> None:
 
 
 def passed_over(reader: PageReader) -> list[str]:
-    """Return a line for each kind of what a reader passed over; a kind begins with its noun."""
-    lines = []
-    for kind, number in reader.passed_over.items():
-        noun, _, rest = kind.partition(" ")
-        lines.append(f"passed over: {count(number, noun)} {rest}")
-    return lines
+    """Return a line for each kind of what a reader passed over."""
+    return [f"passed over: {number:,}, {kind}" for kind, number in reader.passed_over.items()]
 
 
 def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:

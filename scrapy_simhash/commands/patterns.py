@@ -23,7 +23,7 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import say
+from scrapy_simhash.commands.output import aligned, say
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
@@ -54,8 +54,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     pinned, forbidden, forgotten = (
         [*map(_parted, texts)] for texts in (options.pin, options.forbid, options.forget)
     )
-    if both := {*pinned} & {*forbidden}:
-        raise UsageError(f"{''.join(min(both))} cannot be pinned and forbidden at once")
     if not store_of(url).lasting:
         raise StoreMissing("what was learned with this index ends with its crawl")
     try:
@@ -68,9 +66,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     shared = SharedRows()
     with closing(index):
         shared.read(index)
-        marks = [(place, "pinned") for place in pinned] + [
-            (place, "forbidden") for place in forbidden
-        ]
+        marks = [(name, "pinned") for name in pinned]
+        marks += [(name, "forbidden") for name in forbidden]
         for (host, signature), mark in marks:
             shared.add(index, host, {signature: Row(mark=mark)})
         changed = len(marks)
@@ -110,13 +107,15 @@ def _signatures(shared: SharedRows) -> list[_Listed]:
 
 
 def _lines(listed: list[_Listed]) -> Iterator[str]:
-    yield f"{'copies':>9} {'distinct':>9} {'at least':>9} {'in bytes':>10}   signature"
+    rows = [("copies", "distinct", "at least", "in bytes", "signature")]
+    examples = [""]
     for bound, name, row in listed:
-        share = f"{bound:.0%}" if bound else "-"
-        marked = f" ({row.mark})" if row.mark else ""
-        yield (
-            f"{row.copies:>9,} {row.distinct:>9,} {share:>9} {size(row.bytes):>10}   {name}{marked}"
-        )
-        if row.example:
-            copy, _, original = row.example.partition(" ")
-            yield f"{'':>40}   such as {copy}, a copy of {original}"
+        share, marked = f"{bound:.0%}" if bound else "-", f" ({row.mark})" if row.mark else ""
+        numbers = f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes)
+        rows.append((*numbers, name + marked))
+        examples.append(row.example)
+    for line, example in zip(aligned(rows), examples, strict=True):
+        yield line
+        if example:
+            copy, _, original = example.partition(" ")
+            yield f"    such as {copy}, a copy of {original}"

@@ -57,8 +57,13 @@ class Selection:
         """Select pages by their addresses or keys, and by hosts; no host is a UsageError."""
         if wrong := [host for host in hosts if not host or "/" in host]:
             raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
-        keys = frozenset[str]().union(*map(keys_of, pages))
-        return cls(keys, frozenset(host.lower() for host in hosts))
+        keys = set(pages)
+        for page in pages:
+            # An address may lack its scheme, as browsers show it.
+            for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
+                with suppress(ValueError):
+                    keys |= {url, page_key(url)}
+        return cls(frozenset(keys), frozenset(host.lower() for host in hosts))
 
     def __bool__(self) -> bool:
         return bool(self.keys or self.hosts)
@@ -69,18 +74,6 @@ class Selection:
             return False
         host = host_of_key(url or key)
         return not self.hosts or bool(self.hosts & {host, _PORT.sub("", host)})
-
-
-def keys_of(page: str) -> set[str]:
-    """Return the keys that may be meant: the text, and the canonical form of an address.
-
-    An address may lack its scheme, as browsers show it.
-    """
-    keys = {page}
-    for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
-        with suppress(ValueError):
-            keys |= {url, page_key(url)}
-    return keys
 
 
 def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
