@@ -108,12 +108,12 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
 
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
     files, spec = print_files(paths), spec_of(chosen.recipe)
-    made = spec_of_prints(files)
-    if made != spec:
+    spec_of_files = spec_of_prints(files)
+    if spec_of_files != spec:
         # Facts of another version would be taken for none, and pages be judged by distance alone.
         raise UsageError(
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
-            f"settings have here: {made.recipe}, k = {made.distance}"
+            f"settings have here: {spec_of_files.recipe}, k = {spec_of_files.distance}"
         )
     with contextlib.ExitStack() as stack:
         targets = [

@@ -57,15 +57,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
-        found = total if options.all else len(keys)
-        say([f"{found:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:_SHOWN])])
+        chosen = total if options.all else len(keys)
+        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:_SHOWN])])
         removed = 0
-        if found and (options.yes or _agreed(found)):
-            removed = found
+        if chosen and (options.yes or _agreed(chosen)):
+            removed = chosen if options.all else index.gone(keys)
             if options.all:
                 index.clear()
-            else:
-                removed = index.gone(keys)
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
 

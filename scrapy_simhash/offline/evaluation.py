@@ -103,7 +103,7 @@ def scored(
     false = [pair for pair in copies if pair not in labels]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
-    found = len(duplicates) - len(missed)
+    right = len(duplicates) - len(missed)
     cluster, dropped = clusters(len(names), duplicates), replay(copies)
     wrong = wrong_drops(dropped, cluster, labels.keys() - {*duplicates})
     distinct = len(set(cluster))
@@ -124,8 +124,8 @@ def scored(
         distinct=distinct,
         skipped=skipped,
         labelled=len(duplicates),
-        precision=found / (found + len(false)) if found or false else None,
-        recall=found / len(duplicates) if duplicates else None,
+        precision=right / (right + len(false)) if right or false else None,
+        recall=right / len(duplicates) if duplicates else None,
         dropped=len(dropped),
         wrong_per_thousand=1000 * len(wrong) / max(distinct, 1),
         false=[*map(named, false)],
@@ -158,9 +158,9 @@ def replay(copies: Mapping[Numbers, int]) -> dict[int, int]:
         near[page].append((distance, earlier))
     drops: dict[int, int] = {}
     for page in sorted(near):
-        kept = [(distance, earlier) for distance, earlier in near[page] if earlier not in drops]
-        if kept:
-            drops[page] = min(kept)[1]
+        originals = [neighbour for neighbour in near[page] if neighbour[1] not in drops]
+        if originals:
+            drops[page] = min(originals)[1]
     return drops
 
 

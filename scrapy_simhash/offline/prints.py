@@ -58,7 +58,7 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
     schema = pa.schema([*fields, ("facts", pa.binary())])
-    rows = (_row(each, words, blocks) for each in prints)
+    rows = (_row(page, words, blocks) for page in prints)
     pieces = iter(lambda: [*islice(rows, ROWS)], [])
     batches = (pa.RecordBatch.from_pylist(piece, schema) for piece in pieces)
     return write_batches(file, batches, schema, spec)

@@ -38,6 +38,15 @@ def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return command.exitcode
 
 
+def refused(capsys: Any, *arguments: object, settings: dict[str, Any] | None = None) -> str:
+    """Run a subcommand that cannot do its work, and return the one line that it says."""
+    assert simhash(*arguments, settings=settings) == 2
+    error: str = capsys.readouterr().err
+    assert error.startswith("scrapy simhash ")
+    assert error.count("\n") == 1
+    return error
+
+
 WAITING = """
 import os, time
 

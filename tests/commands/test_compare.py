@@ -11,7 +11,7 @@ import pytest
 from simhash import Simhash as PypiSimhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from tests.commands.running import simhash
+from tests.commands.running import refused, simhash
 from tests.pages import article, edited, html
 
 TEXT = article(1)
@@ -84,8 +84,8 @@ def test_an_address_is_fetched_as_a_crawl_would(site: Any, page: Any, capsys: An
     small = {"SIMHASH_MAX_BODY_SIZE": 100}
     out = compared(capsys, f"{site.url}/a", file, settings=small)[2]
     assert "A is not compared (too_large)" in out
-    assert simhash("compare", f"{site.url}/gone", file) == 2
-    assert "/gone: HTTP Error 404: Not Found" in capsys.readouterr().err
+    error = refused(capsys, "compare", f"{site.url}/gone", file)
+    assert "/gone: HTTP Error 404: Not Found" in error
 
 
 def test_texts_of_any_length_and_text_files_are_compared(tmp_path: Path, capsys: Any) -> None:
@@ -157,9 +157,6 @@ def test_documents_are_compared_by_the_readers_of_a_crawl(
 )
 def test_wrong_use_is_one_line(arguments: list[str], says: str, page: Any, capsys: Any) -> None:
     path = page("a.html")
-    status = simhash("compare", *(path if each == "PAGE" else each for each in arguments))
-    error = capsys.readouterr().err
-    assert status == 2
+    error = refused(capsys, "compare", *(path if each == "PAGE" else each for each in arguments))
     assert says in error
     assert "s3cret" not in error
-    assert error.count("\n") == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import simhash
+from tests.commands.running import refused, simhash
 from tests.pages import article, edited
 
 
@@ -77,12 +77,7 @@ def test_wrong_pairs_are_named_when_asked_for(dataset: Path, capsys: Any) -> Non
 )
 def test_wrong_use_is_one_line(arguments: list[str], says: str, dataset: Path, capsys: Any) -> None:
     values = (dataset if argument == "SET" else argument for argument in arguments)
-    assert simhash("evaluate", *values) == 2
-    printed = capsys.readouterr()
-    assert says in printed.err
-    assert printed.err.startswith("scrapy simhash evaluate: error: ")
-    assert printed.err.count("\n") == 1
-    assert printed.out == ""
+    assert says in refused(capsys, "evaluate", *values)
 
 
 SLOW = """

@@ -96,11 +96,10 @@ def test_the_index_alone_is_enough(url: str, capsys: Any) -> None:
     assert "log" not in out
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "redis"])
 def test_near_pages_are_sought_as_far_as_a_crawl_seeks_them(
-    backend: str, stores: Callable[[str], Any], capsys: Any
+    stores: Callable[[str], Any], capsys: Any
 ) -> None:
-    url, page = stores(backend).url, analysed(article(1), title=article(1, 10))
+    url, page = stores("redis").url, analysed(article(1), title=article(1, 10))
     assert page.fingerprint is not None
     far = replace(page.fingerprint, value=page.fingerprint.value ^ ((1 << 60) - 1))
     fill(url, {A: page, "http://b.example/1": replace(page, fingerprint=far)})

@@ -15,7 +15,7 @@ from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import log_line, simhash
+from tests.commands.running import log_line, refused, simhash
 from tests.index.promises.made import fp
 from tests.pages import article, html
 
@@ -183,17 +183,13 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
         (["forget"], "name the pages to forget"),
         (["forget", A], "or that of a job with -s JOBDIR=FOLDER"),
         (["forget", A, "--index", "OTHER"], "there is no index"),
-        (["forget", "--host", "", "--index", "URL"], "--host : it must be a host"),
         (["forget", "--host", A, "--index", "URL"], f"--host {A}: it must be a host"),
         (["forget", "--older-than", "nan", "--index", "URL"], "--older-than nan: it must be"),
-        (["forget", "--older-than", "-1", "--index", "URL"], "--older-than -1: it must be"),
         (["forget", "--all", A, "--index", "URL"], "name the pages to forget"),
         (["requeue", "--index", "URL"], "name a dedup log"),
-        (["requeue", "--index", "URL", "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
         (["requeue", "--index", "URL", "--log", "FEED"], "not a dedup log"),
         (["explain", A], "name a dedup log with --log FILE"),
         (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
-        (["explain", A, "--log", "FEED"], "not a dedup log"),
         (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
     ],
 )
@@ -203,8 +199,5 @@ def test_wrong_use_is_one_line(
     feed = tmp_path / "items.jsonl"
     feed.write_text('{"url": "http://a.example/1"}\n')
     values = {"URL": url, "OTHER": tmp_path / "other", "FEED": feed}
-    assert simhash(*(values.get(argument, argument) for argument in arguments)) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+    assert says in refused(capsys, *(values.get(argument, argument) for argument in arguments))
     assert not (tmp_path / "other").exists()

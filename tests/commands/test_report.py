@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.report.dedup_log import to_json
-from tests.commands.running import simhash
+from tests.commands.running import refused, simhash
 from tests.report.lines import CRAWL, copy, line, write
 
 
@@ -84,12 +84,7 @@ def test_wrong_use_is_one_line_and_makes_nothing(
 ) -> None:
     log.with_name("folder").mkdir()
     log.with_name("other.jsonl").write_text('{"url": "http://a.example/", "html": "x"}\n')
-    assert simhash("report", *arguments) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("scrapy simhash report: error: ")
-    assert printed.err.count("\n") == 1
-    assert says in printed.err
+    assert says in refused(capsys, "report", *arguments)
     assert not log.with_name("simhash-report.html").exists()
 
 

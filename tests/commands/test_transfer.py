@@ -17,7 +17,7 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.keys import page_key
-from tests.commands.running import interrupted, simhash
+from tests.commands.running import interrupted, refused, simhash
 from tests.index.promises.made import fp, spec, values
 from tests.pages import article
 
@@ -59,13 +59,13 @@ def written(path: Path, *lines: dict[str, Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "redis", "cluster"])
 def test_an_index_goes_to_another_store_and_back_unchanged(
-    backend: str, stores: Any, tmp_path: Path, capsys: Any
+    stores: Any, tmp_path: Path, capsys: Any
 ) -> None:
-    pages = [*entries(2500), *entries(3, seed=2, scope="b.example")]
-    pages.append(Entry("odd \u2028 \u4e2d key", fp(7), time=3.0))
-    first, second = filled(tmp_path / "one.sqlite", pages), stores(backend).url
+    pages = [*entries(2500, bits=256), *entries(3, seed=2, scope="b.example", bits=256)]
+    pages.append(Entry("odd \u2028 \u4e2d key", fp(7, 256), time=3.0))
+    first = filled(tmp_path / "one.sqlite", pages, bits=256, distance=48)
+    second = stores("redis").url
     assert simhash("export", tmp_path / "pages.jsonl.GZ", "--index", first) == 0
     assert "2,504 pages" in capsys.readouterr().out
     assert simhash("import", tmp_path / "pages.jsonl.GZ", "--index", second) == 0
@@ -74,15 +74,6 @@ def test_an_index_goes_to_another_store_and_back_unchanged(
     assert listed(second) == listed(first) == pages
     with gzip.open(tmp_path / "pages.jsonl.GZ") as file:
         assert file.read() == (tmp_path / "back.jsonl").read_bytes()
-
-
-def test_wide_fingerprints_keep_their_blocks_and_facts(tmp_path: Path) -> None:
-    pages, second = entries(20, bits=256), f"sqlite:///{tmp_path}/two.sqlite"
-    first = filled(tmp_path / "one.sqlite", pages, bits=256, distance=48)
-    simhash("export", tmp_path / "out.jsonl", "--index", first)
-    assert simhash("import", tmp_path / "out.jsonl", "--index", second) == 0
-    for page, again in zip(pages, listed(second), strict=True):
-        assert (again, again.fingerprint.blocks) == (page, page.fingerprint.blocks)
 
 
 def test_the_file_has_a_head_pages_and_their_number(tmp_path: Path, capsys: Any) -> None:
@@ -110,9 +101,7 @@ def test_the_file_has_a_head_pages_and_their_number(tmp_path: Path, capsys: Any)
     [
         ([HEAD | {"format": "scrapy-simhash index 1"}, PAGE], "neither an exported index nor url"),
         ([HEAD | {"bits": 65}, PAGE], "made.jsonl: its first line is of no index: "),
-        ([HEAD | {"blocks": []}, PAGE], "made.jsonl: its first line is of no index: "),
         ([HEAD, PAGE | {"time": -1}], "made.jsonl, entry 2: no page of an index: "),
-        ([HEAD, PAGE | {"time": float("inf")}], "made.jsonl, entry 2: no page of an index: "),
         ([HEAD, PAGE | {"fingerprint": 5}], "made.jsonl, entry 2: no page of an index: "),
     ],
 )
@@ -120,36 +109,24 @@ def test_what_is_no_index_is_said_with_its_line(
     lines: list[dict[str, Any]], says: str, tmp_path: Path, capsys: Any
 ) -> None:
     path = written(tmp_path / "made.jsonl", *lines)
-    assert simhash("import", path, "--index", tmp_path / "i.sqlite") == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+    assert says in refused(capsys, "import", path, "--index", tmp_path / "i.sqlite")
+    assert not (tmp_path / "i.sqlite").exists()
 
 
-@pytest.mark.parametrize("kept", [slice(0, -1), slice(0, 5), slice(0, 1)])
-def test_a_file_that_is_cut_off_adds_nothing(kept: slice, tmp_path: Path, capsys: Any) -> None:
+def test_a_file_that_is_cut_off_adds_nothing(tmp_path: Path, capsys: Any) -> None:
     path = written(tmp_path / "out.jsonl", HEAD, *[PAGE] * 10)
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[kept]))
-    assert simhash("import", path, "--index", tmp_path / "two.sqlite") == 2
-    error = capsys.readouterr().err
-    assert "out.jsonl: cut off or damaged: " in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "two.sqlite").exists()
+    lines = path.read_text().splitlines(keepends=True)
+    for left in (lines[:-1], lines[:1]):
+        path.write_text("".join(left))
+        error = refused(capsys, "import", path, "--index", tmp_path / "two.sqlite")
+        assert "out.jsonl: cut off or damaged: " in error
+        assert not (tmp_path / "two.sqlite").exists()
 
 
-def test_an_index_of_another_recipe_takes_nothing(tmp_path: Path, capsys: Any) -> None:
-    url = filled(tmp_path / "two.sqlite", entries(1), recipe="another recipe")
-    path = written(tmp_path / "out.jsonl", HEAD, PAGE)
-    assert simhash("import", path, "--index", url) == 2
-    assert "another recipe" in capsys.readouterr().err
-    assert len(listed(url)) == 1
-
-
-@pytest.mark.parametrize("backend", ["sqlite", "redis"])
 def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
-    backend: str, stores: Any, tmp_path: Path, capsys: Any
+    tmp_path: Path, capsys: Any
 ) -> None:
-    pages, url = entries(12_000), stores(backend).url
+    pages, url = entries(12_000), f"sqlite:///{tmp_path}/two.sqlite"
     first = filled(tmp_path / "one.sqlite", pages)
     simhash("export", tmp_path / "out.jsonl", "--index", first)
 
@@ -212,10 +189,8 @@ def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_p
     ("values", "recipe", "says"),
     [
         ({"url": "http://[", "fingerprint": 12}, "pypi", "entry 1: neither an exported index nor"),
-        ({"url": "a", "fingerprint": "xyz"}, "pypi", "entry 1: neither an exported index nor"),
         ({"url": "a", "fingerprint": 1 << 64}, "pypi", "entry 1: neither an exported index nor"),
         ({"url": "a", "fingerprint": 1.2e18}, "pypi", "entry 1: neither an exported index nor"),
-        ({"url": "a", "fingerprint": True}, "pypi", "entry 1: neither an exported index nor"),
         ({"url": "a", "html": "b"}, "pypi", "KeyError('fingerprint')"),
         ({"url": "a", "fingerprint": 12}, "soup", "unknown recipe"),
         ({"url": "a", "fingerprint": 12}, "default", "entry 1: neither an exported index nor"),
@@ -226,10 +201,7 @@ def test_what_is_no_fingerprint_is_said_with_its_place(
 ) -> None:
     path, index = tmp_path / "old.jsonl", tmp_path / "i"
     path.write_text(json.dumps(values))
-    assert simhash("import", path, "--index", index, "--recipe", recipe) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+    assert says in refused(capsys, "import", path, "--index", index, "--recipe", recipe)
     assert not index.exists()
 
 
@@ -246,8 +218,5 @@ def test_wrong_use_is_one_line_and_makes_nothing(
     arguments: list[str], says: str, tmp_path: Path, capsys: Any
 ) -> None:
     paths = {"OUT": tmp_path / "out.jsonl", "OTHER": tmp_path / "other.sqlite"}
-    assert simhash(*(paths.get(argument, argument) for argument in arguments)) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+    assert says in refused(capsys, *(paths.get(argument, argument) for argument in arguments))
     assert list(tmp_path.iterdir()) == []
