@@ -12,12 +12,17 @@ class SettingError(ValueError):
     """
 
 
-def _repeats(key: str, original: str, distance: int) -> str:
-    # Scrapy logs the text of an exception as it is, and pages write keys.
-    return printable(without_userinfo(f"{key} repeats {original} (distance {distance})"))
+class _NearDuplicate(Exception):
+    def __init__(self, key: str, original: str, distance: int) -> None:
+        # Scrapy logs the text of an exception as it is, and pages write keys.
+        said = f"{key} repeats {original} (distance {distance})"
+        super().__init__(printable(without_userinfo(said)))
+        self.key = key
+        self.original = original
+        self.distance = distance
 
 
-class NearDuplicatePage(IgnoreRequest):
+class NearDuplicatePage(_NearDuplicate, IgnoreRequest):
     """A downloaded page was dropped because it repeats one that was crawled before.
 
     Attributes:
@@ -26,11 +31,16 @@ class NearDuplicatePage(IgnoreRequest):
         distance: their Hamming distance in bits.
     """
 
+
+class NearDuplicateItem(_NearDuplicate, DropItem):
+    """An item was dropped because its text repeats an item or page seen before.
+
+    Its attributes are those of :class:`NearDuplicatePage`.
+    """
+
     def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(_repeats(key, original, distance))
-        self.key = key
-        self.original = original
-        self.distance = distance
+        super().__init__(key, original, distance)
+        self.log_level = "DEBUG"
 
 
 class SparedPage(IgnoreRequest):
@@ -46,16 +56,3 @@ class SparedPage(IgnoreRequest):
         super().__init__(printable(said))
         self.url = url
         self.signature = signature
-
-
-class NearDuplicateItem(DropItem):
-    """An item was dropped because its text repeats an item or page seen before.
-
-    Its attributes are those of :class:`NearDuplicatePage`.
-    """
-
-    def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(_repeats(key, original, distance), log_level="DEBUG")
-        self.key = key
-        self.original = original
-        self.distance = distance

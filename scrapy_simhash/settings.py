@@ -20,10 +20,10 @@ from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
-from scrapy.utils.misc import load_object
 
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.keys import SCOPES, Scope
+from scrapy_simhash.loading import load
 from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 
 if TYPE_CHECKING:
@@ -158,11 +158,12 @@ def _action(value: Any, name: str) -> Action | OwnAction:
     if not (isinstance(value, str) and "." in value):
         return one_of(value, ACTIONS, name)
     try:
-        if callable(call := load_object(value)):
-            return OwnAction(value, call)
-        raise ValueError("it is no callable")
-    except (ImportError, AttributeError, NameError, ValueError) as error:
-        raise _error(name, f"{value!r:.80} cannot be imported: {error}") from None
+        call = load(value)
+    except ValueError as error:
+        raise _error(name, str(error)) from None
+    if not callable(call):
+        raise _error(name, f"{value!r:.80} is no callable")
+    return OwnAction(value, call)
 
 
 def _processes(settings: BaseSettings, name: str) -> int:

@@ -38,7 +38,7 @@ ROOMS = {
     "report": {"printable", "core", "extraction", "rule"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "readers"},
+    "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},
     "crawl": {
         "printable",
         *("core", "exceptions", "extraction", "index", "keys"),

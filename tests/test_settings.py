@@ -54,7 +54,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_ACTION", ["drop"] * 10_000, "drop, follow, flag"),
         ("SIMHASH_ACTION", "no.such.action", "cannot be imported"),
         ("SIMHASH_ACTION", [("x", "no.such.action")], "cannot be imported"),
-        ("SIMHASH_ACTION", "scrapy.version_info", "it is no callable"),
+        ("SIMHASH_ACTION", "scrapy.version_info", "is no callable"),
         ("SIMHASH_SCOPE", "planet", "global, domain, host"),
         ("SIMHASH_RECIPE", "soup", "classic"),
         ("SIMHASH_RECIPE", ["default"], "list"),

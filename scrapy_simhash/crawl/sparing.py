@@ -75,6 +75,7 @@ class Sparing:
         self._index: Index | None = None
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = self.settings.survives
+        self._failure = ""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._exchanges: asyncio.Task[None] | None = None
 
@@ -262,10 +263,11 @@ class Sparing:
             table.settle(is_sent=host in sent)
             if host in sent or host in changed:
                 table.read(self._shared.rows(host))
-        # The index has said already that the store is away.
-        if error and not self._store_is_away and self._skips:
-            logger.warning("Nothing is spared while address patterns are away: %s", error)
         self._store_is_away = error is not None
+        failure = str(error or "")
+        if self._skips and failure and failure != self._failure:
+            logger.warning("Nothing is spared while address patterns are away: %s", error)
+        self._failure = failure
 
     def _talk(self, fresh: dict[str, Rows]) -> tuple[set[str], set[str], Exception | None]:
         """Send rows; return the hosts that were sent and that have changed, and what failed."""
