@@ -47,7 +47,7 @@ def key_of(name: str) -> str:
     """Return the key of a page by its address, or by another name that the user gives it.
 
     Raises:
-        ValueError: it should be an address, and is none, such as ``http://[``.
+        ValueError: it looks like an address and is malformed, such as ``http://[``.
     """
     key = plain_key(name)
     return page_key(key) if "://" in key else key
@@ -57,11 +57,11 @@ def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
     """Return other keys under which the page of a GET may stand in an index, at most 8.
 
     They are the keys of the addresses that redirected to it, the first one and the last ones, and
-    its own with another scheme, with or without ``www.``. An address that is none of the web
-    has no such variants.
+    its own with another scheme, with or without ``www.``. Only an address of the web has such
+    variants.
 
     Raises:
-        ValueError: one of them is no address, such as ``http://[``.
+        ValueError: one of them is malformed, such as ``http://[``.
     """
     key, chain = page_key(url), [*map(page_key, redirect_urls)]
     keys = []
@@ -78,7 +78,7 @@ def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def _short(key: str) -> str:
-    """Return a key without userinfo; of a long one, such as of a ``data:`` URL, what begins it."""
+    """Return a key without userinfo; a long one, such as a ``data:`` URL, is cut."""
     key = _USERINFO.sub(r"\1", key)
     if len(key) <= LONGEST:
         return key
@@ -88,7 +88,7 @@ def _short(key: str) -> str:
 def page_scope(url: str, scope: Scope) -> str:
     """Return the name under which a page is compared: nothing, its domain or its host.
 
-    What is no address has no host.
+    A text that is not an address has no host.
     """
     if scope == "global":
         return ""

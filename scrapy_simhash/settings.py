@@ -91,7 +91,7 @@ def _choice(choices: tuple[T, ...]) -> Read:
 def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
     """Return a value that is one of the choices, or raise a SettingError with its place."""
     if value not in choices:
-        raise _error(name, f"{value!r:.80} is none of {', '.join(map(str, choices))}")
+        raise _error(name, f"{value!r:.80} is not one of {', '.join(map(str, choices))}")
     return cast("T", value)
 
 
@@ -254,7 +254,7 @@ def _index_url(settings: BaseSettings, name: str) -> str:
         url = _text(settings, name)
         if url is not None:
             return named_url(url, settings)
-        # Crawlers that share a scheduler share the index, too.
+        # Crawlers that share a scheduler also share the index.
         if uses_scrapy_redis(settings):
             return named_url(scrapy_redis_url(settings), settings)
     except SettingError:

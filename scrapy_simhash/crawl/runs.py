@@ -26,7 +26,7 @@ NUMBER_OF_JOB = "simhash.run"
 _GONE = (404, 410)
 # Keys of pages that are gone, which the index is told together.
 _GONE_AT_ONCE = 1000
-# Old addresses of pages that have moved in a run; those of more pages count as missing, too.
+# Old addresses of pages that have moved in a run; beyond that number they count as missing.
 _MOST_LEFT = 100_000
 # A run that has seen a smaller share of the pages of the one before gets a warning.
 _LEAST_SHARE = 0.1
@@ -40,15 +40,14 @@ def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
     if folder := job_dir(crawler.settings):
         with suppress(OSError, ValueError):
             return int((Path(folder) / NUMBER_OF_JOB).read_text("ascii"))
-    elif uses_scrapy_redis(crawler.settings):
-        persists = crawler.settings.getbool("SCHEDULER_PERSIST")
-        return "last" if persists and not _flushes(crawler) else None
+    elif uses_scrapy_redis(crawler.settings) and not _flushes(crawler):
+        return "last" if crawler.settings.getbool("SCHEDULER_PERSIST") else None
     return None
 
 
 def _flushes(crawler: Crawler) -> bool:
-    is_told = crawler.settings.getbool("SCHEDULER_FLUSH_ON_START")
-    return is_told and uses_scrapy_redis(crawler.settings)
+    settings = crawler.settings
+    return uses_scrapy_redis(settings) and settings.getbool("SCHEDULER_FLUSH_ON_START")
 
 
 class CrawlRun:
@@ -69,7 +68,7 @@ class CrawlRun:
         """Say which run begins, and on which index."""
         dedup, run = self._dedup, self._dedup.run
         if run is not None and _flushes(self._crawler):
-            # scrapy-redis empties what it remembers of the spider, too.
+            # scrapy-redis also forgets what it knows of the spider.
             await dedup.ask(lambda store: _forget_missing(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
         self._begun = {each.number: each.begun for each in runs or ()}
@@ -126,19 +125,17 @@ class CrawlRun:
             # Their pages have other addresses now. An address that was seen after all stays.
             await self._dedup.ask(lambda store: _forget_missing(store, run.number, self._left))
         await self._dedup.end_run(finished=finished)
-        runs = {
-            each.number: each for each in await self._dedup.ask(lambda store: store.runs()) or ()
-        }
-        this_run = runs.get(run.number)
+        runs = await self._dedup.ask(lambda store: store.runs()) or ()
+        this_run = next((each for each in runs if each.number == run.number), None)
         if this_run is None or not this_run.finished:
             return
-        self.missing = await self._dedup.ask(lambda store: store.missing_count(this_run.number))
+        self.missing = await self._dedup.ask(lambda store: store.missing_count(run.number))
         if folder := job_dir(self._crawler.settings):
             (Path(folder) / NUMBER_OF_JOB).unlink(missing_ok=True)
         earlier = [
             each
-            for each in runs.values()
-            if each.finished and each.spider == this_run.spider and each.number < this_run.number
+            for each in runs
+            if each.finished and each.spider == this_run.spider and each.number < run.number
         ]
         # A page that this run has seen counts for it now, and no more for the run before.
         before = earlier[-1].pages + this_run.pages if earlier else 0

@@ -44,7 +44,7 @@ EXCHANGE_SECONDS = 5.0
 # The priority of a request that is held back is lowered by more than any project's own priorities.
 DEFERRED = 1_000_000
 # In the meta of a request that was put back into the queue: how far behind. What is to be spared
-# comes behind all of its like that are fetched all the same, and may tell that a pattern is wrong.
+# stands behind the sample of its pattern, which may show that the pattern is wrong.
 _HELD_BACK = "simhash_held_back"
 _LAST = 2
 # Requests on their way whose forecasts are remembered.
@@ -97,7 +97,7 @@ class Sparing:
     # Requests.
 
     def linked(self, page: str, link: str) -> None:
-        """Take note of an address that the callback of a page asks for."""
+        """Note an address that the callback of a page asks for."""
         if self._is_off or not self._traps.may_be_part(page, link):
             return
         forecast = self._learner.forecast(link)
@@ -149,7 +149,7 @@ class Sparing:
             or request.dont_filter
             or request.callback is NO_CALLBACK
             or meta.get("dont_simhash")
-            # Its spider wants copies, too.
+            # Its spider also wants copies.
             or meta.get("simhash_action", "drop") != "drop"
             or self.settings.action.of(request.url) != "drop"
             or PREFERRED in meta
@@ -195,7 +195,7 @@ class Sparing:
             return
         original = verdict.original
         if verdict.kind == "revisit":
-            # An earlier crawl may have got it by this address, too, which a redirect or the key of
+            # An earlier crawl may have got it by this very address, which a redirect or the key of
             # the request hides.
             first = self._learner.first.setdefault(verdict.key, without_userinfo(url))
             if page_key(url) in (verdict.key, page_key(first)):
@@ -216,7 +216,7 @@ class Sparing:
     # Messages.
 
     def stats(self) -> dict[str, int]:
-        """Return what is estimated, by the names of the stats."""
+        """Return the estimates, by the names of the stats."""
         estimate = self._learner.estimate
         return {
             "spared/would_be": 0 if self._skips else estimate.spared,
@@ -236,14 +236,12 @@ class Sparing:
         pages, length = count(estimate.spared, "page"), size(estimate.bytes)
         if self._skips:
             return (
-                f"{pages} spared by their addresses, some {length}; an estimate of "
+                f"{pages} spared by their addresses, about {length}; an estimated "
                 f"{estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} (95%), "
-                f"by {count(estimate.fetched, 'page')} fetched all the same"
+                f"judging by {count(estimate.fetched, 'page')} fetched anyway"
             )
-        return (
-            f"{pages} that SIMHASH_SPARE=skip would spare by their addresses, {length}; "
-            f"{count(self._learner.lost, 'distinct page')} would be lost"
-        )
+        lost = count(self._learner.lost, "distinct page")
+        return f"SIMHASH_SPARE=skip would spare {pages}, {length}, and lose {lost}"
 
     # The index.
 

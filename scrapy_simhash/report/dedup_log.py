@@ -163,7 +163,7 @@ def to_json(line: Line) -> str:
 
 
 def parse_line(text: str | bytes) -> Line | None:
-    """Return what a line says, None if it is none; unknown fields are left out."""
+    """Return what a line says, None if it cannot be read; unknown fields are left out."""
     try:
         values = json.loads(text)
         kind = _KINDS[values["what"]]

@@ -101,7 +101,7 @@ def read_address(url: str) -> Address | None:
     if not _HOST.fullmatch(host):
         return None
     if "%3B" in query:
-        # In a canonical URL, as keys are, the separators ";" are escaped with what is around them.
+        # Keys are canonical URLs, in which a separator ";" is escaped.
         query = query.replace("%3B", ";").replace("%3D", "=")
     if ";" in path:
         path, query = _parameters_of_path(path, query)

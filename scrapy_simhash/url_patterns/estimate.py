@@ -1,4 +1,4 @@
-"""An unbiased estimate of what sparing lost, from the share that was fetched all the same.
+"""An unbiased estimate of what sparing lost, from the share that was fetched anyway.
 
 A page that is fetched with chance p although it is taken for a copy stands for (1 - p) / p pages
 that were spared (Horvitz and Thompson 1952).
@@ -29,8 +29,8 @@ class Estimate:
 
     Attributes:
         spared: addresses that were not fetched.
-        fetched: addresses that could have been spared and were fetched all the same.
-        wrong: those of them that led to distinct pages.
+        fetched: addresses that could have been spared and were fetched anyway.
+        wrong: the number of these that led to distinct pages.
         bytes: that the spared pages would have had, by the mean of their signatures' copies.
     """
 
@@ -51,7 +51,7 @@ class Estimate:
         self._of(pattern).spared += 1
 
     def explore(self, chance: float) -> None:
-        """Count an address that was fetched all the same, with the chance (above 0) of that."""
+        """Count an address that was fetched anyway, and the chance (above 0) of that."""
         self.fetched += 1
         self._greatest = max(self._greatest, (1 - chance) / chance)
 

@@ -25,7 +25,7 @@ BOUND = 0.6
 #: The same for signatures without parameters, because a path names a page until much speaks against
 #: it: 73 copies of 73 pages.
 BOUND_OF_PATHS = 0.95
-#: The share of the addresses that fit a pattern and are fetched all the same.
+#: The share of the addresses of a pattern that are fetched anyway.
 SHARE = 0.05
 #: The share of distinct pages up to which a signature is a pattern at all.
 MOST_DISTINCT = 0.05
@@ -46,7 +46,7 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
-        may_wait: whether others should be fetched first, because its like have led to copies.
+        may_wait: whether others should be fetched first, because similar ones led to copies.
     """
 
     url: str
@@ -219,7 +219,7 @@ class Learner:
             source.add(Row(lesser=int(is_canonical), shared=1))
 
     def _is_new(self, key: str, name: str) -> bool:
-        """Take note of a signature of a page's addresses; return whether that is its first one."""
+        """Note that a page has an address of a signature; return whether that is new."""
         pair = hash((key, name))
         is_new = pair not in self._pairs
         self._pairs[pair] = None

@@ -42,7 +42,7 @@ class Places:
     def signature(self, address: Address, *, learn: bool = False) -> str:
         """Return the signature of an address, or the present one of an earlier signature.
 
-        It is without the host. With ``learn`` note is taken of the values.
+        It has no host. With ``learn``, the values are remembered.
         """
         self.starred_values = []
         path = self._joined("", address.path, learn)
@@ -106,7 +106,7 @@ class Evidence:
         self._places: LRUCache[str, list[int]] = LRUCache(MOST_SIGNATURES)
 
     def is_telling(self, signature: str, starred: list[str]) -> bool:
-        """Take note of a copy's values at the starred places; return whether it is evidence."""
+        """Note a copy's values at the starred places; return whether it is evidence."""
         if not starred:
             return STARS["token"] not in signature
         places = self._places.get(signature, [0] * len(starred))

@@ -18,12 +18,12 @@ class Row(NamedTuple):
 
     Attributes:
         copies: pages that repeated another one.
-        telling: those of them that were evidence, see :class:`.Evidence`.
-        lesser: those of them whose address names the page less than that of the original.
-        distinct: pages that repeated none.
-        shared: those of them that came by an address of another signature, too.
-        wrong: those of the distinct pages that had been taken for copies by their address.
-        bytes: of the copies, decompressed.
+        telling: copies that were evidence, see :class:`.Evidence`.
+        lesser: copies whose originals have the better address.
+        distinct: pages that repeated no other page.
+        shared: distinct pages that also came by an address of another signature.
+        wrong: distinct pages whose addresses had been taken for those of copies.
+        bytes: the size of the copies, decompressed.
         mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
         example: the address of a copy, a space, and that of its original; or nothing.
     """

@@ -23,7 +23,7 @@ class HostTable:
     def __init__(self, shared: Rows) -> None:
         self.places = Places()
         self._most_places = MOST_PLACES
-        # Counts of this crawler: those on their way to the others, and those that are not yet.
+        # Counts of this crawler: on their way to the other crawlers, and not yet sent.
         self._sent: Rows = {}
         self._fresh: Rows = {}
         self.read(shared)

@@ -1,4 +1,4 @@
-"""Traps: pages that say little of their own and bring no new link but to more of their kind.
+"""Traps: pages that say little new, and link nothing new but more of their kind.
 
 A calendar without end is one: each month is near the others, and links the next.
 """
@@ -22,7 +22,7 @@ class Traps:
         self._told: LRUCache[str, None] = LRUCache(MOST)
 
     def page(self, url: str, signature: str, *, is_poor: bool) -> None:
-        """Take note of a page; a poor one is near another one, and distinct all the same."""
+        """Note a page. A poor one is distinct, but near another one."""
         self._linked[_name(url)] = None  # a page's links to itself are not new
         if is_poor:
             self._poor[url] = signature
@@ -30,17 +30,14 @@ class Traps:
             self._rows.pop(signature, None)
 
     def may_be_part(self, url: str, link: str) -> bool:
-        """Take note of a link; return whether it is new and stands on a poor page."""
+        """Note a link; return whether it is new and stands on a poor page."""
         name = _name(link)
         is_new = name not in self._linked
         self._linked[name] = None
         return is_new and url in self._poor
 
     def link(self, url: str, signature: str) -> bool:
-        """Take note of the signature of a new link on a poor page; return whether that is a trap.
-
-        It is True once for a signature.
-        """
+        """Note the signature of a new link on a poor page; return True once if it is a trap."""
         if signature != self._poor[url]:
             self._rows.pop(self._poor.pop(url), None)
             return False

@@ -111,7 +111,9 @@ def test_a_misspelt_action_of_requests_loses_no_page_and_is_told_once(
         Pages, site=twins, paths=["/first", "/second"], meta={"simhash_action": "folow"}
     )
     assert sorted(paths(crawled)) == ["/first", "/second"]
-    said = "meta[\"simhash_action\"]: 'folow' is none of drop, follow, flag; such pages are flagged"
+    said = (
+        "meta[\"simhash_action\"]: 'folow' is not one of drop, follow, flag; such pages are flagged"
+    )
     assert caplog.text.count(said) == 1
 
 
