@@ -12,17 +12,12 @@ class SettingError(ValueError):
     """
 
 
-class _NearDuplicate(Exception):
-    def __init__(self, key: str, original: str, distance: int) -> None:
-        # Scrapy logs the text of an exception as it is, and pages write keys.
-        said = f"{key} repeats {original} (distance {distance})"
-        super().__init__(printable(without_userinfo(said)))
-        self.key = key
-        self.original = original
-        self.distance = distance
+def _repeats(key: str, original: str, distance: int) -> str:
+    # Scrapy logs the text of an exception as it is, and pages write keys.
+    return printable(without_userinfo(f"{key} repeats {original} (distance {distance})"))
 
 
-class NearDuplicatePage(_NearDuplicate, IgnoreRequest):
+class NearDuplicatePage(IgnoreRequest):
     """A downloaded page was dropped because it repeats one that was crawled before.
 
     Attributes:
@@ -31,16 +26,11 @@ class NearDuplicatePage(_NearDuplicate, IgnoreRequest):
         distance: their Hamming distance in bits.
     """
 
-
-class NearDuplicateItem(_NearDuplicate, DropItem):
-    """An item was dropped because its text repeats an item or page seen before.
-
-    Its attributes are those of :class:`NearDuplicatePage`.
-    """
-
     def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(key, original, distance)
-        self.log_level = "DEBUG"
+        super().__init__(_repeats(key, original, distance))
+        self.key = key
+        self.original = original
+        self.distance = distance
 
 
 class SparedPage(IgnoreRequest):
@@ -56,3 +46,16 @@ class SparedPage(IgnoreRequest):
         super().__init__(printable(said))
         self.url = url
         self.signature = signature
+
+
+class NearDuplicateItem(DropItem):
+    """An item was dropped because its text repeats an item or page seen before.
+
+    Its attributes are those of :class:`NearDuplicatePage`.
+    """
+
+    def __init__(self, key: str, original: str, distance: int) -> None:
+        super().__init__(_repeats(key, original, distance), log_level="DEBUG")
+        self.key = key
+        self.original = original
+        self.distance = distance
