@@ -41,7 +41,7 @@ picture: $(VENV)/installed
 	    --screenshot=docs/_static/report.png out/picture/report.html
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.
-bench: $(VENV)/installed-test,bench
+bench: $(VENV)/installed-test
 	$(BIN)/python -m benchmarks.comparison
 	$(BIN)/python -m benchmarks.crawl $(if $(FULL),--pages 2000)
 	$(BIN)/python -m benchmarks.index $(if $(FULL),--full)
