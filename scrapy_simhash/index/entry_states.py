@@ -68,24 +68,25 @@ def confirmed(state: State) -> State:
     return state if state.owner is None else State(state.run)
 
 
-def releaser(crawler: str) -> Act:
-    """Return the act that takes back what a crawler has in progress."""
-
-    def released(state: State) -> State | None:
-        if state.owner != crawler:
-            return state
-        return None if state.back is None else State(state.back)
-
-    return released
+def released(state: State) -> State | None:
+    """Take back what is in progress."""
+    if state.owner is None:
+        return state
+    return None if state.back is None else State(state.back)
 
 
-def renewer(crawler: str, expires: float) -> Act:
-    """Return the act that lets the leases of a crawler end at a later time."""
+def deleted(_: State) -> None:
+    """Delete an entry, whoever has it."""
 
-    def renewed(state: State) -> State:
-        return state._replace(expires=expires) if state.owner == crawler else state
 
-    return renewed
+def released_by(crawler: str, state: State) -> State | None:
+    """Take back what a crawler has in progress."""
+    return released(state) if state.owner == crawler else state
+
+
+def renewed(crawler: str, expires: float, state: State) -> State:
+    """Let the lease of a crawler end at a later time."""
+    return state._replace(expires=expires) if state.owner == crawler else state
 
 
 class Record(NamedTuple):

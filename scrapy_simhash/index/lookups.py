@@ -7,11 +7,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.neighbours import Near, distances, unpacked
 from scrapy_simhash.index.values import Arrival, IndexSpec
+
+Uint64s = npt.NDArray[np.uint64]
+Uint32s = npt.NDArray[np.uint32]
+#: Distance and position of the entries near a fingerprint, sorted.
+Near = list[tuple[int, int]]
 
 # Bytes of a key's value.
 KEY_BYTES = 4
@@ -109,3 +114,20 @@ class Lookups:
             if self.arrivals[i].scope == self.arrivals[j].scope:
                 twins[i].append((int(between[i, j]), j))
         return twins
+
+
+def unpacked(content: bytes, bits: int, blocks: int) -> tuple[Uint64s, Uint32s]:
+    """Return words and block values, shapes as for ``add``, of fingerprints one after the other."""
+    width = bits // 8
+    octets = np.frombuffer(content, np.uint8).reshape(-1, width + 4 * blocks)
+    values = np.ascontiguousarray(octets[:, width:]).view("<u4")
+    return np.ascontiguousarray(octets[:, :width]).view(np.uint64), values
+
+
+def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
+    """Return the distances of fingerprints, whose words are in the last of the dimensions."""
+    total: npt.NDArray[np.uint16]
+    total = np.bitwise_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
+    for i in range(1, left.shape[-1]):
+        total += np.bitwise_count(left[..., i] ^ right[..., i])
+    return total

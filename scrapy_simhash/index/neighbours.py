@@ -15,12 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.lookups import Near, Uint32s, Uint64s, distances, unpacked
 from scrapy_simhash.index.values import BUCKET_LIMIT
 
-Uint64s = npt.NDArray[np.uint64]
-Uint32s = npt.NDArray[np.uint32]
-#: Distance and position of the entries near a fingerprint, sorted.
-Near = list[tuple[int, int]]
 #: The numbers of two fingerprints, the lesser first.
 Numbers = tuple[int, int]
 # Numbers of look-ups, and of the entries that they find.
@@ -221,23 +218,6 @@ class _Run:
         """Return between which keys those of one value stand."""
         first, end = self.keys.searchsorted(np.array((needle, needle | _LOW))).tolist()
         return first, end
-
-
-def unpacked(content: bytes, bits: int, blocks: int) -> tuple[Uint64s, Uint32s]:
-    """Return words and block values, shapes as for ``add``, of fingerprints one after the other."""
-    width = bits // 8
-    octets = np.frombuffer(content, np.uint8).reshape(-1, width + 4 * blocks)
-    values = np.ascontiguousarray(octets[:, width:]).view("<u4")
-    return np.ascontiguousarray(octets[:, :width]).view(np.uint64), values
-
-
-def distances(left: Uint64s, right: Uint64s) -> npt.NDArray[np.uint16]:
-    """Return the distances of fingerprints, whose words are in the last of the dimensions."""
-    total: npt.NDArray[np.uint16]
-    total = np.bitwise_count(left[..., 0] ^ right[..., 0]).astype(np.uint16)
-    for i in range(1, left.shape[-1]):
-        total += np.bitwise_count(left[..., i] ^ right[..., i])
-    return total
 
 
 def near_pairs(

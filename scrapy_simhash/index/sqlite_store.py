@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import sqlite3
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.decision import RULINGS
@@ -22,16 +26,15 @@ from scrapy_simhash.index.errors import (
     StoreMissing,
     StoreUnavailable,
 )
-from scrapy_simhash.index.lookups import KEY_BYTES, Lookups
-from scrapy_simhash.index.neighbours import Near, Neighbours, unpacked
+from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
+from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
-from scrapy_simhash.index.sqlite_file import SqliteFile
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import RUN_BYTES, Answer, Counts, Found, Part, Stored, run_of
+from scrapy_simhash.index.verbs import RUN_BYTES, Answer, Counts, Found, Part, Stored
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68
-FORMAT = 8
+FORMAT = 9
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
@@ -45,10 +48,86 @@ _SCHEMA = (
     "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
 _COUNT = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
+# Seconds to wait for another process's write lock.
+BUSY_TIMEOUT = 5.0
 # Rows that are taken into RAM at a time.
 _ROWS = 1 << 14
 # Near entries of a page that are read at most: some of them may be gone.
 _NEAREST = 4 * RULINGS
+
+
+class SqliteFile:
+    """A connection to a file, or to a database in RAM; it is not thread-safe.
+
+    Args:
+        path: the file; None for RAM.
+        make: make the file if there is none, readable by its owner alone.
+
+    Raises:
+        StoreUnavailable: of every method; the file cannot be used just now.
+        StoreDamaged: of every method; it holds no index, or a damaged one.
+    """
+
+    def __init__(self, path: Path | None, *, make: bool = False) -> None:
+        self.path = path
+        self.name = str(path or "memory://")
+        self._pid = os.getpid()
+        with self._translated():
+            if path and make:
+                # SQLite gives its other files the permissions of this one.
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._connection = sqlite3.connect(
+                # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
+                f"file://{quote(self.name)}?mode=rw" if path else ":memory:",
+                timeout=BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
+            )
+
+    def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        with self._translated():
+            return list(self._connection.execute(sql, parameters))
+
+    def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
+        with self._translated():
+            self._connection.executemany(sql, parameters)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock; undo everything when left by an exception."""
+        self.run("BEGIN IMMEDIATE")
+        with self._translated(), self._connection:
+            yield
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise SQLite's and the system's errors as ours, which name the file."""
+        if self.path and self._pid != os.getpid():
+            raise StoreUnavailable(f"{self.name} was opened by the process that forked this one")
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
+            if str(error).startswith(("no such", "Could not decode")):
+                raise StoreDamaged(f"{self.name} is not a complete index: {error}") from error
+            raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a message of SQLite
+            raise StoreDamaged(
+                f"{self.name} is damaged or not an index: {error}; use another file, or, if "
+                "this was an index, delete it to start anew"
+            ) from error
+        except OSError as error:
+            raise StoreUnavailable(f"cannot use {self.name}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the connection, in the process that opened it. Closing twice does no harm."""
+        if self._pid == os.getpid():
+            self._connection.close()
+
+    def __del__(self) -> None:
+        # A crawl that does not get to its start closes nothing.
+        if "_connection" in vars(self):
+            self.close()
 
 
 def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpec]:
@@ -127,7 +206,7 @@ class SqliteStore:
 
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self._file, self._spec = file, spec
-        self._run, self._run_many = file.run, file.run_many
+        self._run = file.run
         self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
         # Bytes of a fingerprint and its values.
         self._size = spec.bits // 8 + 4 * spec.blocks + KEY_BYTES
@@ -216,44 +295,41 @@ class SqliteStore:
         lookups: Lookups | None,
         new: int,
     ) -> None:
-        rows, leases, settled = list[Any](), list[Any](), list[Any]()
-        moved, deleted, counts = list[Any](), list[Any](), Counter[int]()
+        entries, leases, settled = list[Any](), list[Any](), list[Any]()
+        seen, deleted, counts = list[Any](), list[Any](), Counter[int]()
         in_file = self._file.path is not None
-        runs = _Runs()
         for position, part in writing:
-            for number, (state, body) in part.new.items():
+            for at, (number, (state, body)) in enumerate(part.new.items(), position):
                 # As bytes a value would take SQLite's module longer than all others together.
                 content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                run = runs[state]
-                rows.append((position, run, bytearray(body), content))
+                run = _run_of(state)
+                entries.append((at, run, bytearray(body), content))
                 counts[run] += 1
                 if len(state) > RUN_BYTES:
-                    leases.append((position, state))
-                position += 1
+                    leases.append((at, state))
             for at, after in part.writes.items():
-                before = runs[states[at]]
+                counts[_run_of(states[at])] -= 1
                 if after and len(after) > RUN_BYTES:
                     leases.append((at, after))
                 else:
                     settled.append((at,))
                 if after is None:
                     deleted.append((at,))
-                    counts[before] -= 1
-                elif runs[after] != before:
-                    moved.append((runs[after], at))
-                    counts[before] -= 1
-                    counts[runs[after]] += 1
-        for sql, values in (
-            ("INSERT INTO entries VALUES (?, ?, ?, ?)", rows),
+                    continue
+                counts[_run_of(after)] += 1
+                if _run_of(after) != _run_of(states[at]):
+                    seen.append((_run_of(after), at))
+        for sql, rows in (
+            ("INSERT INTO entries VALUES (?, ?, ?, ?)", entries),
             ("UPDATE header SET last = last + ?", [(new,)] if new else []),
             ("REPLACE INTO leases VALUES (?, ?)", leases),
-            ("UPDATE entries SET run = ? WHERE position = ?", moved),
+            ("UPDATE entries SET run = ? WHERE position = ?", seen),
             ("DELETE FROM leases WHERE position = ?", settled),
             ("DELETE FROM entries WHERE position = ?", deleted),
             (_COUNT, [count for count in counts.items() if count[1]]),
         ):
-            if values:
-                self._run_many(sql, values)
+            if rows:
+                self._file.run_many(sql, rows)
 
     # Reading.
 
@@ -302,11 +378,8 @@ class SqliteStore:
         return content
 
     def cells(self, prefix: str) -> dict[str, bytes]:
-        sql = "SELECT name, value FROM cells WHERE substr(name, 1, ?) = ?"
-        if prefix:  # by the table's own order
-            sql = "SELECT name, value FROM cells WHERE name >= ? AND name < ?"
-            return dict(self._run(sql, (prefix, prefix + chr(0x10FFFF))))
-        return dict(self._run(sql, (0, "")))
+        sql = "SELECT name, value FROM cells WHERE name >= ? AND name < ?"
+        return dict(self._run(sql, (prefix, prefix + chr(0x10FFFF))))
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         with self._file.transaction():
@@ -331,15 +404,8 @@ class SqliteStore:
         return {"file" if self._file.path else "RAM": size}
 
     def check(self) -> list[str]:
-        complaints = [f"SQLite: {text}" for (text,) in self._run("PRAGMA quick_check(20)")]
-        complaints = [text for text in complaints if text != "SQLite: ok"]
-        orphans = "leases WHERE position NOT IN (SELECT position FROM entries)"
-        wrong = "runs WHERE pages != (SELECT count(*) FROM entries WHERE run = runs.run)"
-        for what, rows in (("leases of no entry", orphans), ("runs that count wrongly", wrong)):
-            ((count,),) = self._run(f"SELECT count(*) FROM {rows}")  # noqa: S608
-            if count:
-                complaints.append(f"{what}: {count}")
-        return complaints
+        rows = self._run("PRAGMA quick_check(20)")
+        return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
 
     def clear(self) -> None:
         with self._file.transaction():
@@ -353,12 +419,8 @@ class SqliteStore:
         self._file.close()
 
 
-class _Runs(dict[bytes, int]):
-    """The runs of states, of which a commit has few."""
-
-    def __missing__(self, state: bytes) -> int:
-        self[state] = run = run_of(state)
-        return run
+def _run_of(state: bytes) -> int:
+    return int.from_bytes(state[:RUN_BYTES], "big")
 
 
 def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:

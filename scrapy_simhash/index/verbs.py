@@ -11,16 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.neighbours import Near
+from scrapy_simhash.index.lookups import Lookups, Near
 
-#: Bytes of a state that name the run.
+#: Bytes of a state that name the run in which its entry was last seen, for which a store counts it.
 RUN_BYTES = 4
-
-
-def run_of(state: bytes) -> int:
-    """Return the run in which an entry was last seen, for which a store counts it."""
-    return int.from_bytes(state[:RUN_BYTES], "big")
 
 
 class Stored(NamedTuple):
@@ -72,6 +66,12 @@ class Found(NamedTuple):
     near: dict[int, Near]
     entries: dict[int, Stored]
     ends: dict[int, int]
+
+    def of_pages(self, numbers: Sequence[int]) -> Found:
+        """Return what is near some pages, which get the numbers of their places there."""
+        looked = [(place, number) for place, number in enumerate(numbers) if number in self.near]
+        near = {place: self.near[number] for place, number in looked}
+        return Found(near, self.entries, {place: self.ends[number] for place, number in looked})
 
     def update(self, more: Found) -> None:
         self.near.update(more.near)

@@ -104,7 +104,7 @@ def test_runs_are_listed_with_the_pages_that_were_last_seen_in_them(
     with closing(sqlite3.connect(index[1].removeprefix("sqlite:///"))) as file, file:
         ((cell,),) = file.execute("SELECT value FROM cells WHERE name = 'index:runs'")
         runs = json.loads(cell)
-        for run in (runs[0], runs[2]):
+        for run in (runs["rows"][0], runs["rows"][2]):
             run |= {"ended": None, "finished": False}
         cell = json.dumps(runs).encode()
         file.execute("UPDATE cells SET value = ? WHERE name = 'index:runs'", (cell,))

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.acts import HERE, is_dead
 from scrapy_simhash.index.contract import Index, StoreUnavailable
-from scrapy_simhash.index.liveness import HERE, is_dead
 from tests.index.promises.made import ORIGINAL, page, spec
 
 CLUSTERS = 40

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import contract, open_existing, open_index, sqlite_file, sqlite_store
+from scrapy_simhash.index import acts, open_existing, open_index, sqlite_store
 from scrapy_simhash.index.contract import (
     Index,
     StoreDamaged,
@@ -272,7 +272,7 @@ def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
 
 
 def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch):
-    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr(sqlite_store, "BUSY_TIMEOUT", 0.05)
     with (
         contextlib.closing(opened(path)) as index,
         contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -298,7 +298,7 @@ def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
     monkeypatch.setattr(sqlite_store, "_ROWS", 7)
-    monkeypatch.setattr(contract, "_ENTRIES", 7)
+    monkeypatch.setattr(acts, "_ENTRIES", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]

@@ -29,8 +29,7 @@ from scrapy_simhash.index.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.neighbours import Near
+from scrapy_simhash.index.lookups import Lookups, Near
 from scrapy_simhash.index.redis.client import Client, Script
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
@@ -38,7 +37,7 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-FORMAT = 13
+FORMAT = 14
 # The scripts need this version of Redis.
 _OLDEST = (6, 2)
 # Positions in one field of the entries, as in commit.lua.
