@@ -270,7 +270,9 @@ class CrawlerActs(Acts):
             ended = self._now() - _ABANDONED
 
             def expired(state: State) -> State | None:
-                left = released(state) if state.expires < ended else state
+                left: State | None = state
+                if state.owner is not None and state.expires < ended:
+                    left = released(state)
                 return None if left and left.owner is None and left.run in old else left
 
             rows, after = list[tuple[int, Stored]](), self._swept
