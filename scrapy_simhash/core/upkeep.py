@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from itertools import islice
+from operator import methodcaller
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
@@ -243,4 +244,4 @@ class Upkeep:
         return self._claims.run(tell)
 
     def _expire(self, index: Breaker) -> int | None:
-        return index.read(lambda store: store.expire(self._keep_runs, EXPIRED_AT_ONCE))
+        return index.read(methodcaller("expire", self._keep_runs, EXPIRED_AT_ONCE))
