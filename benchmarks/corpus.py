@@ -1,14 +1,13 @@
-"""The join of a corpus beside a crawl's way and two rivals on made pages, and on real ones.
+"""The join of a corpus beside a crawl's way and a rival on made pages, and on real ones.
 
     python -m benchmarks.corpus --pages 1000000 [--only join datasketch]
     python -m benchmarks.corpus --same docs-html records-html blog-html mails-html
 
 Each step is a process of its own; CPU is that of all its processes, in microseconds a page. All
 steps have the same pages: fingerprints, block values and facts of ``tests.offline.made``, of which
-a third are copies, 1% share one bucket, and .2% have one text. Two rivals are given the block
-values as MinHash bands: datasketch asks its LSH for each page and adds it if there is no answer; a
-table for each band, and a union of all that share a bucket, is how text-dedup clusters. Neither of
-them looks at a distance or a page.
+a third are copies, 1% share one bucket, and .2% have one text. datasketch is given the block values
+as MinHash bands: its LSH is asked for each page, which is added if there is no answer. It looks at
+no distance and at no page.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -95,29 +93,7 @@ def datasketch(folder: Path) -> Iterator[int]:
             tables.insert(number, page)
 
 
-def tables(folder: Path) -> Iterator[int]:
-    tables: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(RECIPE.blocks.count)]
-    number = -1
-    for number, values in enumerate(blocks(folder)):
-        for table, value in zip(tables, values.tolist(), strict=True):
-            table[value].append(number)
-    above = list(range(number + 1))
-
-    def top(page: int) -> int:
-        while above[page] != page:
-            above[page] = page = above[above[page]]
-        return page
-
-    for table in tables:
-        for pages in table.values():
-            if len(pages) > 1:
-                first = min(top(page) for page in pages)
-                for page in pages:
-                    above[top(page)] = first
-    yield from (page for page in range(number + 1) if top(page) != page)
-
-
-STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch, "tables": tables}
+STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch}
 
 
 def measured(step: str, folder: Path, pages: int) -> set[int]:

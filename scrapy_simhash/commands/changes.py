@@ -3,9 +3,9 @@
     scrapy simhash changes --log dedup.jsonl
     scrapy simhash changes --run 9 --log dedup.jsonl --json
 
-Without --run, it is the last finished run of the index; "scrapy simhash stats" lists them.
-The index knows which pages are missing. Only the dedup log, which a crawl writes with
-SIMHASH_LOG, knows which pages are new, changed or moved, and the words that differ.
+Without --run, it is the last finished run; "scrapy simhash stats" lists them. The index
+knows which pages are missing. Only the dedup log, which a crawl writes with SIMHASH_LOG,
+knows which are new, changed or moved, and what differs.
 """
 
 import argparse

@@ -1,14 +1,12 @@
 """Tell whether two pages are near-duplicates, and show what differs.
 
 A and B are addresses, or files of a type that a crawl compares. With --text, files are
-plain texts, and an argument that is not a file is the text itself.
+plain texts of any length, and an argument that is not a file is the text itself.
 
-    scrapy simhash compare http://www.example.com/a http://mirror.example.org/a
     scrapy simhash compare saved.html http://www.example.com/a
     scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
 
-The command judges pages as a crawl with the settings of this project does, and says
-which sentence of the rule decided. Texts of --text may have any length.
+Pages are judged as a crawl with the settings of this project judges them.
 """
 
 import argparse

@@ -1,21 +1,16 @@
-"""Measure precision and recall on labelled pages.
+"""Measure precision and recall on labelled pages, and what a crawl of them would lose.
 
-A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, such as
-docs.jsonl with "id", "url" and one of "html", "html_base64" and "text" in each line;
-and with pairs.tsv, a table with the columns a, b and label, separated by tabs. A label is
-duplicate, ambiguous (counts neither way) or negative, perhaps with a kind, such as
-negative/template. A pair that is not listed is no duplicate.
+A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, and pairs.tsv, a
+table with the columns a, b and label, separated by tabs. a and b are the "id" of pages. A
+label is duplicate, ambiguous (counts neither way) or negative, perhaps with a kind, such
+as negative/template. A pair that is not listed is no duplicate.
 
     scrapy simhash evaluate sets/news
     scrapy simhash evaluate sets/* --recipe classic --show 10
     scrapy simhash evaluate sets/news -s SIMHASH_DISTANCE=40
 
-All pairs of pages are judged as a crawl judges them. But a crawl compares a page only
-with the pages that it kept, so a crawl is replayed, in the order of the file.
-
-columns: k, the distance; skipped, pages that are not compared; found, missed and
-false, pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in
-1,000.
+columns: k, the distance; skipped, pages that are not compared; found, missed and false,
+pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000.
 """
 
 import argparse

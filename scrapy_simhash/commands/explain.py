@@ -1,15 +1,11 @@
 """Say what became of a page, and which sentence of the rule decided.
 
-The index holds the pages that were kept. The dedup log, which a crawl writes with
-SIMHASH_LOG, names the pages that were dropped or not requested, and why.
-
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain www.example.com/a --index redis://localhost/0
 
-For a page that was kept, the command shows the pages of the index that are near it, and
-what the rule says of them; it reads the whole index. For a page that was dropped, it
-shows what differs, as far as the log has it. For a page of an earlier run, it says
-whether the page has changed, and so whether SIMHASH_RECRAWL withheld it.
+The index has the pages that were kept; the command reads all of it, and shows what is
+near the page. The dedup log, which a crawl writes with SIMHASH_LOG, has the pages that
+were dropped, withheld or not requested, and what differs.
 """
 
 import argparse

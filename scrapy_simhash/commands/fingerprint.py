@@ -1,15 +1,13 @@
 """Write the fingerprints of saved pages as Parquet, for a corpus of any size.
 
-PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files
-with up to 65,536 pages in the folder of --to, with key, URL, fingerprint, block values
-and facts. Files that exist are not written again, so an interrupted run is simply
-repeated. Many machines share the work if each has other PAGES.
+PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files with
+up to 65,536 pages in the folder of --to. Files that exist are not written again, so an
+interrupted run is simply repeated. Many machines share the work if each has other PAGES.
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet
 
-It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES says how many processes
-work, and the other settings of the project hold as in "dedupe".
+It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 """
 
 import argparse

@@ -1,18 +1,16 @@
 """Remove pages from an index, so that they or their copies may come in again.
 
-An index holds originals only. To let in a page that was dropped, forget the page that
-it repeats; "scrapy simhash explain" names that page.
+An index holds originals only. To let in a page that was dropped, forget the page that it
+repeats, which "scrapy simhash explain" names. Then "scrapy simhash requeue" writes the
+pages that were dropped because of it.
 
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
-    scrapy simhash forget --host staging.example.com --yes
     scrapy simhash forget --host www.example.com --older-than 30
     scrapy simhash forget --missing-since 7
-    scrapy simhash forget --all
+    scrapy simhash forget --all --yes
 
-Given several of URLs, --host, --older-than and --missing-since, the command forgets pages
-that meet all of them. "scrapy simhash stats" lists the numbers of runs. The command says
-how many pages there are, and asks, unless --yes. Afterwards, "scrapy simhash requeue"
-writes the pages that were dropped because of the forgotten ones.
+The command forgets the pages that meet all that is given. "scrapy simhash stats" lists
+the numbers of runs.
 """
 
 import argparse

@@ -1,18 +1,15 @@
 """Add the pages of an exported index, or fingerprints made elsewhere.
 
 FILE is what "scrapy simhash export" wrote, or fingerprints as Parquet: a file of "scrapy
-simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The command reads and
-checks all of it, and then adds its pages, confirmed, in their order. It makes the index
-if there is none. A page that is in the index with the same fingerprint is passed over, so
-an interrupted import is simply repeated.
+simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". All of it is checked
+before its pages are added, confirmed, in their order. The index is made if there is none.
+Repeat an interrupted import: pages that are in the index are passed over.
 
     scrapy simhash import pages.jsonl.gz --index redis://localhost/0
+    scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
 
 Fingerprints of another program are JSON lines with url and fingerprint, a number or
-hexadecimal text. They must be of 64 bits and made as --recipe makes them: wider ones are
-found by values that are made from the text.
-
-    scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
+hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 import argparse

@@ -1,15 +1,13 @@
 """List address patterns whose pages are copies; pin, forbid or forget them.
 
-Addresses whose pages were copies again and again make a pattern: a host, a path and
-parameters, with stars for values that differ. SIMHASH_SPARE says what a crawl does
-with requests that fit a pattern. With --all, the command lists every signature:
+A pattern is a host, a path and parameters, with stars for values that differ. SIMHASH_SPARE
+says what a crawl does with requests that fit one.
 
     scrapy simhash patterns --all
     scrapy simhash patterns --forbid 'www.example.com/item/*?view=print'
 
-A pinned signature is always a pattern, also before the first crawl; a forbidden one
-never is. Running crawls learn of that within seconds. --forget deletes a signature and
-its counts, but a running crawl keeps what it knows.
+A pinned signature is always a pattern, also before the first crawl; a forbidden one never
+is. --forget deletes a signature and its counts. Running crawls learn of that within seconds.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern.

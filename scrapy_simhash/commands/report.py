@@ -1,17 +1,13 @@
 """Show what a crawl kept and dropped, from its dedup log.
 
-A LOG is what a crawl writes with the setting SIMHASH_LOG; the older LOG.1 beside it
-is read too. Without LOG, the command reads the project's. The report is one HTML file
-that needs no network: the doubtful drops by address pattern, what has changed since
-earlier runs, and a table of all drops with what differs. If the log has several
-crawls, the report is about the last one, and names the others.
-
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
     scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
 
-With --index, the report also names pages that are missing since earlier runs. To see
-more of what differs, log more of each page with SIMHASH_LOG_TEXT.
+A LOG is what a crawl writes with SIMHASH_LOG; the older LOG.1 beside it is read too. The
+report is one HTML file that needs no network: the doubtful drops, what has changed since
+earlier runs, and all drops with what differs. If the log has several crawls, it is about
+the last one, and names the others. With --index, it names pages that are missing.
 """
 
 import argparse

@@ -1,25 +1,19 @@
 """Write the URLs of pages that were dropped, for a spider to crawl again.
 
-The dedup log names the pages that were dropped, and their originals. Where an original
-is not in the index any more, the command writes the pages that were dropped because of
-it, one URL a line:
+Where the original of a dropped page is not in the index any more, the command writes the
+page, one URL a line:
 
     scrapy simhash forget --host staging.example.com
     scrapy simhash requeue --log dedup.jsonl > again.txt
 
-With URLs, --host or --reason it writes the dropped pages that meet all of them, from the
-log alone. Their originals are still in the index, so --json tells the filter to let them
-pass (dont_simhash); the pages spider of the example reads such a file:
+With URLs, --host or --reason it writes the dropped pages that meet all of them. Their
+originals are in the index, so --json tells the filter to let them pass (dont_simhash):
 
     scrapy simhash requeue --reason other-site --host shop.example --json > again.jsonl
-    scrapy crawl pages -a again=again.jsonl
 
 With --pattern it writes the addresses that were not requested because of a signature,
-which "scrapy simhash patterns" lists; "all" means every signature:
-
-    scrapy simhash requeue --pattern 'shop.example/item/*?view=print'
-
-It leaves out pages that have come in since, and pages that "flag" let through.
+which "scrapy simhash patterns" lists, or of "all". It leaves out pages that have come in
+since, and pages that "flag" let through.
 """
 
 import argparse

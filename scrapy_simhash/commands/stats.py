@@ -4,13 +4,11 @@
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
-Pages in progress are those whose callback has not finished; a crawler that was killed
-leaves some until their leases run out. A run is what the crawlers of a spider do from
-start to finish. Its pages are those that no later run has seen.
+Pages in progress are those whose callback has not finished. The pages of a run are those
+that no later run has seen.
 
---check reads the whole index. It prints a line for everything that is missing or cannot be
-read, and then the exit status is 1. A crawl passes over damaged entries, so that their
-copies may be crawled once more; "scrapy simhash export" takes the others into a new index.
+--check reads the whole index, and prints a line for everything that is missing or cannot
+be read. "scrapy simhash export" takes what can be read into a new index.
 """
 
 import argparse

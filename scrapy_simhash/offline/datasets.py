@@ -61,19 +61,13 @@ def read_dataset(folder: str | Path) -> Dataset:
         where = f"{path}, row {number}"
         if not all(map(row.get, _COLUMNS)):
             raise FileError(f"{where}: it must have the columns {', '.join(_COLUMNS)}")
-        a, b = pair = min(row["a"], row["b"]), max(row["a"], row["b"])
+        pair = min(row["a"], row["b"]), max(row["a"], row["b"])
         label, _, kind = row["label"].partition("/")
-        pair_label = Pair(label, kind or row.get("kind") or None)
         if unknown := set(pair) - documents.keys():
             raise FileError(f"{where}: there is no document {unknown.pop()!r}")
-        if a == b:
-            raise FileError(f"{where}: {a} is paired with itself")
         if label not in _LABELS:
             raise FileError(f"{where}: the label {label!r} must be {', '.join(_LABELS)}")
-        if labels.setdefault(pair, pair_label).label != label:
-            raise FileError(
-                f"{where}: the pair {a} {b} is {label}, and {labels[pair].label} further up"
-            )
+        labels[pair] = Pair(label, kind or row.get("kind") or None)
     pairs = {pair: named for pair, named in labels.items() if named.label != "negative"}
     negatives = {pair: labels[pair].kind or "negative" for pair in labels.keys() - pairs.keys()}
     return Dataset(folder.resolve().name, list(documents.values()), pairs, negatives)

@@ -46,8 +46,6 @@ BAD_LABELS: list[tuple[str | bytes, str]] = [
     (HEAD + "a\tb\n", "row 1: it must have the columns a, b, label"),
     (HEAD + "a\tz\tduplicate\n", "row 1: there is no document 'z'"),
     (HEAD + "a\tb\tsame\n", "must be duplicate, ambiguous, negative"),
-    (HEAD + "a\ta\tduplicate\n", "row 1: a is paired with itself"),
-    (HEAD + "a\tb\tduplicate\nb\ta\tnegative/x\n", "row 2: the pair a b is negative, and duplica"),
     (HEAD.encode() + b"a\t\xff\tduplicate\n", "no table in UTF-8"),
 ]
 

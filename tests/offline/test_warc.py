@@ -12,8 +12,6 @@ from typing import Any
 
 import brotli
 import pytest
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import RECIPES
@@ -102,23 +100,6 @@ def test_a_wet_file_has_texts(tmp_path: Path) -> None:
     assert [page.body for page in PageReader().read(path)] == [text_body("中文")]
 
 
-# warcio leaves a temporary file open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_archive_that_warcio_wrote_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc.gz"
-    with path.open("wb") as file:
-        writer = WARCWriter(file, gzip=True)
-        writer.write_record(writer.create_warcinfo_record("a", {"software": "x"}))
-        headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
-        for n in range(3):
-            made = writer.create_warc_record(
-                f"{URL}{n}", "response", payload=io.BytesIO(HTML), http_headers=headers
-            )
-            writer.write_record(made)
-    found = [(page.url, page.body) for page in PageReader().read(path)]
-    assert found == [(f"{URL}{n}", Body(HTML)) for n in range(3)]
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -133,9 +114,8 @@ def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
         read(record(answer(HTML)), damaged)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
-def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str) -> None:
-    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}[coding]
+@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
+def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str, pack: Any) -> None:
     small = record(answer(pack(HTML), f"Content-Encoding: {coding}"))
     large = record(answer(pack(b"a" * (LARGEST + 1)), f"Content-Encoding: {coding}"))
     found, over = read(large, small)
@@ -146,8 +126,6 @@ def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str) 
 HUGE = 300_000_000
 LARGE = {
     "bomb.jsonl": b'{"url": "http://b.test/", "html": "',
-    "bomb.json": b'[{"url": "http://b.test/", "html": "',
-    "bomb.txt": b"",
     "bomb.html": b"<p>",
     "bomb.warc": b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://b.test/\r\n"
     b"Content-Length: %d\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" % (HUGE + 44),
