@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from base64 import b64encode
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -93,28 +92,15 @@ def test_verdicts_are_a_log_that_explain_report_and_requeue_read(
     assert capsys.readouterr().out.split() == [url for url in PAGES if url not in KEPT]
 
 
-@pytest.mark.parametrize("kind", ["base64", "array", "warc", "warc.gz", "two"])
-def test_pages_are_read_from(kind: str, tmp_path: Path) -> None:
-    files = [tmp_path / f"a.{kind}"]
-    if kind == "base64":
-        files = [tmp_path / "a.jsonl"]
-        encoded = [(url, b64encode(body).decode()) for url, body in PAGES.items()]
-        lines = [json.dumps({"id": url, "html_base64": body}) for url, body in encoded]
-        files[0].write_text("\n".join(lines))
-    elif kind == "array":  # as Scrapy's feeds write it
-        files = [tmp_path / "a.json"]
-        files[0].write_bytes(b"[\n" + feed().strip().replace(b"\n", b",\n") + b"\n]")
-    elif kind == "two":
-        files = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
-        lines = feed().splitlines(keepends=True)
-        files[0].write_bytes(b"".join(lines[:2]))
-        files[1].write_bytes(b"".join(lines[2:]))
-    else:
-        records = [warc_record(url, body) for url, body in PAGES.items()]
-        records.insert(0, warc_record("http://a.example/0", html(ONE), status="404 Not Found"))
-        pack = gzip.compress if kind.endswith(".gz") else bytes
-        files[0].write_bytes(b"".join(map(pack, records)))
-    assert kept(*files, folder=tmp_path) == KEPT
+def test_arrays_and_archives_are_read(tmp_path: Path) -> None:
+    array, archive = tmp_path / "a.json", tmp_path / "a.warc.gz"
+    # As Scrapy's feeds write it.
+    array.write_bytes(b"[\n" + feed().strip().replace(b"\n", b",\n") + b"\n]")
+    records = [warc_record(url, body) for url, body in PAGES.items()]
+    records.insert(0, warc_record("http://a.example/0", html(ONE), status="404 Not Found"))
+    archive.write_bytes(b"".join(map(gzip.compress, records)))
+    for path in (array, archive):
+        assert kept(path, folder=tmp_path) == KEPT
 
 
 def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from simhash import Simhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.keys import page_key
-from tests.commands.running import interrupted, refused, simhash
+from tests.commands.running import refused, simhash
 from tests.index.promises.made import fp, spec, values
 from tests.pages import article
 
@@ -124,33 +124,41 @@ def test_a_file_that_is_cut_off_adds_nothing(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
-    tmp_path: Path, capsys: Any
+    tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    pages, url = entries(12_000), f"sqlite:///{tmp_path}/two.sqlite"
+    pages, url = entries(3000), f"sqlite:///{tmp_path}/two.sqlite"
     first = filled(tmp_path / "one.sqlite", pages)
     simhash("export", tmp_path / "out.jsonl", "--index", first)
 
-    def has_pages() -> int:
-        try:
-            return len(listed(url))
-        except StoreError:
-            return 0
+    def progress(label: str, _: object, *, of: Iterable[Entry]) -> Iterator[Entry]:
+        for number, entry in enumerate(of):
+            if (label, number) == ("importing", 2500):
+                raise KeyboardInterrupt
+            yield entry
 
-    interrupted("import", "out.jsonl", "--index", url, folder=tmp_path, when=has_pages)
-    there = listed(url)
-    assert 0 < len(there) < len(pages)
-    assert there == pages[: len(there)]
+    arguments = ("import", tmp_path / "out.jsonl", "--index", url)
+    with monkeypatch.context() as patch:
+        patch.setattr("scrapy_simhash.commands.import_.progress", progress)
+        assert simhash(*arguments) == 130
+    present = listed(url)
+    assert 0 < len(present) < len(pages)
+    assert present == pages[: len(present)]
     capsys.readouterr()
-    assert simhash("import", tmp_path / "out.jsonl", "--index", url) == 0
-    rest = len(pages) - len(there)
-    assert f"{rest:,} pages added, {len(there):,} were there" in capsys.readouterr().out
+    assert simhash(*arguments) == 0
+    rest = len(pages) - len(present)
+    assert f"{rest:,} pages added, {len(present):,} were there" in capsys.readouterr().out
     assert listed(url) == pages
 
 
-def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
-    url = filled(tmp_path / "i.sqlite", [e for seed in range(5) for e in entries(10_000, seed)])
-    part = tmp_path / "out.jsonl.part"
-    interrupted("export", "out.jsonl", "--index", url, folder=tmp_path, when=part.exists)
+def test_an_interrupted_export_leaves_nothing(tmp_path: Path, monkeypatch: Any) -> None:
+    url = filled(tmp_path / "i.sqlite", entries(1))
+
+    def write_entries(file: IO[bytes], *_: object) -> int:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("scrapy_simhash.commands.export.write_entries", write_entries)
+    assert simhash("export", tmp_path / "out.jsonl", "--index", url) == 130
     assert [file.name for file in tmp_path.iterdir()] == ["i.sqlite"]
 
 
