@@ -15,7 +15,7 @@ in favour of one that was never delivered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -149,10 +149,6 @@ class Dedup:
             # Pages that the store does not have would be missing.
             finished = finished and not self.left
             await self.ask(lambda store: store.end_run(finished=finished))
-
-    def gone(self, keys: Sequence[str]) -> None:
-        """Note that pages are gone for good, so that no run misses them."""
-        self._claims.run(lambda index: index.read(lambda store: store.gone(keys)))
 
     async def settle(self) -> None:
         """Fail what is still in progress, and tell copies that wait that nobody will know."""

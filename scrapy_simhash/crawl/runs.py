@@ -13,7 +13,6 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
@@ -23,9 +22,8 @@ logger = logger_of(__name__)
 
 # The file in the folder of a job with the number of its run.
 NUMBER_OF_JOB = "simhash.run"
-_GONE = (404, 410)
-# Keys of pages that are gone, which the index is told together.
-_GONE_AT_ONCE = 1000
+# Keys that the index forgets together.
+_FORGOTTEN_AT_ONCE = 1000
 # Old addresses of pages that have moved in a run; beyond that number they count as missing.
 _MOST_LEFT = 100_000
 # A run that has seen a smaller share of the pages of the one before gets a warning.
@@ -59,7 +57,6 @@ class CrawlRun:
         self._dedup = dedup
         self._begun: dict[int, float] = {}
         self._starts = self._lost_starts = 0
-        self._gone: list[str] = []
         self._left = set[str]()
         #: The number of pages of earlier runs that were not seen; None if the run did not finish.
         self.missing: int | None = None
@@ -90,28 +87,16 @@ class CrawlRun:
         return self._begun.get(run)
 
     def judged(self, judged: Judged) -> None:
-        """Note a page that is gone, and a start request that came to nothing."""
+        """Note a page that has moved, and a start request that came to nothing."""
         request, verdict = judged.request, judged.verdict
         if is_start(request) and verdict.reason not in ("opted_out", "no_callback"):
             self._starts += 1
             self._lost_starts += verdict.kind == "duplicate" and judged.action == "drop"
         if verdict.moved_from and len(self._left) < _MOST_LEFT:
             self._left.add(verdict.moved_from)
-        if verdict.reason == "status" and judged.response.status in _GONE:
-            redirects = request.meta.get("redirect_urls") or ()
-            # At the end, because a copy that comes later in this run has moved from there.
-            self._gone += [verdict.key, *(page_key(url, request.method) for url in redirects)]
-            if len(self._gone) >= _GONE_AT_ONCE:
-                self._tell_gone()
-
-    def _tell_gone(self) -> None:
-        self._dedup.gone(self._gone)
-        self._gone = []
 
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""
-        if self._gone:
-            self._tell_gone()
         if self._starts and self._starts == self._lost_starts:
             self._say(
                 logging.WARNING,
@@ -152,8 +137,8 @@ class CrawlRun:
 
 def _forget_missing(store: Index, run: int, among: set[str] | None = None) -> None:
     keys = [entry.key for entry in store.missing(run) if among is None or entry.key in among]
-    for start in range(0, len(keys), _GONE_AT_ONCE):
-        store.gone(keys[start : start + _GONE_AT_ONCE])
+    for start in range(0, len(keys), _FORGOTTEN_AT_ONCE):
+        store.gone(keys[start : start + _FORGOTTEN_AT_ONCE])
 
 
 def place_of(url: str) -> str:
