@@ -9,7 +9,7 @@ its authors' manual has it:
 - trafilatura and the package simhash: 64 bits, k = 3, its own index
 - trafilatura and datasketch: MinHash of 128 permutations of the character 5-grams, LSH
   from 0.8 on
-- this filter, with its defaults
+- this filter, with the classic recipe (64 bits, 4 blocks of 16, k = 3), and with its default
 
 A page is lost if it is dropped and no copy of it was kept. CPU is that of this process, without
 the time that the packages take to load.
@@ -91,8 +91,8 @@ def minhash() -> Tool:
     return repeats
 
 
-def this_filter() -> Tool:
-    dedup = SyncDedup("memory://", processes=0)
+def this_filter(recipe: str) -> Tool:
+    dedup = SyncDedup(recipe=recipe, processes=0)
     dedup.__enter__()
 
     def repeats(page: Page) -> bool:
@@ -110,7 +110,8 @@ TOOLS: dict[str, Callable[[], Tool]] = {
     "MD5 of the body": lambda: by_digest(lambda page: hashlib.md5(page.answer.body).digest()),
     "trafilatura and PyPI simhash, 64 bits, k = 3": simhash,
     "trafilatura and datasketch, MinHash LSH 0.8": minhash,
-    "scrapy-simhash": this_filter,
+    "scrapy-simhash, recipe classic": lambda: this_filter("classic"),
+    "scrapy-simhash": lambda: this_filter("default"),
 }
 
 
