@@ -20,7 +20,7 @@ from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreDamaged, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
 
@@ -168,13 +168,6 @@ def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplo
     come_back(index, store)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "the store is away" in caplog.text
-
-
-def test_a_store_that_is_damaged_is_away(index, store):
-    store.error = StoreDamaged
-    store.go("refused")
-    assert claim(index, "0-0").outcome is ORIGINAL
-    assert index.away
 
 
 def test_a_full_memory_lets_pages_through_unchecked(index, store, monkeypatch):

@@ -28,7 +28,6 @@ from tests.crawl.spiders import (
     ONE_AT_A_TIME,
     FailingLate,
     Pages,
-    check_sum,
     is_settled,
     paths,
     until,
@@ -133,34 +132,6 @@ def wait() -> None:
 
 
 SETTINGS = {"SIMHASH_INDEX_URL": URL}
-
-
-def test_pages_are_compared_with_each_other_meanwhile(
-    crawl: Any, families: Any, store: Store, caplog: Any
-) -> None:
-    acts = ["/0-0", "/1-0", SETTLED, store.go_away, "/1-1", "/2-0", "/2-1", wait]
-    acts += [store.come_back, SETTLED, CAUGHT_UP, "/2-2", "/0-1"]
-    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
-    # /1-1 repeats a page that only the store knew, and /2-2 one that it never learned of.
-    assert paths(crawled) == ["/0-0", "/1-0", "/1-1", "/2-0", "/2-2"]
-    assert crawled.stat("outage") == 2
-    check_sum(crawled)
-    levels = [r.levelname for r in caplog.records if r.name.startswith("scrapy_simhash")]
-    # It is away, it is back, it lacks pages, and the summary.
-    shown = [level for level in levels if level != "DEBUG"]
-    assert shown == ["INFO", "WARNING", "INFO", "WARNING", "INFO"]
-    assert len(store.keys()) == 3
-
-
-def test_crawl_starts_without_its_store_and_uses_it_when_it_comes(
-    crawl: Any, families: Any, store: Store
-) -> None:
-    store.go_away()
-    acts = ["/0-0", "/0-1", "/1-0", store.come_back, SETTLED, CAUGHT_UP, "/1-1"]
-    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
-    # The store never learned of /1-0.
-    assert paths(crawled) == ["/0-0", "/1-0", "/1-1"]
-    assert len(store.keys()) == 1
 
 
 def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None:

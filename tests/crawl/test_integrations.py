@@ -41,17 +41,6 @@ def test_a_component_that_is_missing_is_told(
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == [setting]
 
 
-def test_component_that_the_project_disables_stays_disabled(crawl: Any, twins: Any) -> None:
-    middleware = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
-    settings = {"DOWNLOADER_MIDDLEWARES": {middleware: None}}
-
-    class Silent(Pages):
-        def parse(self, response: Any) -> Any:
-            yield {"path": response.url}
-
-    assert len(crawl(Silent, settings=settings, site=twins, paths=ALL).items) == 3
-
-
 def test_custom_settings_of_the_spider_count(crawl: Any, twins: Any) -> None:
     class Flagging(Pages):
         custom_settings = {"SIMHASH_ACTION": "flag", **ONE_AT_A_TIME}  # noqa: RUF012
