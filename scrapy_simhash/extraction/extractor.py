@@ -195,7 +195,8 @@ def _main(html: str | bytes) -> Extraction:
     found = main_text(page, outline)
     if found is None:
         text, lines = shown_text(page)
-        return _extraction(text, page, Content(lines, [], True), thin=True)
+        entries = [*compress(count(), lines)]
+        return _extraction(text, page, Content(lines, entries, True), thin=True)
     texts = page.texts
     return _extraction(
         "\n".join([texts[line] for line in found.taken.tolist()]),

@@ -65,10 +65,10 @@ def _is_value(page: Page, at: int) -> bool:
     """Return whether a short line of links has a label: before a colon, or alone before the link.
 
     A heading is none, because teasers stand under it, and nor is a line with a number, which may
-    be the date of the teaser before.
+    be the date of the teaser before. A link that leads to a place on the page skips its menu.
     """
     text, holder = page.texts[at], page.holders[at]
-    if len(text) >= _LONGEST_FIELD or not at:
+    if len(text) >= _LONGEST_FIELD or not at or holder.get("href", "").startswith("#"):
         return False
     if holder.tag == "a" or (":" not in text and "\uff1a" not in text):
         label, above = page.texts[at - 1], page.holders[at - 1].tag

@@ -134,7 +134,7 @@ def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
         return Ruling(False, "own-values")
     if not alike:
         return _under_other_headings(a, b, kin, near)
-    if is_thin and kin is not Kinship.ADDRESS:
+    if is_thin and kin not in VIEWS:
         limits = TABLE[Kinship.DOMAIN]
     if shorter < limits.length * longer:
         return Ruling(False, "other-length")
@@ -154,7 +154,8 @@ def _under_like_headings(a: Facts, b: Facts, limits: Limits) -> Ruling:
         if not more:
             return Ruling(False, "own-values")
     elif limits.is_asked:
-        if _stand_against(a, b) or _list_others(a, b, 2):
+        # A page may have no more than a picture.
+        if _stand_against(a, b) or _list_others(a, b, 1 if a.thin or b.thin else 2):
             return Ruling(False, "own-values")
         if not less:
             return like
@@ -197,16 +198,18 @@ def _are_records(a: Facts, b: Facts, kin: Kinship, is_short: bool) -> bool:
         return False
     numbers, says_the_same = min(a.numbers.own(b.numbers)), max(a.sentences.own(b.sentences)) <= 1
     # A story that two sites edit has other numbers as well, but among other sentences.
+    if not (is_short or says_the_same):
+        return False
+    is_plain = is_short and says_the_same
     if kin is Kinship.SITES:
-        return is_short and numbers >= (1 if says_the_same else COUNTS) and one_template(a, b)
+        return numbers >= (1 if is_plain else COUNTS + 1) and one_template(a, b)
     # Branches of a firm have one path each, and other streets and telephones.
-    least = 2 if is_short and says_the_same else COUNTS
-    return numbers >= least and (is_short or says_the_same)
+    return numbers >= (2 if is_plain else COUNTS)
 
 
 def _stand_against(a: Facts, b: Facts) -> bool:
     """Return whether each of two pages has a number or a word that the other lacks."""
-    return min(a.numbers.own(b.numbers)) > 0 or min(a.words.own(b.words)) > 0
+    return min(a.numbers.own(b.numbers)) >= 1 or min(a.words.own(b.words)) >= 1
 
 
 def _list_others(a: Facts, b: Facts, least: int) -> bool:

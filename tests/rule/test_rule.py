@@ -245,6 +245,10 @@ def test_records_of_one_program_are_told_apart_on_two_sites() -> None:
         assert rule(one, record, SITES, 0, 48) == (False, "own-values")
     mirror = replace(other, rest=page(menu=("a menu", "of its own")).rest)
     assert rule(one, mirror, SITES, 0, 48) == (True, "like-headings")
+    long, twin = page(numbers=tuple("3456")), page(numbers=tuple("789A"))
+    assert rule(long, twin, SITES, 0, 48) == (False, "own-values")
+    story = replace(twin, sentences=page(sentences=LET[:2]).sentences)
+    assert rule(long, story, SITES, 0, 48) == (True, "like-headings")
 
 
 @pytest.mark.parametrize("kin", [VERSIONS, RELEASES])
@@ -323,13 +327,21 @@ def test_siblings_on_two_mirrors_are_no_copies(sibling: Facts) -> None:
     assert rule(STORY, sibling, SITES, 20, 48) == (False, "other-heading")
 
 
-@pytest.mark.parametrize("kin", [kin for kin in Kinship if kin is not ADDRESS])
+@pytest.mark.parametrize("kin", [kin for kin in Kinship if kin not in VIEWS])
 def test_thin_pages_with_anything_of_their_own_are_two_pages(kin: Kinship) -> None:
     thin = page(thin=True)
     assert rule(thin, thin, kin, 48, 48) == (True, "thin-page")
     assert rule(thin, page(words=("a link",), thin=True), kin, 9, 48) == (False, "own-values")
     assert rule(STORY, page(words=("a link",), thin=True), kin, 9, 48) == (False, "own-values")
     assert rule(thin, page(2, 2, 2, thin=True), kin, 0, 48) == (False, "other-heading")
+
+
+def test_a_thin_view_repeats_a_list_unless_it_has_something_in_the_place_of_another() -> None:
+    one, ticked, other = (page(words=own, thin=True) for own in ((), ("[x] tea",), ("[x] oil",)))
+    assert rule(one, ticked, VIEW, 9, 48) == (True, "thin-page")
+    assert rule(ticked, other, VIEW, 9, 48) == (False, "own-values")
+    pictures = (page(listed=("logo", name), thin=True) for name in ("dawn", "dusk"))
+    assert rule(*pictures, VIEW, 9, 48) == (False, "own-values")
 
 
 @pytest.mark.parametrize(
