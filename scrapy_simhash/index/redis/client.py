@@ -4,7 +4,7 @@ import hashlib
 import re
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -36,12 +36,19 @@ _SCANS = 100
 T = TypeVar("T")
 
 
-class Script:
-    """A script beside this module, and its SHA-1."""
+# What is asked at a time; what is answered; what comes out of it in the end.
+Talk = Generator[list[tuple[Any, ...]], list[Any], T]
 
-    def __init__(self, name: str) -> None:
-        self.source = (files(__package__) / f"{name}.lua").read_text("utf-8")
-        self.digest = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+# The scripts beside this module, by their SHA-1.
+_SOURCES: dict[str, str] = {}
+
+
+def script(name: str) -> str:
+    """Return the SHA-1 of a script beside this module, by which it is called."""
+    source = (files(__package__) / f"{name}.lua").read_text("utf-8")
+    digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
+    _SOURCES[digest] = source
+    return digest
 
 
 class Client:
@@ -83,41 +90,44 @@ class Client:
         if self._owns_connections:
             self._redis.close()
 
-    def run(self, script: "Script", keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        """Run a script on some keys."""
-        rest = (len(keys), *keys, *arguments)
-        try:
-            return self.call("EVALSHA", script.digest, *rest)
-        except errors.NoScriptError:
-            # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            return self.call("EVAL", script.source, *rest)
+    def together(self, talks: "Sequence[Talk[T]]") -> list[T]:
+        """Let talks go on side by side: what they ask at a time is sent together."""
+        answers: dict[int, T] = {}
+        told: dict[int, Any] = dict.fromkeys(range(len(talks)))
+        while told:
+            asking: dict[int, list[tuple[Any, ...]]] = {}
+            for number, results in told.items():
+                try:
+                    asking[number] = talks[number].send(results)
+                except StopIteration as end:
+                    answers[number] = end.value
+            sent = iter(self._send([command for asked in asking.values() for command in asked]))
+            told = {number: [next(sent) for _ in asked] for number, asked in asking.items()}
+        return [answers[number] for number in range(len(talks))]
 
-    def run_all(
-        self, script: "Script", calls: Sequence[tuple[Sequence[str], Sequence[Any]]]
-    ) -> list[Any]:
-        """Run a script on several groups of keys at once, each with its arguments."""
-        if len(calls) == 1:
-            return [self.run(script, *calls[0])]
-        commands = [("EVALSHA", script.digest, len(keys), *keys, *rest) for keys, rest in calls]
-        answers = self.call_all(commands)
-        for number, call in enumerate(calls):
-            if isinstance(answers[number], errors.NoScriptError):
-                answers[number] = self.run(script, *call)
-        return answers
-
-    def call_all(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Send commands together, each about the keys of one slot."""
+        if len(commands) < 2:
+            return [self.call(*command) for command in commands]
         pipeline = self._redis.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*_texts(command))
         answers: list[Any] = self._translated(lambda: pipeline.execute(raise_on_error=False))
-        for answer in answers:
-            if isinstance(answer, Exception) and not isinstance(answer, errors.NoScriptError):
+        for number, answer in enumerate(answers):
+            if isinstance(answer, errors.NoScriptError):
+                answers[number] = self.call(*commands[number])
+            elif isinstance(answer, Exception):
                 self._translated(partial(_raise, answer))
         return answers
 
     def call(self, *command: Any) -> Any:
-        return self._translated(lambda: self._redis.execute_command(*_texts(command)))
+        execute = self._redis.execute_command
+        try:
+            return self._translated(lambda: execute(*_texts(command)))
+        except errors.NoScriptError:
+            # Never loaded, or gone with SCRIPT FLUSH or a failover.
+            source = ("EVAL", _SOURCES[command[1]], *command[2:])
+            return self._translated(lambda: execute(*_texts(source)))
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self.address

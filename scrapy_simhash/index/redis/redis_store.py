@@ -30,7 +30,7 @@ from scrapy_simhash.index.errors import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.lookups import Lookups, Near
-from scrapy_simhash.index.redis.client import Client, Script
+from scrapy_simhash.index.redis.client import Client, Talk, script
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
 from scrapy_simhash.printable import logger_of
@@ -54,7 +54,9 @@ _HEAD = struct.Struct(">5HI")
 # Keys that one command reads or deletes.
 _KEYS = 1024
 _SAMPLES = 64
-_COMMIT, _OPEN, _SWAP = (Script(name) for name in ("commit", "open", "swap"))
+_COMMIT, _OPEN, _SWAP = map(script, ("commit", "open", "swap"))
+# Values of an answer of commit.lua; attempts while the index is deleted.
+_ANSWERS, _TRIES = 9, 3
 # A state that no entry has, at a position that no entry has.
 _NEVER: dict[int, bytes] = {0: b"-"}
 
@@ -90,8 +92,9 @@ class RedisStore:
         fields = {"distance": str(self._spec.distance), "last": str(self._last)}
         fields |= {**self._asked, "generation": secrets.token_hex(4)}
         before = time.clock_gettime(_CLOCK)
-        answer, is_whole, (seconds, microseconds) = self.client.run(
-            _OPEN, self._keys, [text for item in fields.items() for text in item]
+        texts = [text for item in fields.items() for text in item]
+        answer, is_whole, (seconds, microseconds) = self.client.call(
+            "EVALSHA", _OPEN, len(self._keys), *self._keys, *texts
         )
         where, header = self.client.where, _texts_of(answer, self.client.where)
         for name, value in self._asked.items():
@@ -143,13 +146,70 @@ class RedisStore:
         stored = Stored(state, entry[body:], entry[fingerprint:body])
         return self._position(place, entry[fingerprint:]), stored
 
-    # Commits, and looks, which are commits of what is refused.
-
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        (answer,) = commit_together([(self, parts, lookups)])
+        (answer,) = self.client.together([self.committing(parts, lookups)])
         return answer
 
-    def request(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
+    def find(self, lookups: Lookups) -> Found:
+        (answer,) = self.client.together([self.finding(lookups, range(len(lookups.arrivals)))])
+        return answer
+
+    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
+        del contents  # they are there in any case
+        (rows,) = self.client.together([self.reading(positions)])
+        return rows
+
+    # Talks, which several stores have at the same time.
+
+    def committing(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Talk[Answer]:
+        for _ in range(_TRIES):
+            begun = time.clock_gettime(_CLOCK)
+            arguments = self._arguments(parts, lookups)
+            (answer,) = yield [("EVALSHA", _COMMIT, len(self._keys), *self._keys, *arguments)]
+            if len(answer) == _ANSWERS:
+                with self._readable():
+                    return self._answered(parts, lookups, answer, begun)
+            self._begin()  # of another generation, or damaged, which shows here
+        raise StoreUnavailable("the index is deleted again and again")
+
+    def finding(self, lookups: Lookups, pages: Collection[int]) -> Talk[Found]:
+        found = Found({}, {}, {})
+        while left := [page for page in pages if page not in found.near]:
+            # A part that checks what is never there is refused, and so it is told what is near.
+            parts = [Part((page,), _NEVER) for page in left]
+            found.update((yield from self.committing(parts, lookups)).found)
+        return found
+
+    def reading(self, positions: Collection[int]) -> Talk[dict[int, Stored]]:
+        places = sorted({place for at in positions if (place := self._place(at))})
+        rows = yield from self._rows(places)
+        return {at: stored for at, stored in rows if at in positions}
+
+    def _rows(self, places: Sequence[int]) -> Talk[list[tuple[int, Stored]]]:
+        """Return positions and entries of places."""
+        _, entries, leases, _ = self._keys
+        rows: list[tuple[int, Stored]] = []
+        for first in range(0, len(places), _KEYS):
+            batch = places[first : first + _KEYS]
+            groups = [*{at // _GROUP: None for at in batch}]
+            alone = [f":{at}" for at in batch]
+            # Leases come before entries: one that is confirmed meanwhile is as it was.
+            (generation, *leased), (same, *packed) = yield [
+                ("HMGET", leases, "", *batch),
+                ("HMGET", entries, "", *groups, *alone),
+            ]
+            if not generation == same == self._generation.encode():
+                self._begin()
+                return []
+            stored = dict(zip(batch, packed[len(groups) :], strict=True))
+            for group, content in zip(groups, packed, strict=False):
+                stored |= _of_group(group, content or b"")
+            with self._readable():
+                of_leases = zip(batch, leased, strict=True)
+                rows += [self._row(at, stored[at], own) for at, own in of_leases if stored[at]]
+        return rows
+
+    def _arguments(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
         """Return the arguments of ``commit.lua``."""
         arguments: list[Any] = [self._generation, self._last, self._width, self._spec.reach]
         arguments += [self._spec.blocks, BUCKET_LIMIT]
@@ -171,21 +231,18 @@ class RedisStore:
             arguments += [self._place(at) for at in deleted]
         return arguments
 
-    def answered(
-        self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], before: float
-    ) -> Answer | None:
-        """Read the answer of ``commit.lua``; None if it is to be asked again."""
-        if len(answer) < 9:  # of another generation, or damaged, which shows when it is opened
-            self._begin()
-            return None
+    def _answered(
+        self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], begun: float
+    ) -> Answer:
+        """Read the answer of ``commit.lua``."""
         _, last, *clock, flooded, firsts, looks, places, rows = answer
-        self._set_clock(before, *clock)
+        self._set_clock(begun, *clock)
         self._last = max(self._last, last)
         self.flooded += flooded
         entries: dict[int, Stored] = {}
         positions: dict[int, int] = {}
-        for n, place in enumerate(places):
-            positions[place], stored = self._row(place, rows[2 * n + 1], rows[2 * n])
+        for place, state, entry in zip(places, rows[::2], rows[1::2], strict=True):
+            positions[place], stored = self._row(place, entry, state)
             entries[positions[place]] = stored
         near: dict[int, Near] = {}
         written: list[Sequence[int] | None] = []
@@ -207,43 +264,15 @@ class RedisStore:
             for n, (number, (_, body)) in enumerate(part.new.items())
         ]
 
-    def find(self, lookups: Lookups) -> Found:
-        (answer,) = find_together([(self, lookups, range(len(lookups.arrivals)))])
-        return answer
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Tell of what cannot be read as damage."""
+        try:
+            yield
+        except (ValueError, TypeError, IndexError, KeyError, struct.error) as error:
+            raise StoreDamaged(f"{self.client.where} is damaged: {error}") from error
 
-    # Reading.
-
-    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
-        del contents  # they are there in any case
-        (rows,) = read_together([(self, self.places(positions))])
-        return {at: stored for at, stored in rows if at in positions}
-
-    def places(self, positions: Collection[int]) -> list[int]:
-        """Return the places of those that are of this generation."""
-        return sorted({place for at in positions if (place := self._place(at))})
-
-    def reading(self, places: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Return the commands that read entries.
-
-        Leases come before entries: one that is confirmed meanwhile is as it was.
-        """
-        _, entries, leases, _ = self._keys
-        groups = [*{at // _GROUP: None for at in places}]
-        alone = [f":{at}" for at in places]
-        return [("HMGET", leases, "", *places), ("HMGET", entries, "", *groups, *alone)]
-
-    def rows(self, places: Sequence[int], answers: Sequence[Any]) -> list[tuple[int, Stored]]:
-        """Return positions and entries, given the answers to these commands."""
-        (generation, *leased), (theirs, *packed) = answers
-        if generation != theirs or generation != self._generation.encode():
-            self._begin()
-            return []
-        groups = [*{at // _GROUP: None for at in places}]
-        packed_at = dict(zip(places, packed[len(groups) :], strict=True))
-        for group, content in zip(groups, packed, strict=False):
-            packed_at |= _of_group(group, content or b"")
-        leases = zip(places, leased, strict=True)
-        return [self._row(at, packed_at[at], lease) for at, lease in leases if packed_at[at]]
+    # All of it.
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         last = int(self.client.call("HGET", self._keys[0], "last") or 0)
@@ -251,7 +280,7 @@ class RedisStore:
         place = self._place(after)
         while place < last and not rows:
             end = min(place + most, last)
-            (rows,) = read_together([(self, range(place + 1, end + 1))])
+            (rows,) = self.client.together([self._rows(range(place + 1, end + 1))])
             place = end
         if not rows:
             self._blocks = None
@@ -309,9 +338,7 @@ class RedisStore:
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         key = self.client.key(f"cells:{name.partition(':')[0]}")
         marked = [b"" if value is None else b"=" + value for value in (old, new)]
-        return bool(self.client.run(_SWAP, [key], [name, *marked]))
-
-    # All of it.
+        return bool(self.client.call("EVALSHA", _SWAP, 1, key, name, *marked))
 
     def counts(self) -> Counts:
         header = _texts_of(self.client.call("HGETALL", self._keys[0]), self.client.where)
@@ -372,69 +399,6 @@ class RedisStore:
         self.client.close()
 
 
-def commit_together(
-    jobs: Sequence[tuple[RedisStore, Sequence[Part], Lookups | None]],
-) -> list[Answer]:
-    """Commit to several stores whose clients share their connections, in one round trip."""
-    answers: dict[int, Answer] = {}
-    for _ in range(_TRIES):
-        left = [number for number in range(len(jobs)) if number not in answers]
-        if not left:
-            return [answers[number] for number in range(len(jobs))]
-        requests = [(jobs[n][0]._keys, jobs[n][0].request(*jobs[n][1:])) for n in left]
-        begun = time.clock_gettime(_CLOCK)
-        results = jobs[left[0]][0].client.run_all(_COMMIT, requests)
-        for number, result in zip(left, results, strict=True):
-            store, parts, lookups = jobs[number]
-            with _readable(store.client.where):
-                if answer := store.answered(parts, lookups, result, begun):
-                    answers[number] = answer
-    raise StoreUnavailable("the index is deleted again and again")
-
-
-_TRIES = 3
-
-
-def read_together(
-    jobs: Sequence[tuple[RedisStore, Sequence[int]]],
-) -> list[list[tuple[int, Stored]]]:
-    """Read places of several stores, as :func:`commit_together` commits."""
-    rows: list[list[tuple[int, Stored]]] = [[] for _ in jobs]
-    most = max((len(places) for _, places in jobs), default=0)
-    for first in range(0, most, _KEYS):
-        parts = [(n, places[first : first + _KEYS]) for n, (_, places) in enumerate(jobs)]
-        parts = [(n, places) for n, places in parts if places]
-        commands = [command for n, places in parts for command in jobs[n][0].reading(places)]
-        answers = jobs[0][0].client.call_all(commands)
-        for k, (n, places) in enumerate(parts):
-            store = jobs[n][0]
-            with _readable(store.client.where):
-                rows[n] += store.rows(places, answers[2 * k : 2 * k + 2])
-    return rows
-
-
-def find_together(
-    jobs: Sequence[tuple[RedisStore, Lookups, Sequence[int]]],
-) -> list[Found]:
-    """Find what is near some pages in several stores, as :func:`commit_together` commits."""
-    answers = [Found({}, {}, {}) for _ in jobs]
-    while True:
-        left = {
-            place: pages
-            for place, (_, _, numbers) in enumerate(jobs)
-            if (pages := [number for number in numbers if number not in answers[place].near])
-        }
-        if not left:
-            return answers
-        # A part that checks what is never there is refused, and so it is told what is near.
-        requests = [
-            (*jobs[place][:1], [Part((number,), _NEVER) for number in pages], jobs[place][1])
-            for place, pages in left.items()
-        ]
-        for place, answer in zip(left, commit_together(requests), strict=True):
-            answers[place].update(answer.found)
-
-
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
     """Return for each page its fingerprint and its values, those of its aliases last."""
     spread = (lookups.values * SPREAD).astype(np.uint64)
@@ -475,15 +439,6 @@ def _texts_of(fields: Any, where: str) -> dict[str, str]:
         return {name.decode(): value.decode() for name, value in fields.items()}
     except UnicodeDecodeError as error:
         raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-
-
-@contextlib.contextmanager
-def _readable(where: str) -> Iterator[None]:
-    """Tell of what cannot be read as damage."""
-    try:
-        yield
-    except (ValueError, TypeError, IndexError, KeyError, struct.error) as error:
-        raise StoreDamaged(f"{where} is damaged: {error}") from error
 
 
 @contextlib.contextmanager

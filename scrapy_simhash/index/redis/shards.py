@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 import xxhash
 from redis.crc import key_slot
 
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.client import Client, Talk
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.redis_store import (
     RedisStore,
     check_server,
-    commit_together,
-    find_together,
-    read_together,
     speaking_redis,
     stored_spec,
 )
@@ -91,110 +88,97 @@ class ShardedStore:
     looks_first = is_here = False
 
     def __init__(self, stores: Sequence[RedisStore], home: RedisStore) -> None:
-        self._stores, self._home = stores, home
+        self._stores, self._home, self._count = stores, home, len(stores)
+        self.time, self.cells, self.swap, self.close = home.time, home.cells, home.swap, home.close
 
     @property
     def flooded(self) -> int:
         return sum(store.flooded for store in self._stores)
 
-    def time(self) -> float:
-        return self._home.time()
-
     def _number(self, scope: str) -> int:
-        number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._stores)
+        number: int = xxhash.xxh32_intdigest(scope.encode()) % self._count
         return number
 
-    def _split(self, positions: Iterable[int]) -> dict[int, list[int]]:
-        """Return positions in their stores by the stores' numbers."""
-        split = defaultdict[int, list[int]](list)
-        for position in positions:
-            split[position % len(self._stores)].append(position // len(self._stores))
-        return split
-
     def _inside(self, values: Mapping[int, T]) -> dict[int, T]:
-        return {at // len(self._stores): value for at, value in values.items()}
+        return {at // self._count: value for at, value in values.items()}
 
     def _outside(self, number: int, values: Mapping[int, T]) -> dict[int, T]:
-        return {at * len(self._stores) + number: value for at, value in values.items()}
+        return {at * self._count + number: value for at, value in values.items()}
 
-    def _found(self, number: int, answer: Found) -> Found:
-        """Return what a store has found with positions as they are outside."""
-        count = len(self._stores)
-        near = {
-            n: [(d, at * count + number) for d, at in pairs] for n, pairs in answer.near.items()
-        }
-        ends = {n: end * count + number for n, end in answer.ends.items()}
-        return Found(near, self._outside(number, answer.entries), ends)
+    def _found(self, answers: Mapping[int, Found]) -> Found:
+        """Return what the stores have found with positions as they are outside."""
+        merged = Found({}, {}, {})
+        for number, answer in answers.items():
+            for page, pairs in answer.near.items():
+                near = [(distance, at * self._count + number) for distance, at in pairs]
+                merged.near[page] = sorted(merged.near.get(page, []) + near)
+                merged.ends[page] = answer.ends[page] * self._count + number
+            merged.entries.update(self._outside(number, answer.entries))
+        return merged
+
+    def _together(self, talks: Mapping[int, Talk[T]]) -> dict[int, T]:
+        answers = self._home.client.together([*talks.values()])
+        return dict(zip(talks, answers, strict=True))
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         split = defaultdict[int, list[int]](list)
         for place, part in enumerate(parts):
             split[self._store_of(part, lookups)].append(place)
-        jobs = []
-        for number, places in split.items():
-            inside = [
-                Part(
-                    members,
-                    self._inside(checks),
-                    new,
-                    self._inside(writes),
-                    since // len(self._stores),
-                )
-                for members, checks, new, writes, since in (parts[place] for place in places)
-            ]
-            jobs.append((self._stores[number], inside, lookups))
+        talks = {
+            number: self._stores[number].committing(
+                [
+                    part._replace(
+                        checks=self._inside(part.checks),
+                        writes=self._inside(part.writes),
+                        since=part.since // self._count,
+                    )
+                    for part in map(parts.__getitem__, places)
+                ],
+                lookups,
+            )
+            for number, places in split.items()
+        }
+        answers = self._together(talks)
         written: list[Sequence[int] | None] = [None] * len(parts)
-        merged = Found({}, {}, {})
-        for (number, places), answer in zip(split.items(), commit_together(jobs), strict=True):
-            for place, positions in zip(places, answer.written, strict=True):
+        for number, answer in answers.items():
+            for place, positions in zip(split[number], answer.written, strict=True):
                 if positions is not None:
-                    written[place] = [at * len(self._stores) + number for at in positions]
-            merged.update(self._found(number, answer.found))
-        return Answer(written, merged)
+                    written[place] = [at * self._count + number for at in positions]
+        found = self._found({number: answer.found for number, answer in answers.items()})
+        return Answer(written, found)
 
     def _store_of(self, part: Part, lookups: Lookups | None) -> int:
         if part.members and lookups:
             return self._number(lookups.arrivals[part.members[0]].scope)
-        return next(iter(part.checks)) % len(self._stores)
+        return next(iter(part.checks)) % self._count
 
     def find(self, lookups: Lookups) -> Found:
         split = defaultdict[int, list[int]](list)
         for page, arrival in enumerate(lookups.arrivals):
-            for number in range(len(self._stores)):
-                if lookups.everywhere or number == self._number(arrival.scope):
-                    split[number].append(page)
-        answers = find_together([(self._stores[n], lookups, pages) for n, pages in split.items()])
-        merged = Found({}, {}, {})
-        for number, part in zip(split, answers, strict=True):
-            near, entries, ends = self._found(number, part)
-            for page, pairs in near.items():
-                merged.near[page] = sorted(merged.near.get(page, []) + pairs)
-            merged.entries.update(entries)
-            merged.ends.update(ends)
-        return merged
+            numbers = range(self._count) if lookups.everywhere else [self._number(arrival.scope)]
+            for number in numbers:
+                split[number].append(page)
+        talks = {n: self._stores[n].finding(lookups, pages) for n, pages in split.items()}
+        return self._found(self._together(talks))
 
     def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
         del contents  # they are there in any case
-        split = self._split(positions)
-        jobs = [(self._stores[n], self._stores[n].places(some)) for n, some in split.items()]
+        split = defaultdict[int, list[int]](list)
+        for position in positions:
+            split[position % self._count].append(position // self._count)
+        talks = {number: self._stores[number].reading(own) for number, own in split.items()}
         stored: dict[int, Stored] = {}
-        for number, rows in zip(split, read_together(jobs), strict=True):
-            stored |= self._outside(number, dict(rows))
-        return {at: stored[at] for at in positions if at in stored}
+        for number, rows in self._together(talks).items():
+            stored |= self._outside(number, rows)
+        return stored
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
-        first, place = after % len(self._stores), after // len(self._stores)
-        for number in range(first, len(self._stores)):
+        first, place = after % self._count, after // self._count
+        for number in range(first, self._count):
             if rows := self._stores[number].scan(place, most, blocks=blocks):
                 return [*self._outside(number, dict(rows)).items()]
             place = 0
         return []
-
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        return self._home.cells(prefix)
-
-    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
-        return self._home.swap(name, old, new)
 
     def counts(self) -> Counts:
         counts = [store.counts() for store in self._stores]
@@ -202,19 +186,12 @@ class ShardedStore:
         return Counts(dict(by_run), sum(count.provisional for count in counts))
 
     def sizes(self) -> dict[str, int]:
-        sizes = (Counter(store.sizes()) for store in self._stores)
-        return dict(sum(sizes, Counter[str]()))
+        return dict(sum((Counter(store.sizes()) for store in self._stores), Counter[str]()))
 
     def check(self) -> list[str]:
-        return [
-            f"shard {number}: {text}"
-            for number, store in enumerate(self._stores)
-            for text in store.check()
-        ]
+        texts = ((n, text) for n, store in enumerate(self._stores) for text in store.check())
+        return [f"shard {number}: {text}" for number, text in texts]
 
     def clear(self) -> None:
         for store in self._stores:
             store.clear()
-
-    def close(self) -> None:
-        self._home.close()

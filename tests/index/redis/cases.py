@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.values import Outcome
 from tests.index.promises.made import page
 
@@ -31,3 +32,16 @@ def fails_soon(call: Callable[[], Any], match: str | None = None) -> None:
     with pytest.raises(StoreUnavailable, match=match):
         call()
     assert time.monotonic() - start < PATIENCE
+
+
+def turns_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the number of scripts of each turn in which some are sent."""
+    turns, send = list[int](), Client._send
+
+    def counted(client: Client, commands: Any) -> Any:
+        if scripts := sum(command[0] == "EVALSHA" for command in commands):
+            turns.append(scripts)
+        return send(client, commands)
+
+    monkeypatch.setattr(Client, "_send", counted)
+    return turns

@@ -32,7 +32,7 @@ from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from tests import servers
 from tests.index.promises.made import DUPLICATE, at, fp, page, same_facts, values
-from tests.index.redis.cases import fails_soon, keep
+from tests.index.redis.cases import fails_soon, keep, turns_of
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -50,15 +50,15 @@ def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monk
 
 def test_an_answer_that_is_read_late_does_not_put_the_clock_back(url, opened, monkeypatch):
     one, other = (opened(url, lease=1.0, clock=time.time) for _ in range(2))
-    run = Client.run
+    call = Client.call
 
     def stopped(client: Client, *asked: Any) -> Any:
-        answer = run(client, *asked)
+        answer = call(client, *asked)
         time.sleep(1.1)  # as if a signal had stopped the process
         return answer
 
     with monkeypatch.context() as patch:
-        patch.setattr(Client, "run", stopped)
+        patch.setattr(Client, "call", stopped)
         one.claim(page("first", 2**40 - 1))
     one.claim(page("a"))
     assert other.claim(page("b", 1)).outcome is DUPLICATE
@@ -274,7 +274,7 @@ def test_a_script_that_an_operator_kills_is_no_damage():
 
         def run() -> None:
             try:
-                client.run(_Endless(), [], [])
+                client.call("EVAL", "while true do end", 0)
             except StoreError as error:
                 outcome.append(error)
 
@@ -285,10 +285,6 @@ def test_a_script_that_an_operator_kills_is_no_damage():
         client.close()
     assert isinstance(outcome[0], StoreUnavailable)
     assert "killed" in str(outcome[0])
-
-
-class _Endless:
-    source, digest = "while true do end", "0" * 40
 
 
 def _kills(operator: redis.Redis) -> bool:
@@ -454,13 +450,9 @@ def test_a_redis_that_is_too_old_is_refused(url, opened, monkeypatch, version, i
 @pytest.mark.parametrize("are_near", [False, True])
 def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monkeypatch, are_near):
     """However many; the others wait for the answers of those before them."""
-    index, turns, run_all = opened(url), [], Client.run_all
+    index = opened(url)
 
-    def counted(self: Client, script: Any, asked: Any) -> Any:
-        turns.append(len(asked))
-        return run_all(self, script, asked)
-
-    monkeypatch.setattr(Client, "run_all", counted)
+    turns = turns_of(monkeypatch)
     pages = [page(str(value), value) for value in values(50)]
     if are_near:
         pages[-1] = page("copy", values(1)[0] ^ 1)
@@ -473,16 +465,11 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monke
 def test_pages_that_are_near_many_others_claim_in_few_turns(url, opened, monkeypatch):
     """Once a page has no ruling left, no page before it can change its answer."""
     index = opened(url, judge=same_facts)
-    turns, run_all = [], Client.run_all
-
-    def counted(self: Client, script: Any, asked: Any) -> Any:
-        turns.append(len(asked))
-        return run_all(self, script, asked)
 
     pages = [page(f"{number}", number % 8, facts=b"%d" % number) for number in range(RULINGS + 16)]
     for each in pages[:RULINGS]:
         index.claim(each)
-    monkeypatch.setattr(Client, "run_all", counted)
+    turns = turns_of(monkeypatch)
     claims = index.claim_all(pages[RULINGS:])
     assert [claim.outcome for claim in claims] == [Outcome.ORIGINAL] * 16
     assert len(turns) < 16

@@ -10,11 +10,11 @@ from redis.crc import key_slot
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import StoreMismatch
-from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.shards import hash_tags
 from scrapy_simhash.index.values import Report
 from tests import servers
 from tests.index.promises.made import DUPLICATE, ORIGINAL, REVISIT, fp, page, values
+from tests.index.redis.cases import turns_of
 from tests.servers.cluster import SLOTS
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -170,8 +170,7 @@ def test_a_report_goes_to_all_shards_in_one_pipeline(redis_servers, opened, monk
     index.claim_all(pages)
     copies = opened(url, scoped=True).claim_all([p._replace(key=f"copy {p.key}") for p in pages])
     entries, keys = [claim.matches[0].entry for claim in copies], [p.key for p in pages]
-    calls, run_all = [], Client.run_all
-    monkeypatch.setattr(Client, "run_all", lambda *given: calls.append(1) or run_all(*given))
+    calls = turns_of(monkeypatch)
     reply = index.report(Report(keys[:10], keys[10:15], keys[15:], entries))
     assert len(calls) == 1
     assert reply.gone == {*entries[:10]}
@@ -185,8 +184,7 @@ def test_keys_are_looked_for_in_all_shards_in_one_pipeline_and_deleted_in_anothe
     index = opened(url, scoped=True)
     pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(12))]
     index.claim_all(pages)
-    calls, run_all = [], Client.run_all
-    monkeypatch.setattr(Client, "run_all", lambda *given: calls.append(1) or run_all(*given))
+    calls = turns_of(monkeypatch)
     assert {e.key for e in index.entries_of(["3", "7", "x"])} == {"3", "7"}
     assert len(calls) == 1
     assert index.gone(p.key for p in pages[:9]) == 9
