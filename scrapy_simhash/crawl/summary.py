@@ -16,7 +16,7 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable
-from scrapy_simhash.report.dedup_log import CrawlStart, DedupLog, SparedLine, line_of
+from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
 
@@ -73,22 +73,10 @@ class Summary:
         self._crawl = ""
 
     def begin(self, run: Run | None) -> None:
-        """Begin to log a crawl's part of a run; None if the index is away."""
-        now = round(time.time(), 3)
+        """Name the crawl after the run that it takes part in; None if the index is away."""
         self._run = run.number if run else None
         name = f"{self._spider}, run {run.number}" if run else self._spider
-        self._crawl = f"{name}, {moment(run.begun if run else now)}"
-        if self._log is None:
-            return
-        recipe = self._settings.recipe
-        settings: dict[str, str | int | float | None] = {
-            "SIMHASH_RECIPE": recipe.name,
-            "SIMHASH_DISTANCE": recipe.distance,
-            "SIMHASH_EXTRACTOR": recipe.extractor,
-            "SIMHASH_ACTION": str(self._settings.action),
-            "SIMHASH_SCOPE": self._settings.scope,
-        }
-        self._log.write(CrawlStart(now, self._spider, settings, self._crawl))
+        self._crawl = f"{name}, {moment(run.begun if run else time.time())}"
 
     def judged(self, judged: Judged) -> None:
         verdict, response = judged.verdict, judged.response

@@ -1,9 +1,9 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
 A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
-same fields; a crawl that begins adds a line that names its spider and settings. Times are in
-seconds since 1970; a host has its port if the address names one. A log that has grown long becomes
-``dedup.jsonl.1``; several processes may write to one log.
+same fields; a request that was not sent has a line of its own. Times are in seconds since 1970; a
+host has its port if the address names one. A log that has grown long becomes ``dedup.jsonl.1``;
+several processes may write to one log.
 """
 
 import errno
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 
 from scrapy_simhash.core.verdict import Verdict
@@ -34,17 +34,6 @@ _LONGEST = 1 << 24
 # Lines that wait in memory while the disk takes none.
 _MOST_WAITING = 20_000
 _MOST = 2.5e11  # a time in the year 9892, and above any size or duration
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlStart:
-    """A crawl that began to write to the log, and the settings that decide; no secrets."""
-
-    time: float
-    spider: str
-    settings: dict[str, str | int | float | None]
-    crawl: str = ""
-    what: str = "crawl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +81,13 @@ class LogLine:
         return Shown(self.text, self.details.split("\n") if self.details else ())
 
 
-Line = LogLine | CrawlStart | SparedLine
+Line = LogLine | SparedLine
 
-_KINDS: dict[str, type[Line]] = {
-    "page": LogLine,
-    "item": LogLine,
-    "crawl": CrawlStart,
-    "spared": SparedLine,
-}
+_KINDS: dict[str, type[Line]] = {"page": LogLine, "item": LogLine, "spared": SparedLine}
 
 
 def _types_of(hint: Any) -> tuple[type, ...]:
-    types = (dict,) if get_origin(hint) is dict else get_args(hint) or (hint,)
+    types = get_args(hint) or (hint,)
     return (*types, int) if float in types else types
 
 

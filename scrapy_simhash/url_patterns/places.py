@@ -16,8 +16,6 @@ MOST_PLACES = 1000
 #: Bits for the values of a place, and the signatures whose values are kept: those met last.
 BITS = 1024
 MOST_SIGNATURES = 4096
-# It stands for the values of a place that is starred.
-_STARRED = "*"
 
 
 class Places:
@@ -30,14 +28,14 @@ class Places:
     """
 
     def __init__(self) -> None:
-        # By the hash of what leads to the place and of its star, since names take more memory. The
-        # values of a place that is not starred stand between line ends.
-        self._places: dict[int, str] = {}
+        # Places are hashes of what leads to them and of their star, since names take more memory.
+        self._values: dict[int, set[str]] = {}
+        self._starred: set[int] = set()
         self.starred_values: list[str] = []
         self.has_starred = False
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._values) + len(self._starred)
 
     def signature(self, address: Address, *, learn: bool = False) -> str:
         """Return the signature of an address, or the present one of an earlier signature.
@@ -67,30 +65,23 @@ class Places:
         """Return a value as it stands in a signature: itself, or its star."""
         kind, star = shape(value)
         name = hash((place, star))
-        if kind in MANY_VALUES:
-            values = self._places.get(name, "\n")
-            if learn:
-                values = self._learn_value(name, values, value, MANY_VALUES[kind])
-            if values != _STARRED:
-                return value
-        elif kind == STAR and learn:
+        if learn and kind == STAR:
             self._star(name)
+        elif learn and kind in MANY_VALUES and name not in self._starred:
+            values = self._values.setdefault(name, set())
+            values.add(value)
+            if len(values) > MANY_VALUES[kind]:
+                self._star(name)
+        if kind in MANY_VALUES and name not in self._starred:
+            return value
         if kind not in ("token", STAR):
             self.starred_values.append(value)
         return star
 
-    def _learn_value(self, name: int, values: str, value: str, many: int) -> str:
-        if values == _STARRED or f"\n{value}\n" in values:
-            return values
-        if values.count("\n") > many:
-            return self._star(name)
-        self._places[name] = f"{values}{value}\n"
-        return self._places[name]
-
-    def _star(self, name: int) -> str:
-        self.has_starred |= self._places.get(name) != _STARRED
-        self._places[name] = _STARRED
-        return _STARRED
+    def _star(self, name: int) -> None:
+        self.has_starred |= name not in self._starred
+        self._starred.add(name)
+        self._values.pop(name, None)
 
 
 class Evidence:
