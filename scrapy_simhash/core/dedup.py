@@ -209,7 +209,7 @@ class Dedup:
                 better = self._canonicals.better(key, verdict.original, document.url, declared)
                 verdict = replace(verdict, better=better) if better else verdict
             if verdict.owned:
-                self._upkeep.progress.begin(key)
+                self._upkeep.begin_part(key)
             if not (wait and verdict.provisional) or verdict.original == original:
                 return verdict
             fate = loop.create_future()
@@ -244,7 +244,7 @@ class Dedup:
 
     def hold(self, key: str) -> None:
         """Note that one more part of a page in progress, such as an item, must be delivered."""
-        self._upkeep.progress.begin(key)
+        self._upkeep.begin_part(key)
 
     def delivered(self, key: str) -> None:
         """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""
@@ -260,7 +260,7 @@ class Dedup:
 
     def in_progress(self, key: str) -> bool:
         """Return whether this crawler owns a page that is neither delivered nor failed."""
-        return key in self._upkeep.progress
+        return self._upkeep.is_in_progress(key)
 
     # The crawl as a whole.
 

@@ -39,68 +39,12 @@ ASKED_AT_ONCE = 256
 Callback = Callable[[bool], None]
 
 
-class Progress:
-    """Pages of which this crawler is the owner, until their delivery, and copies that wait for it.
-
-    A page is *in progress* while a part of it (its callback, one of its items) is on its way. When
-    the last part has ended, the page is settled: it was delivered, or it failed if one of them
-    failed.
-    """
-
-    def __init__(self) -> None:
-        # The number of parts of a key on their way, and the keys of which one failed.
-        self._parts: dict[str, int] = {}
-        self._failing: set[str] = set()
-        self._failed: list[str] = []
-        self._delivered: list[str] = []
-        self._copies: dict[str, list[Callback]] = {}
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._parts
-
-    def all_keys(self) -> list[str]:
-        return list(self._parts)
-
-    def begin(self, key: str) -> None:
-        self._parts[key] = self._parts.get(key, 0) + 1
-
-    def follow(self, key: str, copy: Callback) -> None:
-        """Have a copy wait for a page in progress."""
-        self._copies.setdefault(key, []).append(copy)
-
-    def end(self, key: str, *, failed: bool) -> tuple[Sequence[Callback], bool]:
-        """Note that a part has ended.
-
-        With the last part, return the copies that wait, and whether the page was delivered.
-        """
-        if failed and key in self._parts:
-            self._failing.add(key)
-        if self._parts.get(key, 0) != 1:
-            if key in self._parts:
-                self._parts[key] -= 1
-            return (), False
-        del self._parts[key]
-        is_delivered = key not in self._failing
-        self._failing.discard(key)
-        (self._delivered if is_delivered else self._failed).append(key)
-        return self._copies.pop(key, ()), is_delivered
-
-    def take_settled(self) -> tuple[list[str], list[str]]:
-        """Return the keys that failed, and those that were delivered, since the last call.
-
-        Release the failed keys before you confirm the others, because a page may have failed with
-        one text and then have come with another. A failed key is returned even while it is in
-        progress again. A delivered one is returned once no part of it is in progress, because its
-        new text would be confirmed before it was delivered.
-        """
-        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
-        settled = self._failed, [key for key in self._delivered if key not in self._parts]
-        self._failed, self._delivered = [], again
-        return settled
-
-
 class Upkeep:
     """Keeps one crawler and its index together.
+
+    A page of this crawler is *in progress* while a part of it (its callback, one of its items) is
+    on its way. When the last part has ended, the page is settled: it was delivered, or it failed if
+    one of them failed.
 
     Args:
         keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
@@ -112,14 +56,20 @@ class Upkeep:
 
     def __init__(self, claims: Claims, lease: float, keep_runs: int = 0) -> None:
         self.expired = 0
-        self.progress = Progress()
+        # The number of parts on their way, by page, and the pages of which one failed.
+        self._parts: dict[str, int] = {}
+        self._failing: set[str] = set()
+        # Pages that are settled, of which the index was not told.
+        self._failed: list[str] = []
+        self._delivered: list[str] = []
         self._claims = claims
         self._lease = lease
         self._renewed = time.monotonic()
         self._keep_runs = keep_runs
         self._expires_at = 0.0
-        # Copies of pages of other crawlers, by the entry of the page.
-        self._copies: dict[int, list[Callback]] = {}
+        # Copies that wait for pages of this crawler, by key, and of others, by entry.
+        self._copies_by_key: dict[str, list[Callback]] = {}
+        self._copies_by_entry: dict[int, list[Callback]] = {}
         self._running: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
@@ -136,43 +86,65 @@ class Upkeep:
             self._running.cancel()
         self.fail_all()
         await self._round(at_once=True)
-        copies, self._copies = self._copies, {}
+        copies, self._copies_by_entry = self._copies_by_entry, {}
         for callback in [callback for callbacks in copies.values() for callback in callbacks]:
             callback(False)
 
-    def follow(self, original: Match, copy: Callback) -> None:
-        """Tell a copy whether its original, which is in progress, was delivered."""
-        if original.key in self.progress:
-            self.progress.follow(original.key, copy)
-        elif original.entry:
-            self._copies.setdefault(original.entry, []).append(copy)
-        else:  # settled just now, and the store, which was away, does not have it
-            copy(False)
+    def in_progress(self) -> list[str]:
+        """Return the keys of this crawler's pages that are not settled."""
+        return list(self._parts)
+
+    def is_in_progress(self, key: str) -> bool:
+        return key in self._parts
+
+    def begin_part(self, key: str) -> None:
+        """Note that a page, or one more part of it, is on its way."""
+        self._parts[key] = self._parts.get(key, 0) + 1
 
     def end_part(self, key: str, *, failed: bool) -> None:
-        """Note that a part of a page has ended."""
-        copies, is_delivered = self.progress.end(key, failed=failed)
+        """Note that a part of a page has ended; copies hear of the last one at once."""
+        if key not in self._parts:
+            return
+        if failed:
+            self._failing.add(key)
+        self._parts[key] -= 1
+        if self._parts[key]:
+            return
+        del self._parts[key]
+        is_delivered = key not in self._failing
+        self._failing.discard(key)
+        (self._delivered if is_delivered else self._failed).append(key)
+        copies = self._copies_by_key.pop(key, ())
         if copies and not is_delivered:
-            # Before they claim.
+            # The index hears of it before they claim.
             self._report()
         for callback in copies:
             callback(is_delivered)
 
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
-        for key in self.progress.all_keys():
-            while key in self.progress:
+        for key in self.in_progress():
+            while key in self._parts:
                 self.end_part(key, failed=True)
+
+    def follow(self, original: Match, copy: Callback) -> None:
+        """Tell a copy whether its original, which is in progress, was delivered."""
+        if original.key in self._parts:
+            self._copies_by_key.setdefault(original.key, []).append(copy)
+        elif original.entry:
+            self._copies_by_entry.setdefault(original.entry, []).append(copy)
+        else:  # settled just now, and the store, which was away, does not have it
+            copy(False)
 
     def must_stay(self) -> bool:
         """Return whether an idle engine must go on, because copies wait for other crawlers."""
         self.fail_all()
-        if self._copies:
+        if self._copies_by_entry:
             # The index may not have been told of a page of this crawler when its copy claimed.
             entries = self._entries()
             with suppress(NotYet):
                 self._settle(entries, self._report(entries=entries).result(IDLE_SECONDS))
-        return bool(self._copies)
+        return bool(self._copies_by_entry)
 
     async def _run(self) -> None:
         rest = ROUND_SECONDS
@@ -198,7 +170,7 @@ class Upkeep:
         # Also without a page in progress, because a crawler lives in its run while it renews.
         renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
-            self._renewed, renewed = now, self.progress.all_keys()
+            self._renewed, renewed = now, self.in_progress()
         entries = self._entries()
         unsettled = await asyncio.wrap_future(self._report(renewed, entries, at_once=at_once))
         self._settle(entries, unsettled)
@@ -210,16 +182,17 @@ class Upkeep:
 
     def _entries(self) -> list[int]:
         """Return the pages to ask the index about, the one that copies wait longest for first."""
-        return [*islice(self._copies, ASKED_AT_ONCE)]
+        return [*islice(self._copies_by_entry, ASKED_AT_ONCE)]
 
     def _settle(self, entries: Sequence[int], unsettled: Unsettled | None) -> None:
         """Tell the copies of pages that are settled."""
         if unsettled is None:
             return
         for entry in entries:
-            copies = self._copies.pop(entry, [])
+            copies = self._copies_by_entry.pop(entry, [])
             if entry in unsettled.provisional:
-                self._copies[entry] = copies  # at the end, after those that were not asked about
+                # At the end, after those that were not asked about.
+                self._copies_by_entry[entry] = copies
                 continue
             for callback in copies:
                 callback(entry not in unsettled.gone)
@@ -231,7 +204,7 @@ class Upkeep:
         *,
         at_once: bool = False,
     ) -> Future[Unsettled | None]:
-        failed, delivered = self.progress.take_settled()
+        failed, delivered = self._take_settled()
         news = Report(failed, delivered, renewed, entries)
 
         def tell(index: Breaker) -> Unsettled | None:
@@ -242,6 +215,19 @@ class Upkeep:
                 return None
 
         return self._claims.run(tell)
+
+    def _take_settled(self) -> tuple[list[str], list[str]]:
+        """Return the keys that failed, and those that were delivered, since the last call.
+
+        The index releases before it confirms, because a page may have failed with one text and then
+        have come with another. A failed key is returned even while it is in progress again. A
+        delivered one is returned once no part of it is in progress, because its new text would be
+        confirmed before it was delivered.
+        """
+        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
+        settled = self._failed, [key for key in self._delivered if key not in self._parts]
+        self._failed, self._delivered = [], again
+        return settled
 
     def _expire(self, index: Breaker) -> int | None:
         return index.read(methodcaller("expire", self._keep_runs, EXPIRED_AT_ONCE))

@@ -252,11 +252,11 @@ class Crawl:
         return future
 
     def arrive(self, keys: Iterable[str]) -> None:
-        keys = [key for key in dict.fromkeys(keys) if key not in self.upkeep.progress]
+        keys = [key for key in dict.fromkeys(keys) if not self.upkeep.is_in_progress(key)]
         self.arrived.update(keys)
         for key, claim in zip(keys, self.index.claim_all([*map(page, keys)]), strict=True):
             if claim.outcome is not DUPLICATE:
-                self.upkeep.progress.begin(key)
+                self.upkeep.begin_part(key)
             elif all(match.provisional for match in claim.matches):
                 self.waiting.add(key)
                 self.upkeep.follow(claim.matches[0], partial(self.told, key))
@@ -268,7 +268,7 @@ class Crawl:
 
     def settle(self, keys: Iterable[str]) -> None:
         for key in dict.fromkeys(keys):
-            if key in self.upkeep.progress:
+            if self.upkeep.is_in_progress(key):
                 if key not in self.bad:
                     self.delivered.add(key)
                 self.upkeep.end_part(key, failed=key in self.bad)
@@ -281,7 +281,7 @@ class Crawl:
     def finish(self) -> None:
         self.store.answer = lambda: "up"
         for _ in range(12):
-            self.settle(self.upkeep.progress.all_keys())
+            self.settle(self.upkeep.in_progress())
             self.round()
             # Leases run out of which this crawler does not know.
             self.store.now += self.store.spec.lease + 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
-from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Progress, Upkeep
+from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Upkeep
 from scrapy_simhash.index.values import Match, Report, Unsettled
 
 NOTHING = Unsettled(frozenset(), frozenset())
@@ -53,7 +53,6 @@ class Crawl:
         self.told: list[bool] = []
         self.index = Index()
         self.upkeep = Upkeep(self.index, lease)  # type: ignore[arg-type]
-        self.progress = self.upkeep.progress
 
     def wait(self, entry: int, key: str = "another crawler's") -> None:
         self.upkeep.follow(Match(entry, key, 0, 0.0, provisional=True), self.told.append)
@@ -86,35 +85,43 @@ def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
     return Crawl()
 
 
-def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them() -> None:
-    progress = Progress()
+def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them(
+    crawl: Crawl,
+) -> None:
     for key, fails in (("good", False), ("bad", True)):
-        progress.begin(key)
-        progress.begin(key)
-        progress.end(key, failed=fails)
-        assert key in progress
-        progress.end(key, failed=False)
-        assert key not in progress
-    assert progress.take_settled() == (["bad"], ["good"])
-    assert progress.take_settled() == ([], [])
+        crawl.upkeep.begin_part(key)
+        crawl.upkeep.begin_part(key)
+        crawl.end(key, failed=fails)
+    assert crawl.upkeep.in_progress() == ["good", "bad"]
+    crawl.round()
+    assert crawl.index.told == []
+    for key in crawl.upkeep.in_progress():
+        crawl.end(key, failed=False)
+    crawl.round()
+    crawl.round()
+    assert [(news.failed, news.delivered) for news in crawl.index.told] == [(["bad"], ["good"])]
 
 
-def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_comes_again() -> None:
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_comes_again(
+    crawl: Crawl, failed: bool
+) -> None:
     """It may have come with another text, which nobody has delivered."""
-    progress = Progress()
-    for failed, settled in ((True, (["page"], [])), (False, ([], []))):
-        progress.begin("page")
-        progress.end("page", failed=failed)
-        progress.begin("page")
-        assert progress.take_settled() == settled
-        progress.end("page", failed=False)
-        assert progress.take_settled()[1] == ["page"] * (1 + (not failed))
+    crawl.upkeep.begin_part("page")
+    crawl.end("page", failed=failed)
+    crawl.upkeep.begin_part("page")
+    crawl.round()
+    assert [(news.failed, news.delivered) for news in crawl.index.told] == [(["page"], [])] * failed
+    crawl.end("page", failed=True)
+    crawl.round()
+    last = crawl.index.told[-1]
+    assert (last.failed, last.delivered) == (["page"], [] if failed else ["page"])
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: bool) -> None:
     """If it failed, the index has heard of that before."""
-    crawl.progress.begin("page")
+    crawl.upkeep.begin_part("page")
     crawl.wait(5, "page")
     crawl.end("page", failed=fails)
     assert crawl.told == [not fails]
@@ -171,7 +178,7 @@ def test_an_idle_crawl_does_not_wait_long_for_the_index(crawl: Crawl, monkeypatc
 
 
 def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
-    crawl.progress.begin("page")
+    crawl.upkeep.begin_part("page")
     crawl.wait(5, "page")
     assert not crawl.upkeep.must_stay()
     assert crawl.told == [False]
@@ -187,7 +194,7 @@ def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -
 def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(
     crawl: Crawl,
 ) -> None:
-    crawl.progress.begin("page")
+    crawl.upkeep.begin_part("page")
     crawl.wait(5)
     crawl.index.answer = Unsettled(frozenset({5}), frozenset())
     asyncio.run(crawl.upkeep.end())
@@ -197,7 +204,7 @@ def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_kno
 
 def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
     crawl.index.error = RuntimeError("a fault")
-    crawl.progress.begin("failed")
+    crawl.upkeep.begin_part("failed")
     crawl.end("failed", failed=True)
     crawl.run()
     assert len(crawl.index.told) == 1
@@ -208,7 +215,7 @@ def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl, monkeypatc
     now = [1000.0]
     monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
     crawl.upkeep._renewed = now[0]
-    crawl.progress.begin("page")
+    crawl.upkeep.begin_part("page")
     for seconds in (19, 2, 19, 2):
         now[0] += seconds
         crawl.round()

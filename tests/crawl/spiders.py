@@ -98,13 +98,13 @@ async def until(holds: Callable[[], object]) -> None:
 
 def is_told(crawl_filter: Any) -> bool:
     """Return whether the index was told of all pages that have ended."""
-    progress = crawl_filter.dedup._upkeep.progress
-    return not (progress._failed or progress._delivered)
+    upkeep = crawl_filter.dedup._upkeep
+    return not (upkeep._failed or upkeep._delivered)
 
 
 def is_settled(crawl_filter: Any) -> bool:
     """Return whether the index knows of every page how it fared."""
-    return is_told(crawl_filter) and not crawl_filter.dedup._upkeep.progress.all_keys()
+    return is_told(crawl_filter) and not crawl_filter.dedup._upkeep.in_progress()
 
 
 def paths(crawled: Any) -> list[str]:
