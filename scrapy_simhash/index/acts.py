@@ -130,7 +130,7 @@ class Acts:
             if not self._damaged:
                 logger.error(
                     "The index is damaged: entry %d: %s; such entries are passed over, and their "
-                    'copies may be crawled again; "scrapy simhash check" tells how many there are',
+                    'copies may be crawled again; "scrapy simhash stats --check" names them',
                     position,
                     error,
                 )

@@ -14,7 +14,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import log_line, simhash
+from tests.commands.running import log_line, refused, simhash
 from tests.crawl.spiders import Following
 from tests.pages import article, html
 
@@ -132,8 +132,7 @@ def test_a_run_that_does_not_exist_is_refused(three_days: list[str], capsys: Any
         ["changes", "--run", "9", *three_days],
         ["forget", "--missing-since", "9", "--yes", *three_days[:2]],
     ):
-        assert simhash(*arguments) == 2
-        assert "there is no such run" in capsys.readouterr().err
+        assert "there is no such run" in refused(capsys, *arguments)
 
 
 def test_the_report_has_a_section_on_runs(three_days: list[str], site: Any, tmp_path: Path) -> None:
@@ -161,7 +160,4 @@ def test_explain_says_why_a_page_was_withheld_or_delivered(
 
 def test_an_emptied_index_has_no_runs(three_days: list[str], capsys: Any) -> None:
     assert simhash("forget", "--all", "--yes", *three_days[:2]) == 0
-    assert simhash("changes", *three_days) == 2
-    assert "the index has no runs: no crawl has used it, or it was emptied" in (
-        capsys.readouterr().err
-    )
+    assert "the index has no runs: no crawl has used it" in refused(capsys, "changes", *three_days)

@@ -154,7 +154,7 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_told_of(path, caplog):
         claims = index.claim_all([page("copy of a", 1), page("copy of b", 1 << 40 | 1)])
         assert [claim.outcome for claim in claims] == [ORIGINAL, DUPLICATE]
         assert (index.damaged, len(index.check())) == (1, 1)
-    assert caplog.text.count("simhash check") == 1
+    assert caplog.text.count("simhash stats --check") == 1
 
 
 @pytest.mark.parametrize("last", [-5, -1, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1e300])
