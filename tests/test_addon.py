@@ -44,7 +44,7 @@ def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
 # The modules of the package that a project which switches the filter off may import, and no
 # others; nor those of the libraries that take long.
 LIGHT = {
-    *("addon", "downloadermiddlewares", "exceptions", "keys", "pipelines", "printable"),
+    *("addon", "downloadermiddlewares", "exceptions", "keys", "loading", "pipelines", "printable"),
     *("redis_settings", "settings", "signals", "spidermiddlewares"),
     *("crawl", "crawl.deliveries", "crawl.requests"),
 }
