@@ -136,12 +136,8 @@ def _area(outline: Outline, text: Ints, sizes: Floats, roles: Ints) -> int:
     if len(headings):
         above = headings[headings <= text[0]]
         place = int(outline.places[above[-1] if len(above) else headings[0]])
-        around = {place}
-        while place:
-            place = outline.parents[place]
-            around.add(place)
-        while area not in around:
-            area = outline.parents[area]
+        around = {*outline.way(place)}
+        area = next(each for each in outline.way(area) if each in around)
     return area
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, count
+from operator import and_
 from typing import Any
 
 from scrapy_simhash.extraction.content import Content, content_of, offers
@@ -137,15 +138,15 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     if name == "text":
         return _shown
     try:
-        found: Any = load(name)
+        extractor: Any = load(name)
     except ValueError as error:
         raise ValueError(
             f"no extractor {name!r} ({error}): use {', '.join(EXTRACTORS)}"
             " or the import path of a callable"
         ) from error
-    if not callable(found):
-        raise ValueError(f"the extractor {name!r} is a {type(found).__name__}, not a callable")
-    return found  # type: ignore[no-any-return]
+    if not callable(extractor):
+        raise ValueError(f"the extractor {name!r} is a {type(extractor).__name__}, not a callable")
+    return extractor  # type: ignore[no-any-return]
 
 
 def _extraction(
@@ -159,17 +160,15 @@ def _extraction(
 ) -> Extraction:
     """Return what is taken from a page; all of it is its content if none is known."""
     headings, subheading = page.headings, page.subheading(text)
-    labels = () if thin or headings or subheading else page.labels(text)
+    texts = page.texts
+    own = [True] * len(texts) if content is None else content.own
     is_said = said(page)
-    own = [True] * len(is_said) if content is None else content.own
-    texts: list[str] = []
-    around: list[str] = []
-    for line, is_own, is_text in zip(page.texts, own, is_said, strict=True):
-        if is_text:
-            (texts if is_own else around).append(line)
-    texts += told(page)
-    joined = "\n".join(texts)
-    is_list = content is not None and content.is_list
+    around = [
+        line
+        for line, is_text, is_own in zip(texts, is_said, own, strict=True)
+        if is_text and not is_own
+    ]
+    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page)])
     return Extraction(
         text,
         thin,
@@ -177,13 +176,13 @@ def _extraction(
         page.title,
         headings,
         subheading,
-        labels,
+        () if thin or headings or subheading else page.labels(text),
         weighed=weighed,
         weights=weights,
         content=joined,
-        own="\n".join([*compress(page.texts, own), *offers(page)]),
+        own="\n".join([*compress(texts, own), *offers(page)]),
         template="\n".join(around),
-        marks=marks(page, joined, thin or is_list),
+        marks=marks(page, joined, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
     )
@@ -192,18 +191,17 @@ def _extraction(
 def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
     outline = Outline(page, page.holders)
-    found = main_text(page, outline)
-    if found is None:
+    main = main_text(page, outline)
+    if main is None:
         text, lines = shown_text(page)
         entries = [*compress(count(), lines)]
         return _extraction(text, page, Content(lines, entries, True), thin=True)
-    texts = page.texts
     return _extraction(
-        "\n".join([texts[line] for line in found.taken.tolist()]),
+        "\n".join([page.texts[line] for line in main.taken.tolist()]),
         page,
-        content_of(page, outline, found.taken),
-        weighed="\n".join([texts[line] for line in found.lines.tolist()]),
-        weights=tuple(found.weights.tolist()),
+        content_of(page, outline, main.taken),
+        weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
+        weights=tuple(main.weights.tolist()),
     )
 
 

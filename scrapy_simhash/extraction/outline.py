@@ -1,7 +1,6 @@
 """The elements around the lines of a page, and what they have in common."""
 
 from collections.abc import Iterable
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +43,8 @@ class Outline:
     """
 
     def __init__(self, page: Page, holders: Iterable[Element]) -> None:
-        around_heading: set[Element] = set()
-        for el in page.heading_elements[:3]:
-            while el is not None and el not in around_heading:
-                around_heading.add(el)
-                el = el.getparent()
+        headings = page.heading_elements[:3]
+        around_heading = {el for each in headings for el in (each, *each.iterancestors())}
         numbers: dict[Element, int] = {page.body: 0}
         known_manners: dict[object, int] = {}
         places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
@@ -68,11 +64,11 @@ class Outline:
                 if role & AGAINST and el in around_heading:
                     role &= ~(AGAINST | NAMED_FOOTER)
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
-                own_make = tag, name
+                make = tag, name
                 parents.append(parent)
-                made.append(own_make)
+                made.append(make)
                 roles.append(roles[parent] & ~OF_ITSELF | role)
-                manners.append(known_manners.setdefault((made[parent], own_make), place))
+                manners.append(known_manners.setdefault((made[parent], make), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
         # np.array would look at every number to find a type for them.
@@ -100,21 +96,24 @@ class Outline:
                 sums[parents[place]] += value
         return np.fromiter(sums, np.float64)
 
+    def way(self, place: int) -> list[int]:
+        """Return the numbers of an element and of all around it; the body is the last."""
+        way = [place]
+        while place:
+            place = self.parents[place]
+            way.append(place)
+        return way
+
     def distances(self, area: int) -> Ints:
         """Return how many levels above an area the nearest element is that holds both.
 
         It is 0 for what lies in the area.
         """
-        way = [area]
-        while way[-1]:
-            way.append(self.parents[way[-1]])
-        found: list[int] = []
-        for level in range(len(way) - 1, -1, -1):
-            found.append(level)
-            end = way[level - 1] if level else len(self.parents)
-            for parent in islice(self.parents, way[level] + 1, end):
-                found.append(found[parent])
-        return np.fromiter(found, np.intp)
+        levels = {place: level for level, place in enumerate(self.way(area))}
+        distances: list[int] = []
+        for place, parent in enumerate(self.parents):
+            distances.append(levels[place] if place in levels else distances[parent])
+        return np.fromiter(distances, np.intp)
 
     def branches(self, area: int) -> Ints:
         """Return in which part of the page each element lies: parts that lie around an area.
@@ -122,13 +121,9 @@ class Outline:
         What lies in the area has its number. Anything else has that of the largest element which
         holds it and nothing of the area, and elements around the area have their own.
         """
-        around = {area}
-        while area:
-            area = self.parents[area]
-            around.add(area)
-        area = max(around)
-        found: list[int] = []
+        way = {*self.way(area)}
+        branches: list[int] = []
         for place, parent in enumerate(self.parents):
-            is_part = place in around or (parent in around and parent != area)
-            found.append(place if is_part else found[parent])
-        return np.fromiter(found, np.intp)
+            is_part = place in way or (parent in way and parent != area)
+            branches.append(place if is_part else branches[parent])
+        return np.fromiter(branches, np.intp)

@@ -78,6 +78,7 @@ class Page:
         icons: what empty elements outside links say in words, such as a number of stars.
         heading_elements: all elements ``h1``.
         heading_line: how many lines come before the first of them; None if there is none.
+        subheadings: all elements ``h2``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
     """
@@ -98,6 +99,7 @@ class Page:
     icons: list[str] = field(default_factory=list)
     heading_elements: list[Element] = field(default_factory=list)
     heading_line: int | None = None
+    subheadings: list[tuple[int, Element]] = field(default_factory=list)
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
     # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
     elements: list[Element] = field(default_factory=list)
@@ -120,13 +122,12 @@ class Page:
 
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first one."""
-        if next(self.body.iter("h2"), None) is None:
+        if not self.subheadings:
             return ""
-        for line in reversed(self.holders[: self._first_long_line(text)]):
-            el = _heading_around(line)
-            if el is not None and el.tag == "h2":
-                return inner_text(el)
-        return "".join(_texts(islice(self.body.iter("h2"), _MAX_EMPTY_HEADINGS), 1))
+        end = self._first_long_line(text)
+        above = [el for line, el in self.subheadings if line < end][::-1]
+        first = [el for _, el in self.subheadings[:_MAX_EMPTY_HEADINGS]]
+        return "".join(_texts([*above[:_MAX_EMPTY_HEADINGS], *first], 1))
 
     def labels(self, text: str) -> tuple[str, ...]:
         """Return the last short lines above the first long one of a main text.
@@ -362,6 +363,8 @@ def _read_lines(page: Page) -> None:
                 page.heading_elements.append(el)
                 if page.heading_line is None:
                     page.heading_line = len(lines)
+            elif tag == "h2":
+                page.subheadings.append((len(lines), el))
             open_line = False
             if text and not text.isspace():
                 lines.append([text])

@@ -142,8 +142,10 @@ APART = {
 }
 NOT_APART = {
     "logo": GALLERY + "<img src='/p/7.jpg'>",
-    "teaser below a heading": page(TEXT + "<h3>Read more</h3><p><a href=/{0}>{4}</a></p>"),
-    "teaser below a date": page(TEXT + "<p>4 May</p><a href=/{0}>{4}</a>"),
+    "teaser below a heading": page(
+        "<h1>Book</h1>" + TEXT + "<h3>Read more</h3><p><a href=/{0}>{4}</a></p>"
+    ),
+    "teaser below a date": page("<h1>Book</h1>" + TEXT + "<p>4 May</p><a href=/{0}>{4}</a>"),
     # Addresses, dates and counts are others on each visit, or on each path of one page.
     "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
     "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
