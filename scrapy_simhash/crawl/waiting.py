@@ -5,8 +5,9 @@ SIMHASH_PREFER any page, until the address that it declares canonical has come. 
 meanwhile, as long as there is room, so that it is not downloaded a second time.
 
 On Scrapy's own queue the request rests in memory until its page may go on. A queue in Redis
-outlives this process, so there the request of a copy goes back at once. Whoever takes it out puts
-it back before anything else, and asks the index; the next one who takes it out has the answer.
+outlives this process, so there the request of a copy goes back at once. A crawler that takes it out
+puts it back before anything else, and asks the index; when it takes it out again, it has the
+answer.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ SHARE_IN_VAIN = 0.01
 _MOST = 100_000
 # Seconds between two attempts to put a request into a queue that refuses it.
 RETRY = 5.0
+
 logger = logger_of(__name__)
 
 
