@@ -79,8 +79,8 @@ def test_aliases_are_the_redirects_and_the_variants_of_scheme_and_www() -> None:
 
 def test_a_page_has_a_bounded_number_of_aliases_and_never_its_own_key() -> None:
     chain = [f"http://a.example/{number}" for number in range(99)]
-    found = aliases(chain[-1], chain)
-    assert len(found) == len(set(found)) == MAX_ALIASES
-    assert found[0] == chain[0]
-    assert chain[-2] in found
-    assert chain[-1] not in found
+    keys = aliases(chain[-1], chain)
+    assert len(keys) == len(set(keys)) == MAX_ALIASES
+    assert keys[0] == chain[0]
+    assert chain[-2] in keys
+    assert chain[-1] not in keys

@@ -240,8 +240,8 @@ class Sparing:
                 f"{estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} (95%), "
                 f"judging by {count(estimate.fetched, 'page')} fetched anyway"
             )
-        lost = count(self._learner.lost, "distinct page")
-        return f"SIMHASH_SPARE=skip would spare {pages}, {length}, and lose {lost}"
+        losses = count(self._learner.lost, "distinct page")
+        return f"SIMHASH_SPARE=skip would spare {pages}, {length}, and lose {losses}"
 
     # The index.
 

@@ -119,7 +119,7 @@ class LogTable:
             (crawl, doubtful, most),
         )
         return [
-            Drop(line := _line(values), self._one(_ORIGINAL, line.original, number))
+            Drop(line := _line(values), self._first(_ORIGINAL, line.original, number))
             for *values, number in rows
         ]
 
@@ -144,12 +144,12 @@ class LogTable:
         """Add what the log has of a page before some runs, and after them."""
         last = "SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run {} ? "
         last += "ORDER BY rowid DESC LIMIT 1"
-        before = self._one(last.format("<"), change.moved_from or change.key, min(runs))
-        after = self._one(last.format("<="), change.key, max(runs))
+        before = self._first(last.format("<"), change.moved_from or change.key, min(runs))
+        after = self._first(last.format("<="), change.key, max(runs))
         if before and after:
             change.last_seen, change.before, change.after = before.time, before.shown, after.shown
 
-    def _one(self, query: str, *values: Any) -> LogLine | None:
+    def _first(self, query: str, *values: Any) -> LogLine | None:
         row = self._db.execute(query, values).fetchone()
         return _line(row) if row else None
 

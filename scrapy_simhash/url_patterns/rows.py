@@ -59,8 +59,8 @@ def trimmed(rows: Rows) -> Rows:
     if len(rows) <= MOST_ROWS:
         return rows
     worth = {signature: (row.mark, row.copies, row.distinct) for signature, row in rows.items()}
-    kept = nlargest(MOST_ROWS // 2, rows, key=worth.__getitem__)
-    return {signature: rows[signature] for signature in kept}
+    best = nlargest(MOST_ROWS // 2, rows, key=worth.__getitem__)
+    return {signature: rows[signature] for signature in best}
 
 
 def to_cell(rows: Rows) -> bytes:

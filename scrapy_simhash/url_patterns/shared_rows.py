@@ -1,9 +1,8 @@
 """Crawlers share their counts in the cells of their index, and later runs begin with them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
 
-from scrapy_simhash.index.contract import StoreUnavailable
+from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.url_patterns.rows import Row, Rows, from_cell, merged, to_cell
 
 #: Hosts of one index; the counts of more hosts are not shared.
@@ -11,14 +10,6 @@ MOST_HOSTS = 2000
 FAMILY = "patterns:"
 # Rounds against other crawlers that change the same cell; two that meet need two.
 _ROUNDS = 20
-
-
-class Cells(Protocol):
-    """Small named values of an index, each of which is swapped as a whole; see :class:`.Index`."""
-
-    def cells(self, prefix: str) -> dict[str, bytes]: ...
-
-    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool: ...
 
 
 class SharedRows:
@@ -37,17 +28,17 @@ class SharedRows:
     def rows(self, host: str) -> Rows:
         return from_cell(self._known.get(FAMILY + host))
 
-    def read(self, cells: Cells) -> set[str]:
+    def read(self, index: Index) -> set[str]:
         """Read the index, and return the hosts whose rows have changed."""
-        known = cells.cells(FAMILY)
-        changed = {name for name, _ in known.items() ^ self._known.items()}
+        cells = index.cells(FAMILY)
+        changed = {name for name, _ in cells.items() ^ self._known.items()}
         for name in changed:
-            from_cell(known.get(name))  # so that damage is met here, and not amid the crawl
-        self._known = known
+            from_cell(cells.get(name))  # so that damage is met here, and not amid the crawl
+        self._known = cells
         return {name.removeprefix(FAMILY) for name in changed}
 
     def add(
-        self, cells: Cells, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
+        self, index: Index, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
     ) -> None:
         """Add rows to those of a host, and drop some."""
         name = FAMILY + host
@@ -59,10 +50,10 @@ class SharedRows:
             new = to_cell(sums) if sums else None
             if old is None and len(self._known) >= MOST_HOSTS:
                 return
-            if new == old or cells.swap(name, old, new):
+            if new == old or index.swap(name, old, new):
                 self._known.pop(name, None)
                 if new is not None:
                     self._known[name] = new
                 return
-            self.read(cells)
+            self.read(index)
         raise StoreUnavailable(f"other crawlers change the address patterns of {host} all the time")

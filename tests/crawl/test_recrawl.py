@@ -95,9 +95,14 @@ def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> No
     shifted_list(site, 1)
     second = day(site)
     assert len(first.items) == len(second.items) == 44
-    found = changes(second)
-    assert [found[f"/p{number}"] for number in (44, 40, 39, 5)] == ["new", "new", "same", "same"]
-    assert found["/"] == "changed"
+    second_day = changes(second)
+    assert [second_day[f"/p{number}"] for number in (44, 40, 39, 5)] == [
+        "new",
+        "new",
+        "same",
+        "same",
+    ]
+    assert second_day["/"] == "changed"
     assert second.stat("duplicate") == 0
 
 
@@ -213,8 +218,8 @@ def test_edited_rewritten_new_and_removed_posts_are_told_apart(
     site.pages["/post-1"] = html(article(70), title="Post 1")
     with caplog.at_level(logging.INFO):
         second = day(site)
-    told = changes(second)
-    assert [told[link] for link in links] == ["changed", "changed", *["same"] * 6, "new"]
+    second_day = changes(second)
+    assert [second_day[link] for link in links] == ["changed", "changed", *["same"] * 6, "new"]
     assert second.stat("missing") == 4
     assert "1 new, 2 changed, 7 same, 4 missing" in caplog.text
     assert "run 2" in caplog.text
@@ -301,8 +306,8 @@ def test_spiders_that_run_side_by_side_have_runs_of_their_own(
         with ThreadPoolExecutor(2) as pool:
             first = pool.submit(day, site, DOWNLOAD_DELAY=0.02)
             second = pool.submit(day, site, OtherBlog, "/other", DOWNLOAD_DELAY=0.02)
-            found = changes(first.result()), changes(second.result())
-        assert found == tuple(
+            both = changes(first.result()), changes(second.result())
+        assert both == tuple(
             dict.fromkeys([front, *paths], change)
             for front, paths in (("/", links), ("/other", others))
         )
@@ -397,7 +402,7 @@ def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(
     day(site)
     day(site, spider=OtherBlog, start="/other")
     monkeypatch.setattr(runs, "uses_scrapy_redis", lambda settings: True)
-    again = day(site, SCHEDULER_FLUSH_ON_START=True)
-    assert (again.stat("new"), again.stat("same")) == (4, 0)
+    second = day(site, SCHEDULER_FLUSH_ON_START=True)
+    assert (second.stat("new"), second.stat("same")) == (4, 0)
     with index() as opened:
         assert f"{site.url}/other" in {entry.key for entry in opened}

@@ -52,14 +52,14 @@ class Part(Spider):
 def begin(folder: Path, site: Any, url: str, part: int, day: int) -> subprocess.Popen[bytes]:
     """Begin one crawler: each post, its copy and its print view are in three different parts."""
     paths = ",".join(f"/{(n + part) % 3}/{n}" for n in range(POSTS))
-    given = {"base": site.url, "file": folder / f"day-{day}", "paths": paths}
+    options = {"base": site.url, "file": folder / f"day-{day}", "paths": paths}
     # On a busy machine, a short lease runs out; it is for the day on which crawlers are killed.
     lease = 60 if day == 1 else 2
     with (folder / f"log-{day}-{part}").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "scrapy", "runspider", str(folder / "part.py"),
              "-s", f"SIMHASH_INDEX_URL={url}", "-s", f"SIMHASH_LEASE={lease}",
-             *(word for name, value in given.items() for word in ("-a", f"{name}={value}"))],
+             *(word for name, value in options.items() for word in ("-a", f"{name}={value}"))],
             stdout=log, stderr=log,
         )  # fmt: skip
 

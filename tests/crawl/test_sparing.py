@@ -287,8 +287,8 @@ def test_links_of_posts_are_spared_in_any_order(crawl: Any, site: Any, order: An
     lists = [f"/list?page={n}" for n in range(6)]
     pages["/"] = html(article(900), links=lists)
     for n, path in enumerate(lists):
-        there = topics[5 * n : 5 * n + 5]
-        links = [link for t in there for link in (f"/topic/{t}/?post={t}5", f"/topic/{t}/")]
+        listed = topics[5 * n : 5 * n + 5]
+        links = [link for t in listed for link in (f"/topic/{t}/?post={t}5", f"/topic/{t}/")]
         pages[path] = html(article(901 + n), links=(*links, *lists))
     for t in topics:
         links = [f"/topic/{t}/?post={t}{post}" for post in posts]

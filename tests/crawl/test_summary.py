@@ -50,8 +50,8 @@ def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> Non
     assert verdicts.total() == crawled.stat("responses")
     for verdict, number in verdicts.items():
         assert crawled.stat(verdict) == number
-    found = lines(log)
-    first, second, image = found["first"], found["second"], found["image"]
+    logged = lines(log)
+    first, second, image = logged["first"], logged["second"], logged["image"]
     assert (second.original, second.action, second.k) == (first.key, "drop", 48)
     assert second.distance is not None
     assert 0 < second.distance <= 48
@@ -103,9 +103,9 @@ def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
         {"url": "http://a.example/2", "text": "short"},
     ]
     crawled = crawl(Items, settings={**TEXT, "SIMHASH_LOG": log}, site=site, items=items)
-    found = [line for line in read_log([log]) if line.what == "item"]
-    assert sorted(line.verdict for line in found) == ["duplicate", "skipped", "unique"]
-    [repeated] = [line for line in found if line.verdict == "duplicate"]
+    logged = [line for line in read_log([log]) if line.what == "item"]
+    assert sorted(line.verdict for line in logged) == ["duplicate", "skipped", "unique"]
+    [repeated] = [line for line in logged if line.verdict == "duplicate"]
     assert (repeated.action, repeated.bytes) == ("drop", None)
     assert repeated.text
     assert crawled.stat("items_dropped") == 1
@@ -241,11 +241,11 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
     assert crawled.stat("duplicate/edits") == 1
     assert crawled.stat("near_kept/other-heading") == 1
-    found = lines(log)
-    assert (found["second"].reason, found["second"].near) == ("edits", None)
-    sibling = found["sibling"]
+    logged = lines(log)
+    assert (logged["second"].reason, logged["second"].near) == ("edits", None)
+    sibling = logged["sibling"]
     assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
-    assert (sibling.near, sibling.original) == (found["first"].key, None)
+    assert (sibling.near, sibling.original) == (logged["first"].key, None)
 
 
 def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:

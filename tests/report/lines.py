@@ -23,7 +23,7 @@ HOSTILE = [
 
 def line(**values: Any) -> LogLine:
     """Return a line: by default a page that was kept."""
-    given = {
+    fields = {
         "time": 1_800_000_000.0,
         "what": "page",
         "url": "http://a.example/",
@@ -41,7 +41,7 @@ def line(**values: Any) -> LogLine:
         "moved_from": None,
         "crawl": CRAWL,
     } | values
-    return LogLine(**{"key": given["url"], "host": host_of(given["url"]), **given})
+    return LogLine(**{"key": fields["url"], "host": host_of(fields["url"]), **fields})
 
 
 def copy(url: str, original: str, distance: int = 0, **values: Any) -> LogLine:

@@ -21,8 +21,8 @@ def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> 
     parts = stretches(before, after)
     assert "".join(part.before for part in parts) == " ".join(before.split())
     assert "".join(part.after for part in parts) == " ".join(after.split())
-    for one, other in itertools.pairwise(parts):
-        assert one.changed != other.changed
+    for part, following in itertools.pairwise(parts):
+        assert part.changed != following.changed
     for part in parts:
         assert part.changed or part.before.split() == part.after.split()
 
@@ -36,8 +36,8 @@ def test_a_line_of_changes_is_no_wider_than_asked_for(columns: int) -> None:
     assert all(width(line) <= columns for line in lines)
     assert "[-会议-]{+聚会+}" in lines[0]
     assert re.search(r"\(and \d+ more\)$", lines[1])
-    for other in (article(1), article(2)):
-        assert width(change_lines(article(3), other, columns, 1, colour=False)[0]) <= columns
+    for text in (article(1), article(2)):
+        assert width(change_lines(article(3), text, columns, 1, colour=False)[0]) <= columns
 
 
 def test_equal_texts_have_no_changes() -> None:
@@ -46,10 +46,9 @@ def test_equal_texts_have_no_changes() -> None:
 
 def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do() -> None:
     words = article(1, 3000).split()
-    other = ["First", *words[:-20], "second", *words[-20:]]
-    pair = [excerpt(" ".join(text), 1000) for text in (words, other)]
-    found = [(removed, added) for removed, added, *_ in changes(*pair, 80)]
-    assert found == [("", "First"), ("", "second")]
+    edited = ["First", *words[:-20], "second", *words[-20:]]
+    pair = [excerpt(" ".join(text), 1000) for text in (words, edited)]
+    assert [each[:2] for each in changes(*pair, 80)] == [("", "First"), ("", "second")]
 
 
 def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
@@ -92,9 +91,8 @@ def test_a_line_at_another_place_is_no_difference_but_a_value_is() -> None:
 
 def test_of_long_lines_the_part_that_differs_is_shown() -> None:
     title = "title: What the falcons of the old tower do at night - "
-    [(one, other)] = own_lines([f"{title}Weekly"], [f"{title}Harbour Post"])
-    assert one == "title: Wha … r do at night - Weekly"
-    assert other == "title: Wha … r do at night - Harbour Post"
+    pair = "title: Wha … r do at night - Weekly", "title: Wha … r do at night - Harbour Post"
+    assert own_lines([f"{title}Weekly"], [f"{title}Harbour Post"]) == [pair]
 
 
 def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value() -> None:
@@ -105,6 +103,6 @@ def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value() -> None:
 
 def test_lines_beyond_the_cut_of_a_list_are_no_difference() -> None:
     lines = [f"line {number}" for number in range(90)]
-    own, other = (first_lines(each, 200) for each in (lines, ["one more", *lines]))
-    assert own_lines(own, other) == [("", "one more")]
-    assert all(sum(len(line) + 1 for line in each[:-1]) <= 200 for each in (own, other))
+    pages = [first_lines(each, 200) for each in (lines, ["one more", *lines])]
+    assert own_lines(*pages) == [("", "one more")]
+    assert all(sum(len(line) + 1 for line in page[:-1]) <= 200 for page in pages)

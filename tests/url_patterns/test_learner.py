@@ -247,8 +247,8 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not() ->
 
 def test_a_repeated_parameter_names_no_other_kind_of_page() -> None:
     learner = Learner()
-    one, other = (learner.forecast(f"{SITE}/list?f=red{more}") for more in ("", "&f=red"))
-    assert one.signature == other.signature
+    forecasts = [learner.forecast(f"{SITE}/list?f=red{more}") for more in ("", "&f=red")]
+    assert forecasts[0].signature == forecasts[1].signature
 
 
 def test_addresses_of_many_parameters_stay_within_bounds() -> None:
