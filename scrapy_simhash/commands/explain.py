@@ -10,7 +10,7 @@ were dropped, withheld or not requested, and what differs.
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -20,11 +20,11 @@ from scrapy_simhash.commands.output import columns, progress, say, sentence
 from scrapy_simhash.commands.selection import (
     Selection,
     add_shared_options,
-    existing_index,
     index_url,
     log_lines,
     log_paths,
 )
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines = [options.page]
     entries: list[Entry] = []
     if url is not None:
-        with existing_index(url) as index:
+        with closing(open_existing(url)) as index:
             # A key may have come in twice, with different contents.
             everything = progress("looking", len(index), of=index.with_blocks())
             entries = [entry for entry in everything if selection.has(entry.key)]

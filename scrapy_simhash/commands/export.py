@@ -19,7 +19,8 @@ from typing import IO, cast
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, existing_index, index_url
+from scrapy_simhash.commands.selection import add_shared_options, index_url
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.transfer import write_entries
@@ -34,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     with contextlib.ExitStack() as stack:
-        index = stack.enter_context(existing_index(url))
+        index = stack.enter_context(contextlib.closing(open_existing(url)))
         file = stack.enter_context(whole_file(options.file, *filter(None, [file_of(url)])))
         if Path(options.file).suffix.lower() == ".gz":
             # The fastest level, because keys and fingerprints gain little by more.

@@ -16,7 +16,7 @@ from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index, StoreMissing
+from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
@@ -126,18 +126,7 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
 
 def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing[Index]:
     """Open the index that is named, which must be there, until the end of a block."""
-    return existing_index(index_url(options, settings))
-
-
-def existing_index(url: str) -> closing[Index]:
-    """Open the index of a URL until the end of a block; where there is none, name those there."""
-    try:
-        return closing(open_existing(url))
-    except StoreMissing as error:
-        store = store_of(url)
-        names = store.call("names", url) if store.names else []
-        listed = f"; there are {', '.join(names)}" if names else ""
-        raise StoreMissing(f"{error}{listed}") from None
+    return closing(open_existing(index_url(options, settings)))
 
 
 def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:

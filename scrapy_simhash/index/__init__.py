@@ -17,7 +17,7 @@ def open_index(url: str, spec: IndexSpec) -> Index:
         ValueError: the URL is of no known form.
         StoreError: the index cannot be opened or does not fit.
     """
-    return Index(*store_of(url).call("store", url, spec))
+    return Index(*store_of(url).open(url, spec))
 
 
 def open_existing(url: str) -> Index:
@@ -29,4 +29,4 @@ def open_existing(url: str) -> Index:
     Raises:
         StoreMissing: there is none. For other errors see :func:`open_index`.
     """
-    return Index(*store_of(url).call("store", url, None))
+    return Index(*store_of(url).open(url, None))

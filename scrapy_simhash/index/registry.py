@@ -16,17 +16,16 @@ GROUP = "scrapy_simhash.stores"
 
 @dataclass(frozen=True)
 class Scheme:
-    """Opens the stores of a URL's scheme. Parts are named as ``module:name``.
+    """Opens the stores of a URL's scheme.
 
     Attributes:
-        store: called with the URL and a spec, it opens the :class:`.Store` there, and makes one if
-            there is none; called with None for the spec, it opens what is there, or raises
-            :class:`.StoreMissing`. It returns the store, and the spec.
+        store: ``module:name`` of a callable. Given the URL and a spec, it opens the
+            :class:`.Store` there, and makes one if there is none; given None for the spec, it opens
+            what is there, or raises :class:`.StoreMissing`. It returns the store, and the spec.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
         patient: the option of the URL with which a command waits longer than a crawl does.
         named: the option of the URL that names one of several indexes in one place.
-        names: called with the URL, it returns the names of the indexes in its place.
     """
 
     store: str
@@ -34,17 +33,15 @@ class Scheme:
     lasting: bool = True
     patient: str = ""
     named: str = ""
-    names: str = ""
 
-    def call(self, part: str, *arguments: Any) -> Any:
-        return resolve_name(getattr(self, part))(*arguments)
+    def open(self, url: str, spec: Any) -> Any:
+        return resolve_name(self.store)(url, spec)
 
 
 _REDIS = Scheme(
     "scrapy_simhash.index.redis.shards:open_redis",
     patient="socket_timeout=30",
     named="name",
-    names="scrapy_simhash.index.redis.client:index_names",
 )
 _OURS = {
     "memory": Scheme("scrapy_simhash.index.sqlite_store:open_sqlite", remote=False, lasting=False),

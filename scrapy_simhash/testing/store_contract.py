@@ -59,7 +59,7 @@ class StoreContract:
         stores: list[Store] = []
 
         def make(url: str, spec: IndexSpec | None = SPEC) -> Store:
-            store, _ = store_of(url).call("store", url, spec)
+            store, _ = store_of(url).open(url, spec)
             stores.append(store)
             return stores[-1]
 
@@ -218,7 +218,7 @@ class StoreContract:
         if not store_of(url).lasting:
             return
         (position,) = admitted(opened(url), page("a"))
-        _, spec = store_of(url).call("store", url, None)
+        _, spec = store_of(url).open(url, None)
         assert (spec.recipe, spec.bits, spec.distance, spec.blocks) == ("suite", 64, 3, BLOCKS)
         assert opened(url).find(looked(page("b"))).near == {0: [(0, position)]}
         for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):

@@ -13,9 +13,9 @@ import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.registry import store_of
 from tests import servers
 from tests.index.promises.made import spec
-from tests.index.promises.store import Store
 
 
 class Servers:
@@ -83,6 +83,33 @@ LOCAL = ["memory", "sqlite"]
 DIFFERENT = [*LOCAL, "redis", "cluster-shards"]
 
 
+class Store:
+    """An empty store, which a test opens as often as it wants crawlers.
+
+    Attributes:
+        shared: several crawlers can open it, and a later run finds it again.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.shared = store_of(url).lasting
+        self._opened: list[Index] = []
+
+    def open(self, **changed: Any) -> Index:
+        """Open it with a spec of 64 bits and distance 3, but for what is changed."""
+        index = self.opened(**changed)
+        self._opened.append(index)
+        return index
+
+    def opened(self, **changed: Any) -> Index:
+        """Return the index that :meth:`open` has closed in the end."""
+        return open_index(self.url, spec(**changed))
+
+    def close(self) -> None:
+        for index in self._opened:
+            index.close()
+
+
 @pytest.fixture
 def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Store]]:
     """Makes empty stores of a back end."""
@@ -91,18 +118,37 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
 
     def make(backend: str) -> Store:
         if backend == "memory":
-            store = Store("memory://")
+            url = "memory://"
         elif backend == "sqlite":
-            store = Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite")
+            url = f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
         else:
             started = request.getfixturevalue("redis_servers")
-            store = Store(REDIS[backend](started) + started.new_name())
-        made.append(store)
-        return store
+            url = REDIS[backend](started) + started.new_name()
+        made.append(Store(url))
+        return made[-1]
 
     yield make
     for store in made:
         store.close()
+
+
+@pytest.fixture
+def new_store(backend: str, stores: Callable[[str], Store]) -> Callable[[], Store]:
+    """Makes empty stores of the back end that a module's fixture names."""
+    return lambda: stores(backend)
+
+
+@pytest.fixture
+def store(new_store: Callable[[], Store]) -> Store:
+    return new_store()
+
+
+@pytest.fixture
+def shared_store(store: Store) -> Store:
+    """Return an empty store for several crawlers, which a later run finds again."""
+    if not store.shared:
+        pytest.skip("one crawler has this store for itself")
+    return store
 
 
 @pytest.fixture

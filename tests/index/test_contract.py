@@ -8,11 +8,6 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
 from tests.index.conftest import DIFFERENT
-from tests.index.promises.claims import Claims
-from tests.index.promises.copies import Copies
-from tests.index.promises.entries import Entries
-from tests.index.promises.histories import Histories
-from tests.index.promises.leases import Leases
 from tests.index.promises.made import (
     BANDS,
     DUPLICATE,
@@ -24,49 +19,17 @@ from tests.index.promises.made import (
     spec,
     values,
 )
-from tests.index.promises.races import Races
-from tests.index.promises.runs import Runs
 
 
-def of_each(*backends):
-    """Return the fixture that makes empty stores of some back ends."""
-
-    @pytest.fixture(params=backends)
-    def new_store(self, request, stores):
-        return lambda: stores(request.param)
-
-    return new_store
-
-
-class TestActs(Claims, Entries, Leases):
-    new_store = of_each(*DIFFERENT)
-
-
-class TestRuns(Runs):
-    new_store = of_each(*DIFFERENT[1:])
-
-
-class TestHistories(Histories):
-    new_store = of_each(*DIFFERENT)
-
-
-class TestCopies(Copies):
-    new_store = of_each(*DIFFERENT)
+@pytest.fixture(params=DIFFERENT)
+def backend(request):
+    return request.param
 
 
 @pytest.mark.parametrize("copies", [0, -1, 17])
 def test_a_number_of_copies_beyond_the_bound_is_refused(copies):
     with pytest.raises(ValueError, match="1 to 16 pages of a cluster"):
         spec(copies=copies)
-
-
-class TestRaces(Races):
-    new_store = of_each(*DIFFERENT)
-
-
-@pytest.fixture(params=DIFFERENT)
-def store(request, stores):
-    return stores(request.param)
 
 
 @pytest.mark.parametrize(

@@ -65,11 +65,6 @@ def test_a_relative_url_is_relative_to_where_it_was_opened(tmp_path, monkeypatch
     assert (tmp_path / "a b.sqlite").exists()
 
 
-def test_a_path_may_begin_with_two_slashes(path):
-    open_index(f"sqlite:////{path}", spec()).close()
-    assert path.exists()
-
-
 def test_a_text_file_is_left_alone(path):
     path.write_text("a list of things to do\n" * 100)
     assert "not a database" in refused(path, StoreDamaged)
@@ -172,25 +167,6 @@ def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
         assert [entry.key for entry in index] == ["a"]
 
 
-def test_a_fingerprint_of_another_width_is_damage_that_names_its_place(path):
-    with contextlib.closing(opened(path)) as index:
-        fill(index, 3)
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE entries SET content = x'00' WHERE position = 2")
-        connection.commit()
-    with (
-        contextlib.closing(opened(path)) as index,
-        pytest.raises(StoreDamaged, match="at 2 does not have 64 bits"),
-    ):
-        index.claim(page("a"))
-
-
-def test_a_message_of_sqlite_that_is_no_utf_8_is_damage(path):
-    opened(path).close()
-    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE leases", b"CREATE TABL\xff leases"))
-    refused(path, StoreDamaged)
-
-
 def test_overwritten_pages_are_damage(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 2000)
@@ -226,11 +202,6 @@ def test_an_existing_file_is_opened_as_it_was_made(path):
 def test_a_missing_folder_is_named(tmp_path):
     message = refused(tmp_path / "no" / "index.sqlite", StoreUnavailable)
     assert f"{tmp_path / 'no'} is no folder" in message
-
-
-def test_a_folder_instead_of_a_file_is_unavailable(tmp_path):
-    (tmp_path / "folder").mkdir()
-    refused(tmp_path / "folder", StoreUnavailable)
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
@@ -304,12 +275,6 @@ def test_a_long_log_is_followed_in_batches(path, monkeypatch):
         assert [entry.key for entry in other] == [str(i) for i in range(50)]
         for entry in one:
             assert other.query(entry.fingerprint)[0].key == entry.key
-
-
-def test_entries_that_this_crawler_admitted_are_in_ram_once(index):
-    fill(index, 3)
-    index.query(fp(0))
-    assert index._store._neighbours._count == 3
 
 
 def test_a_confirmed_entry_costs_little_on_disk(path):

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_simhash.index import registry
 from scrapy_simhash.testing import StoreContract
 from tests.index.conftest import REDIS
+from tests.index.promises.made import DUPLICATE, ORIGINAL, page
 
 STORE = """
 from scrapy_simhash.index import registry
@@ -30,6 +32,7 @@ STORE = registry.Scheme(f"{{__name__}}:open_mine", remote=False)
 TESTS = """
 import itertools
 import pytest
+from scrapy_simhash.index import registry
 from scrapy_simhash.testing import StoreContract
 
 class TestMine(StoreContract):
@@ -83,3 +86,24 @@ def test_a_store_from_outside_that_breaks_a_promise_is_told_which(tmp_path: Path
     told = prove(tmp_path, "def swap(self, name, old, new): return True")
     assert "TestMine::test_a_cell_is_set_only_if_it_has_the_value_that_is_expected" in told
     assert "assert " in told
+
+
+def test_the_registry_tells_which_stores_last_and_which_may_be_away():
+    told = {
+        url: (registry.store_of(url).lasting, registry.store_of(url).remote)
+        for url in ("memory://", "sqlite:///a", "valkey://h", "redis+cluster://h", "unix:///a")
+    }
+    assert told == {
+        "memory://": (False, False),
+        "sqlite:///a": (True, False),
+        "valkey://h": (True, True),
+        "redis+cluster://h": (True, True),
+        "unix:///a": (True, True),
+    }
+
+
+def test_an_index_in_valkey_is_opened_by_its_own_scheme(redis_servers, opened):
+    url = redis_servers.single.url.replace("redis://", "valkey://") + "?"
+    index = opened(url + redis_servers.new_name())
+    assert index.claim(page("a")).outcome is ORIGINAL
+    assert index.claim(page("b")).outcome is DUPLICATE

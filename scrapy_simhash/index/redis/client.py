@@ -5,7 +5,6 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -19,7 +18,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.errors import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
-from scrapy_simhash.index.redis.location import Location, parse_location
+from scrapy_simhash.index.redis.location import Location
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
@@ -29,9 +28,6 @@ _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
-
-# Calls that look for the names of indexes, each at some 1,000 keys.
-_SCANS = 100
 
 T = TypeVar("T")
 
@@ -224,21 +220,3 @@ def _connect(address: Location) -> Any:
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
         return RedisCluster(startup_nodes=nodes, **options)
     return Redis(**options)
-
-
-def index_names(url: str) -> list[str]:
-    """Return the names of indexes in the place of a URL: in a large Redis, of those found first.
-
-    A place that cannot be searched, such as a cluster, has none.
-    """
-    names, cursor = set[str](), b"0"
-    try:
-        with closing(Client(parse_location(url))) as client:
-            for _ in range(_SCANS):
-                cursor, keys, *_ = client.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)
-                names |= {key.decode()[1 : -len("}:meta")] for key in keys}
-                if cursor in (b"0", 0):
-                    break
-    except (StoreError, LookupError, TypeError, ValueError, AttributeError):
-        return []
-    return sorted(names)

@@ -6,8 +6,6 @@ The servers are the tests' own: they are stopped, killed and filled.
 from __future__ import annotations
 
 import contextlib
-import random
-import select
 import socket
 import threading
 import time
@@ -15,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import redis
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import (
@@ -26,13 +23,12 @@ from scrapy_simhash.index.contract import (
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from tests import servers
-from tests.index.promises.made import DUPLICATE, at, fp, page, same_facts, values
-from tests.index.redis.cases import fails_soon, keep, turns_of
+from tests.index.promises.made import DUPLICATE, at, fp, page, values
+from tests.index.redis.cases import is_away, keep, turns_of
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
@@ -139,7 +135,7 @@ def test_what_was_acknowledged_outlives_a_kill_with_an_append_only_file(opened):
             keep(index, value)
         index.claim(page("provisional", values(1, seed=1)[0]))
         own.kill()
-        fails_soon(lambda: keep(index, values(1)[0]))
+        is_away(lambda: keep(index, values(1)[0]))
         own.start()
         for value in values(20):
             assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
@@ -156,7 +152,7 @@ def test_without_persistence_the_index_goes_on_after_a_kill(opened):
             keep(index, value)
         own.kill()
         for call in _calls(index):
-            fails_soon(call)
+            is_away(call)
         own.start()
         for value in values(20):
             assert keep(other, value ^ 1, f"other{value}") is Outcome.ORIGINAL
@@ -215,16 +211,6 @@ def password_wanted(server: servers.RedisServer) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def paused(server: servers.RedisServer) -> Iterator[None]:
-    with server.client() as client:
-        client.client_pause(60_000, all=False)
-        try:
-            yield
-        finally:
-            client.client_unpause()
-
-
-@contextlib.contextmanager
 def frozen(server: servers.RedisServer) -> Iterator[None]:
     with server.frozen():
         yield
@@ -247,7 +233,6 @@ def connections_killed(server: servers.RedisServer) -> Iterator[None]:
         (out_of_memory, "maxmemory"),
         (read_only, "read only replica"),
         (password_wanted, "authenticat"),
-        (paused, "Timeout"),
         (frozen, "Timeout"),
         (connections_killed, "max number of clients"),
     ],
@@ -259,67 +244,11 @@ def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
     known, new = values(2)
     keep(index, known)
     with fault(server):
-        fails_soon(lambda: keep(index, new), match)
+        is_away(lambda: keep(index, new), match)
     assert keep(index, new) in (Outcome.ORIGINAL, Outcome.REVISIT)
     index.confirm([str(new)])
     assert keep(index, new ^ 1, "other") is Outcome.DUPLICATE
     assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
-
-
-def test_a_script_that_an_operator_kills_is_no_damage():
-    with servers.redis_server() as own, own.client() as operator:
-        operator.config_set("lua-time-limit", 1)
-        client = Client(parse_location(own.url))
-        outcome: list[Exception] = []
-
-        def run() -> None:
-            try:
-                client.call("EVAL", "while true do end", 0)
-            except StoreError as error:
-                outcome.append(error)
-
-        running = threading.Thread(target=run)
-        running.start()
-        servers.wait_until(lambda: _kills(operator), "no script runs")
-        running.join()
-        client.close()
-    assert isinstance(outcome[0], StoreUnavailable)
-    assert "killed" in str(outcome[0])
-
-
-def _kills(operator: redis.Redis) -> bool:
-    with contextlib.suppress(redis.ResponseError):  # none runs yet
-        return bool(operator.script_kill())
-    return False
-
-
-@pytest.mark.skipif(servers.MAJOR < 7, reason="Redis 6 hardly answers while it loads")
-def test_a_server_that_is_loading_is_away_soon(opened):
-    slowly = ("--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024")
-    with servers.redis_server() as own:
-        index = opened(own.url)
-        keep(index, values(1)[0])
-        with own.client() as client:
-            client.mset({f"key{number}": random.randbytes(500) for number in range(60)})
-            client.save()
-        own.kill()
-        starting = threading.Thread(target=own.start, args=slowly)
-        starting.start()
-        servers.wait_until(lambda: _is_loading(own), "it never loads")
-        fails_soon(lambda: keep(index, values(2)[1]), "loading")
-        starting.join()
-        assert keep(index, values(1)[0] ^ 1, "other") is Outcome.DUPLICATE
-
-
-def _is_loading(server: servers.RedisServer) -> bool:
-    try:
-        with server.client() as client:
-            client.ping()
-    except redis.BusyLoadingError:
-        return True
-    except redis.ConnectionError:
-        pass
-    return False
 
 
 @pytest.mark.parametrize("command", ["hset", "append", "evalsha", "hmget"])
@@ -353,55 +282,6 @@ def test_a_page_whose_claim_ended_in_the_middle_is_not_taken_for_the_next_one(op
         client.execute_command("ACL SETUSER", "crawler", "+append")
         assert keep(index, second) is Outcome.ORIGINAL
         assert keep(index, first ^ 1, "near the first") is Outcome.ORIGINAL
-
-
-class Proxy:
-    """Passes bytes between clients and a server, until it holds them back."""
-
-    def __init__(self, port: int) -> None:
-        self._target = port
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.holds = self._is_closed = False
-        self._thread = threading.Thread(target=self._pass)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._is_closed = True
-        self._thread.join()
-
-    def _pass(self) -> None:
-        other: dict[socket.socket, socket.socket] = {}
-        while not self._is_closed:
-            if self.holds:
-                time.sleep(0.01)
-                continue
-            for ready in select.select([self._listener, *other], [], [], 0.01)[0]:
-                if ready is self._listener:
-                    client = self._listener.accept()[0]
-                    target = socket.create_connection(("127.0.0.1", self._target))
-                    other |= {client: target, target: client}
-                elif ready in other:
-                    if data := ready.recv(1 << 16):
-                        other[ready].sendall(data)
-                    else:
-                        for end in (other.pop(other[ready]), other.pop(ready)):
-                            end.close()
-        for end in (self._listener, *other):
-            end.close()
-
-
-def test_a_half_open_connection_is_given_up_soon_and_replaced(server, url, opened, impatient):
-    with contextlib.closing(Proxy(server.port)) as proxy:
-        index = opened(url.replace(f":{server.port}/", f":{proxy.port}/"))
-        known, new = values(2)
-        keep(index, known)
-        proxy.holds = True
-        fails_soon(lambda: keep(index, new), "Timeout")
-        proxy.holds = False
-        assert keep(index, new) in (Outcome.ORIGINAL, Outcome.REVISIT)
-        assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
-        index.close()
 
 
 @pytest.mark.parametrize("part", ["meta", "entries", "leases"])
@@ -462,19 +342,6 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monke
     assert len(turns) == 1
 
 
-def test_pages_that_are_near_many_others_claim_in_few_turns(url, opened, monkeypatch):
-    """Once a page has no ruling left, no page before it can change its answer."""
-    index = opened(url, judge=same_facts)
-
-    pages = [page(f"{number}", number % 8, facts=b"%d" % number) for number in range(RULINGS + 16)]
-    for each in pages[:RULINGS]:
-        index.claim(each)
-    turns = turns_of(monkeypatch)
-    claims = index.claim_all(pages[RULINGS:])
-    assert [claim.outcome for claim in claims] == [Outcome.ORIGINAL] * 16
-    assert len(turns) < 16
-
-
 @pytest.mark.parametrize("is_made", [True, False])
 @pytest.mark.parametrize(
     ("answer", "error"),
@@ -500,30 +367,3 @@ def test_a_server_that_speaks_another_language_is_refused(opened, answer, error,
         with pytest.raises(error, match=f"127.0.0.1:{port}"):
             (open_existing if is_made else opened)(f"redis://127.0.0.1:{port}/0")
         serving.join()
-
-
-def test_a_query_sees_what_others_admitted_since(url, opened):
-    index, other = opened(url), opened(url)
-    for value in values(10):
-        keep(index, value)
-        assert [match.key for match in other.query(fp(value))] == [str(value)]
-
-
-def test_pages_that_claim_together_are_all_compared_with_what_others_admitted(url, opened):
-    """One of them makes the crawler follow the log, which the others then must not skip."""
-    index, other = (opened(url) for _ in range(2))
-    known, *new = values(100)
-    keep(index, known)
-    for value in new:
-        keep(other, value)
-    claims = index.claim_all([page(f"near{value}", value ^ 1) for value in (known, *new)])
-    assert [claim.outcome for claim in claims] == [Outcome.DUPLICATE] * 100
-    assert [claim.matches[0].key for claim in claims] == [str(value) for value in (known, *new)]
-
-
-def test_a_page_is_compared_with_what_an_earlier_claim_was_told_of(url, opened):
-    index, other = (opened(url) for _ in range(2))
-    for value in values(20):
-        keep(other, value)
-    assert keep(index, values(1, seed=1)[0]) is Outcome.ORIGINAL
-    assert all(keep(index, value ^ 1, f"near{value}") is Outcome.DUPLICATE for value in values(20))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from urllib.parse import quote
 
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import StoreError, StoreUnavailable
+from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Outcome
 from tests import servers
@@ -106,23 +105,6 @@ def test_a_password_may_be_an_option(place, password):
 def test_an_index_is_read_from_its_master(option):
     """A replica may lack entries that were moved just now."""
     assert parse_location(f"redis+cluster://h?{option}").client == {}
-
-
-def test_sentinels_that_do_not_answer_are_given_up_soon(impatient):
-    with contextlib.ExitStack() as stack:
-        hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
-        places = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in hanging)
-        with pytest.raises(StoreUnavailable), opened(f"redis+sentinel://{places}/service"):
-            pass
-        asked = 0
-        for each in hanging:
-            each.settimeout(0)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    stack.enter_context(each.accept()[0])
-                    asked += 1
-    # The client's own attempts are ten for each sentinel.
-    assert asked <= 9
 
 
 @pytest.mark.parametrize("scheme", ["redis", "redis+sentinel", "redis+cluster"])

@@ -149,14 +149,6 @@ def test_a_last_position_that_is_none_is_told_as_damage(victim, end):
         keep(index, values(70)[0] ^ 1, "near")
 
 
-def test_a_generation_that_is_no_text_is_told_as_damage(victim):
-    victim.restore()
-    index = victim.open()
-    victim.client.hset(victim.keys(":meta")[0], "generation", b"\xff")
-    with pytest.raises(StoreDamaged):
-        keep(index, values(1)[0])
-
-
 def test_a_damaged_index_can_be_cleared(victim):
     for part in (":meta", ":entries", ":leases"):
         victim.restore()

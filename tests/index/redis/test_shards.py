@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 
 import pytest
@@ -13,7 +12,7 @@ from scrapy_simhash.index.contract import StoreMismatch
 from scrapy_simhash.index.redis.shards import hash_tags
 from scrapy_simhash.index.values import Report
 from tests import servers
-from tests.index.promises.made import DUPLICATE, ORIGINAL, REVISIT, fp, page, values
+from tests.index.promises.made import ORIGINAL, REVISIT, page, values
 from tests.index.redis.cases import turns_of
 from tests.servers.cluster import SLOTS
 
@@ -110,22 +109,6 @@ def test_the_entries_of_a_run_are_counted_and_expire_in_all_shards(shared, opene
     assert [(run.number, run.pages) for run in index.runs()] == [(3, 20)]
 
 
-def test_a_position_says_in_which_shard_an_entry_is(shared, opened):
-    index = opened(f"{shared}&shards=5")
-    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(25))]
-    index.claim_all(sites)
-    index.confirm([f"{n}" for n in range(5)])
-    index.release([f"{n}" for n in range(5, 10)])
-    found = {p.key: index.query(p.fingerprint, scope=p.scope) for p in sites}
-    entries = {key: matches[0].entry for key, matches in found.items() if matches}
-    assert len(set(entries.values())) == 20
-    fared = index.unsettled([*entries.values(), -1, 1 << 90])
-    assert fared.provisional == {entries[f"{n}"] for n in range(10, 25)}
-    assert fared.gone == {-1, 1 << 90}
-    copy = index.claim(page("copy", values(25)[12], scope="12"))
-    assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, entries["12"])
-
-
 def test_a_run_after_the_loss_of_the_home_shard_is_new_to_the_entries_of_the_others(
     redis_servers, shared, opened
 ):
@@ -148,21 +131,6 @@ def test_a_run_after_the_loss_of_the_home_shard_is_new_to_the_entries_of_the_oth
     assert len(other) == 20
 
 
-def test_a_damaged_entry_of_a_shard_is_named(redis_servers, shared, opened, caplog):
-    index = opened(f"{shared}&shards=3")
-    caplog.set_level(logging.CRITICAL)
-    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(9))]
-    index.claim_all(sites)
-    index.confirm([p.key for p in sites])
-    tag = hash_tags(shared.partition("name=")[2], 3)[2]
-    with redis_servers.cluster.client() as client:
-        client.hset(f"{{{tag}}}:entries", ":1", b"\1\1")
-    found = index.check()
-    assert found
-    assert all(text.startswith("entry") for text in found)
-    assert index.query(fp(values(9)[0]), scope="elsewhere") == []
-
-
 def test_a_report_goes_to_all_shards_in_one_pipeline(redis_servers, opened, monkeypatch):
     url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
     index = opened(url, scoped=True)
@@ -175,17 +143,3 @@ def test_a_report_goes_to_all_shards_in_one_pipeline(redis_servers, opened, monk
     assert len(calls) == 1
     assert reply.gone == {*entries[:10]}
     assert reply.provisional == {*entries[15:]}
-
-
-def test_keys_are_looked_for_in_all_shards_in_one_pipeline_and_deleted_in_another(
-    redis_servers, opened, monkeypatch
-):
-    url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
-    index = opened(url, scoped=True)
-    pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(12))]
-    index.claim_all(pages)
-    calls = turns_of(monkeypatch)
-    assert {e.key for e in index.entries_of(["3", "7", "x"])} == {"3", "7"}
-    assert len(calls) == 1
-    assert index.gone(p.key for p in pages[:9]) == 9
-    assert len(calls) == 3

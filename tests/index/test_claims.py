@@ -1,0 +1,178 @@
+"""A claim is answered as the contract says, alone and among others."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_simhash.index.values import Arrival
+from scrapy_simhash.rule.ruling import Ruling
+from tests.index.promises.made import (
+    BANDS,
+    DUPLICATE,
+    FAR,
+    LEASE,
+    ORIGINAL,
+    REVISIT,
+    WIDTHS,
+    at,
+    blocked,
+    flipped,
+    fp,
+    keys,
+    page,
+    same_facts,
+    values,
+)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def backend(request):
+    return request.param
+
+
+@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
+def test_a_page_within_the_distance_is_a_duplicate_and_one_beyond_is_not(
+    store, bits: int, distance: int
+):
+    index = store.open(bits=bits, distance=distance)
+    value = random.Random(bits).getrandbits(bits)
+    assert index.claim(Arrival("a", fp(value, bits))).outcome is ORIGINAL
+    index.confirm(["a"])
+    at = index.claim(Arrival("b", fp(flipped(value, range(distance)), bits)))
+    assert at.outcome is DUPLICATE
+    assert [(m.key, m.distance, m.provisional) for m in at.matches] == [("a", distance, False)]
+    beyond = flipped(value, range(bits - distance - 1, bits))
+    assert index.claim(Arrival("c", fp(beyond, bits))).outcome is ORIGINAL
+    assert len(index) == 2
+
+
+@pytest.mark.parametrize("bits", [64, 128, 256])
+def test_the_top_bit_and_all_bits_are_ordinary(store, bits: int):
+    index = store.open(bits=bits, distance=1)
+    numbers = [0, 2**bits - 1, 2 ** (bits - 1) | 0b111]
+    for value in numbers:
+        assert index.claim(Arrival(str(value), fp(value, bits))).outcome is ORIGINAL
+    for value in numbers:
+        assert [(n.key, n.distance) for n in index.query(fp(value, bits))] == [(str(value), 0)]
+        near = index.query(fp(value ^ 2 ** (bits - 1), bits))
+        assert [(n.key, n.distance) for n in near] == [(str(value), 1)]
+    assert [entry.fingerprint.value for entry in index] == numbers
+
+
+def test_a_wide_page_is_found_through_a_single_block_of_its_own(store):
+    index = store.open(bits=256, distance=48)
+    claimed = [index.claim(Arrival("a", blocked(0, range(BANDS))))]
+    alike = [7 if block == 7 else 1000 + block for block in range(BANDS)]
+    claimed.append(index.claim(Arrival("b", blocked(1, alike))))
+    assert [claim.outcome for claim in claimed] == [ORIGINAL, DUPLICATE]
+
+
+def test_a_page_is_never_a_duplicate_of_its_own_key(store):
+    index = store.open()
+    index.claim(page("a", 0))
+    assert index.claim(page("a", 1)).outcome is REVISIT
+    index.confirm(["a"])
+    claim = index.claim(page("a", 3))
+    assert claim.outcome is REVISIT
+    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("a", 2, "key")]
+    assert len(index) == 1
+
+
+def test_a_key_has_one_entry_which_takes_the_text_with_which_its_page_comes_again(store):
+    index = store.open()
+    index.claim(page("a", 0))
+    index.confirm(["a"])
+    assert index.claim(page("a", FAR)).outcome is REVISIT
+    assert [(entry.key, entry.provisional) for entry in index] == [("a", True)]
+    assert index.query(fp(0)) == []
+    index.confirm(["a"])
+    assert index.claim(page("b", FAR)).matches[0].provisional is False
+
+
+def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
+    index = store.open()
+    http, https, www = "http://h.example/", "https://h.example/", "http://www.h.example/"
+    index.claim_all([page(http, 0), page(https, FAR), page(www, FAR << 9)])
+    assert [entry.key for entry in index.entries_of([http, www])] == [http, www]
+    assert index.claim(page(https, FAR)).outcome is REVISIT
+
+
+def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(store):
+    index = store.open(judge=same_facts)
+    assert index.query(fp(0)) == []
+    for number, value in enumerate([0b111, 0b1, 0b10]):
+        at(index, 100.0 + number).claim(page(f"{number}", value, facts=b"%d" % number))
+    index.confirm(["1"])
+    near = index.query(fp(0))
+    assert [(n.key, n.distance, n.facts) for n in near] == [
+        ("1", 1, b"1"),
+        ("2", 1, b"2"),
+        ("0", 3, b"0"),
+    ]
+    assert [(n.time, n.provisional) for n in near] == [(101, False), (102, True), (100, True)]
+    assert len(index) == 3
+
+
+def test_everything_within_the_distance_is_judged_not_only_the_nearest(store):
+    index = store.open(judge=same_facts)
+    index.claim_all([page(f"{i}", 1 << i, facts=b"%d" % i) for i in range(5)])
+    claim = index.claim(page("b", 0b1, facts=b"4"))
+    assert claim.outcome is DUPLICATE
+    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("4", 2, "facts")]
+
+
+def test_the_judge_is_asked_about_pages_beyond_the_distance_that_are_within_reach(store):
+    index = store.open(judge=same_facts, distance=3, reach=5)
+    index.claim(page("a", 0, facts=b"1"))
+    within, beyond = page("b", 0b11111, facts=b"1"), page("c", 0b111111, facts=b"1")
+    assert index.claim(within).outcome is DUPLICATE
+    assert index.claim_all([beyond, within])[1].outcome is DUPLICATE
+    assert keys(index) == ["a", "c"]
+
+
+def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(store):
+    seen = []
+
+    def judge(*given: object) -> Ruling:
+        seen.append(given)
+        return Ruling(True, "always")
+
+    index = store.open(judge=judge)
+    index.claim(page("old", 0, facts=bytes(24)))
+    claim = index.claim(page("new", 0b101, facts=b"n"))
+    assert seen == [(("new", b"n"), ("old", bytes(24)), 2)]
+    assert claim.matches[0].reason == "always"
+
+
+def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store):
+    index = store.open()
+    pages = values(700)
+    pages[1], pages[699] = pages[0] ^ 1, pages[0] ^ 2
+    claims = index.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(pages)])
+    assert [i for i, c in enumerate(claims) if c.outcome is not ORIGINAL] == [1, 699]
+    assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
+    assert index.claim_all([]) == []
+
+
+def test_a_page_that_waits_for_one_before_it_keeps_the_place_that_it_takes(store):
+    """The page "copy" takes the place of "old", so the later page of that key is no revisit."""
+    index = store.open(judge=same_facts, lease=LEASE)
+    at(index, 0).claim_all([page("old", 0, facts=b"1"), page("far", 0b111111, facts=b"2")])
+    index.confirm(["far"])
+    pages = [
+        page("other", 0b1111, facts=b"3"),
+        page("copy", 0b11, facts=b"1"),
+        page("old", 1 << 9, facts=b"4"),
+    ]
+    assert [claim.outcome for claim in at(index, 1000).claim_all(pages)] == [ORIGINAL] * 3
+
+
+def test_what_another_crawler_admits_after_the_last_look_is_found(shared_store):
+    one, other = shared_store.open(), shared_store.open()
+    for number, value in enumerate(values(50)):
+        first, second = (one, other) if number % 2 else (other, one)
+        assert first.claim(Arrival(f"a{number}", fp(value))).outcome is ORIGINAL
+        claims = second.claim_all([Arrival(f"b{number}", fp(value ^ 1 << i)) for i in range(2)])
+        assert [claim.outcome for claim in claims] == [DUPLICATE, DUPLICATE]

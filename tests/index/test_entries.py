@@ -1,0 +1,163 @@
+"""Entries come out of an index as they went in."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry
+from tests.index.conftest import DIFFERENT
+from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values
+
+
+@pytest.fixture(params=DIFFERENT)
+def backend(request):
+    return request.param
+
+
+def test_entries_of_keys_are_found_and_gone_in_any_scope(store):
+    index = store.open()
+    index.claim_all([page("a", 0), page("b", FAR), page("a", 0, scope="s"), page("c", FAR << 9)])
+    index.confirm(["a", "c"])
+    found = [
+        (entry.key, entry.scope, entry.provisional) for entry in by_scope(index.entries_of("ab"))
+    ]
+    assert found == [("a", "", False), ("b", "", True), ("a", "s", False)]
+    assert [entry.fingerprint.value for entry in index.entries_of(["c", "d"])] == [FAR << 9]
+    assert index.gone(["a", "d"]) == 2
+    assert index.gone(["a"]) == 0
+    assert keys(index) == ["b", "c"]
+    assert index.claim(page("a", 0)).outcome is ORIGINAL
+
+
+def test_iteration_gives_the_entries_of_a_scope_as_they_are_in_their_order(store):
+    index = store.open(bits=256, distance=48)
+    entries = [
+        Entry(f"{i}", fp(value, 256, text=i), "s" * (i % 2), bytes(i), 100.0 + i, i % 3 > 0)
+        for i, value in enumerate(values(5, bits=256))
+    ]
+    for e in entries:
+        at(index, e.time).claim(Arrival(e.key, e.fingerprint, e.scope, e.facts))
+    index.confirm(["0", "3"])
+    assert by_scope(index) == by_scope(entries)
+    if store.shared:
+        blocks = [entry.fingerprint.blocks for entry in by_scope(index.with_blocks())]
+        assert blocks == [entry.fingerprint.blocks for entry in by_scope(entries)]
+
+
+def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
+    index = store.open()
+    index.claim(page("a"))
+    (before,) = index.query(fp(0))
+    index.clear()
+    assert (len(index), list(index)) == (0, [])
+    assert index.census()[:2] == (0, 0)
+    assert index.claim(page("b")).outcome is ORIGINAL
+    assert index.query(fp(0))[0].entry != before.entry
+    assert index.unsettled([before.entry]).gone == {before.entry}
+
+
+def test_closing_twice_does_no_harm_and_a_closed_index_says_so(store):
+    index = store.open()
+    index.close()
+    index.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        index.claim(page("a"))
+
+
+def test_a_census_counts_the_entries_and_the_provisional_ones(store):
+    index = store.open()
+    for number, value in enumerate(values(5)):
+        index.claim(page(f"{number}", value))
+    index.confirm(["0", "1"])
+    census = index.census()
+    assert (census.pages, census.provisional) == (5, 3)
+    assert all(size > 0 for size in census.sizes.values())
+
+
+@pytest.mark.parametrize(
+    "arrival",
+    [
+        Arrival("a", Fingerprint(0, 64)),
+        Arrival("a", Fingerprint(0, 64, b"x" * 12)),
+        Arrival("a", fp(0, 128)),
+        Arrival("a", fp(0), facts=bytes(MAX_FACTS + 1)),
+        Arrival("a" * 65536, fp(0)),
+        Arrival("a", fp(0), scope="a" * 65536),
+        Arrival("\ud800", fp(0)),
+        Arrival("a", fp(0), scope="\udfff"),
+    ],
+)
+def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
+    store, arrival: Arrival
+):
+    index = store.open()
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.claim_all([page("b", FAR), arrival])
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.put([Entry(arrival.key, arrival.fingerprint, arrival.scope, arrival.facts)])
+    assert len(index) == 0
+
+
+def test_another_recipe_width_or_number_of_blocks_is_refused_and_named(shared_store):
+    shared_store.open().claim(page("a"))
+    for changed in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
+        with pytest.raises(StoreMismatch, match=r"test|64|4") as error:
+            shared_store.open(**changed)
+        assert "\n" not in str(error.value)
+    assert len(shared_store.open(distance=2)) == 1
+
+
+def test_a_whole_index_has_nothing_to_tell_of(store):
+    index = store.open()
+    assert index.check() == []
+    index.claim_all([page(f"{v}", v) for v in values(90)])
+    index.confirm([f"{v}" for v in values(70)])
+    index.release([f"{v}" for v in values(80)[70:]])
+    assert (index.check(), index.damaged) == ([], 0)
+
+
+def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
+    numbers = values(300, bits=256)
+    entries = [
+        Entry(f"k{i}", fp(v, 256, text=i), "s" * (i % 3), bytes(i % 25), 1e9 + i)
+        for i, v in enumerate(numbers)
+    ]
+    index = store.open(bits=256, distance=48)
+    assert index.put(iter(entries)) == 300
+    assert by_scope(index) == by_scope(entries)
+    if store.shared:
+        blocks = [entry.fingerprint.blocks for entry in by_scope(index.with_blocks())]
+        assert blocks == [entry.fingerprint.blocks for entry in by_scope(entries)]
+    claim = index.claim(Arrival("new", fp(numbers[0] ^ 1, 256, text=0)))
+    assert [(m.key, m.provisional) for m in claim.matches] == [("k0", False)]
+
+
+def test_what_is_there_already_is_not_put_again(store):
+    index = store.open()
+    entries = [Entry("a", fp(0)), Entry("a", fp(1)), Entry("b", fp(0)), Entry("a", fp(0), "s")]
+    assert index.put(entries) == 3
+    assert index.put([*entries, Entry("c", fp(0)), Entry("c", fp(0))]) == 1
+    assert [(e.key, e.fingerprint.value) for e in by_scope(index)] == [
+        ("a", 0),
+        ("b", 0),
+        ("c", 0),
+        ("a", 0),
+    ]
+
+
+@pytest.mark.parametrize("key", ["a\0b", "\0", "", "'\"\\\n", "\U0001f600"])
+def test_an_entry_of_any_key_can_be_removed(store, key: str):
+    index = store.open()
+    index.put([Entry(key, fp(0)), Entry("a", fp(FAR))])
+    assert index.gone([key]) == 1
+    assert keys(index) == ["a"]
+
+
+def test_a_provisional_entry_does_not_keep_a_confirmed_one_out(store):
+    index = store.open()
+    index.claim(page("a"))
+    assert index.put([Entry("a", fp(0))]) == 1
+    index.release(["a"])
+    assert [(entry.key, entry.provisional) for entry in index] == [("a", False)]

@@ -1,0 +1,128 @@
+"""Crawlers and threads claim at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.values import Arrival, Change, Claim
+from tests.index.conftest import DIFFERENT
+from tests.index.promises.made import fp, same_facts, values
+
+
+@pytest.fixture(params=DIFFERENT)
+def backend(request):
+    return request.param
+
+
+def near(i: int, value: int, number: int) -> Arrival:
+    """Return a crawler's page of a round, which is near those of the others."""
+    return Arrival(f"{i}/{number}", fp(value ^ 1 << number))
+
+
+def race(
+    indexes: Sequence[Index], rounds: int, page_of: Callable[[int, int, int], Arrival] = near
+) -> list[list[Claim]]:
+    """Claim pages at the same time; return each round's claims.
+
+    Args:
+        indexes: one for each crawler.
+        rounds: how many pages each claims.
+        page_of: returns a page by the number of the round, a value of its own, and the crawler.
+    """
+    claims: list[list[Claim]] = [[] for _ in range(rounds)]
+    start = threading.Barrier(len(indexes))
+    centres = values(rounds, 7)
+
+    def crawl(number: int) -> None:
+        for i, value in enumerate(centres):
+            start.wait(240)
+            claims[i].append(indexes[number].claim(page_of(i, value, number)))
+
+    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(len(indexes))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    return claims
+
+
+def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store):
+    if store.shared:
+        indexes = [store.open(judge=same_facts) for _ in range(3)]
+    else:
+        indexes = [store.open(judge=same_facts)] * 3
+    for claims in race(indexes, 60):
+        outcomes = sorted(claim.outcome.value for claim in claims)
+        assert outcomes == ["duplicate"] * 2 + ["original"]
+
+
+@pytest.mark.parametrize("apart", [0, 1, 40], ids=["one text", "near texts", "other texts"])
+def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_store, apart: int):
+    first = shared_store.open()
+    first.begin_run()
+    first.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(values(30, 3))])
+    first.confirm([f"{i}" for i in range(30)])
+    first.end_run(finished=True)
+    indexes = [shared_store.open() for _ in range(3)] if shared_store.shared else [first] * 3
+    assert len({index.begin_run().number for index in indexes}) == 1
+
+    def changed(i: int, value: int, number: int) -> Arrival:
+        return Arrival(f"{i}", fp(value ^ ((1 << apart) - 1) << 8 * number))
+
+    for claims in race(indexes, 30, changed):
+        told = sorted((claim.outcome.value, claim.change) for claim in claims)
+        assert told == [("original", Change.CHANGED), ("revisit", None), ("revisit", None)]
+    for index in indexes:
+        index.confirm([f"{i}" for i in range(30)])
+    entries = [(entry.key, entry.run, entry.provisional) for entry in shared_store.open()]
+    assert sorted(entries) == sorted((f"{i}", 2, False) for i in range(30))
+
+
+def test_a_call_during_which_another_thread_closes_the_index_ends_or_says_so(store):
+    index = store.open()
+    failed: list[Exception] = []
+
+    def crawl() -> None:
+        try:
+            while True:
+                index.claim(Arrival("a", fp(0)))
+        except StoreUnavailable:
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
+            failed.append(error)
+
+    threads = [threading.Thread(target=crawl) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    index.close()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
+
+
+def test_calls_from_many_threads_do_not_disturb_each_other(store):
+    index = store.open()
+    failed: list[Exception] = []
+
+    def crawl(number: int) -> None:
+        try:
+            for i, value in enumerate(values(30, number)):
+                key = f"{number}/{i}"
+                index.claim(Arrival(key, fp(value)))
+                index.renew([key])
+                (index.confirm if i % 2 else index.release)([key])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
+            failed.append(error)
+
+    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert failed == []
+    assert len(index) == 60
+    assert not any(entry.provisional for entry in index)

@@ -1,0 +1,290 @@
+"""Runs tell pages of earlier ones from new ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
+from tests.index.promises.made import (
+    DUPLICATE,
+    FAR,
+    LEASE,
+    ORIGINAL,
+    REVISIT,
+    at,
+    by_scope,
+    keys,
+    page,
+    values,
+)
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def backend(request):
+    return request.param
+
+
+def in_run(
+    store, *pages: Arrival, finished: bool = True, **changed: Any
+) -> tuple[Run, list[Claim]]:
+    """Let the pages be seen in a new run, confirm them, and return the run with their claims."""
+    index = store.open(**changed)
+    run = index.begin_run()
+    claims = index.claim_all(pages)
+    index.confirm([one.key for one in pages])
+    index.end_run(finished=finished)
+    return run, claims
+
+
+def told(claims: Iterable[Claim]) -> list[tuple[Outcome, Change | None, Any]]:
+    """Return outcome, change, and key and distance of the entry of an earlier run."""
+    return [(c.outcome, c.change, c.before and (c.before.key, c.before.distance)) for c in claims]
+
+
+def test_runs_have_numbers_spiders_and_ends(shared_store):
+    now = 1000.0
+    index = at(shared_store.open(spider="one"), now)
+    assert (index.runs(), index.missing_count(1), list(index.missing(1))) == ([], 0, [])
+    run = index.begin_run()
+    assert run == Run(1, "one", now)
+    index.claim_all([page("a", 0), page("b", FAR)])
+    assert index.runs() == [run._replace(pages=2)]
+    at(index, now + 5).end_run(finished=True)
+    assert index.runs() == [Run(1, "one", now, now + 5, finished=True, pages=2)]
+    assert index.begin_run() == Run(2, "one", now + 5)
+
+
+def test_a_later_run_tells_same_changed_moved_and_new_pages(shared_store):
+    one, two, three = FAR, FAR << 9, FAR << 18
+    in_run(shared_store, page("a", 0), page("b", one), page("c", two))
+    run, claims = in_run(
+        shared_store, page("a", 0), page("b", three), page("d", two ^ 1), page("e", FAR << 24)
+    )
+    assert told(claims) == [
+        (ORIGINAL, Change.SAME, ("a", 0)),
+        (ORIGINAL, Change.CHANGED, ("b", (one ^ three).bit_count())),
+        (ORIGINAL, Change.MOVED, ("c", 1)),
+        (ORIGINAL, Change.NEW, None),
+    ]
+    assert [claim.before and claim.before.run for claim in claims[:3]] == [run.number - 1] * 3
+    index = shared_store.open()
+    assert sorted((e.key, e.run, e.provisional) for e in index) == [
+        (key, run.number - (key == "c"), False) for key in "abcde"
+    ]
+    assert [run.pages for run in index.runs()] == [1, 4]
+
+
+def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(shared_store):
+    def same(facts: bytes, others: bytes, _: int) -> bool:
+        return facts[:1] == others[:1]
+
+    index = at(shared_store.open(same=same), 1000.0)
+    index.begin_run()
+    index.claim_all([page("a", 0, facts=b"a1"), page("old", FAR, facts=b"o")])
+    index.confirm(["a", "old"])
+    index.end_run(finished=True)
+    index = at(shared_store.open(same=same), 1001.5)
+    index.begin_run()
+    some = [page("a", 0, facts=b"a2"), page("moved", FAR, facts=b"o")]
+    for one in (*some, page("b", FAR << 9, facts=b"b")):
+        index.claim(one)
+        index.confirm([one.key])
+        claim = index.claim(one)
+        assert (claim.outcome, claim.change) == (REVISIT, Change.SAME if one in some else None)
+    claim = index.claim(page("a", 0, facts=b"x"))
+    assert (claim.outcome, claim.change) == (REVISIT, None)
+
+
+def test_mirrors_that_swap_their_order_have_moved_once_and_not_for_ever(shared_store):
+    changes = []
+    for order in ("ab", "ba", "ab", "ba"):
+        _, claims = in_run(shared_store, *(page(key, 0) for key in order))
+        changes.append([claim.change for claim in claims])
+    assert changes[2:] == [[Change.SAME, None]] * 2
+    assert shared_store.open().missing_count(4) == 0
+
+
+def test_a_run_in_which_pages_are_copies_of_one_costs_them_no_history(shared_store):
+    good = [page("a", 0), page("b", FAR), page("c", FAR << 9)]
+    in_run(shared_store, *good)
+    bad = in_run(shared_store, good[0], *(page(key, 0) for key in "bc"))[1]
+    assert [claim.outcome for claim in bad] == [ORIGINAL, DUPLICATE, DUPLICATE]
+    assert [claim.change for claim in in_run(shared_store, *good)[1]] == [Change.SAME] * 3
+
+
+def test_a_page_with_an_alias_in_an_earlier_run_has_moved_from_there_at_any_distance(shared_store):
+    in_run(shared_store, page("http://www.h.example/a", 0), page("/short", FAR))
+    moved = page("https://h.example/a", FAR << 9, aliases=("http://www.h.example/a",))
+    other = page("https://h.example/b", FAR << 18, aliases=("/none", "/short"))
+    _, claims = in_run(shared_store, moved, other)
+    assert [(c.change, c.before and c.before.key) for c in claims] == [
+        (Change.MOVED, "http://www.h.example/a"),
+        (Change.MOVED, "/short"),
+    ]
+    assert keys(shared_store.open()) == [moved.key, other.key]
+
+
+def test_a_copy_of_another_spiders_page_is_a_duplicate_in_every_run(shared_store):
+    in_run(shared_store, page("a", 0), spider="one")
+    _, claims = in_run(shared_store, page("b", 1, aliases=("a",)), spider="other")
+    assert told(claims) == [(DUPLICATE, None, None)]
+    _, claims = in_run(shared_store, page("a", 0), spider="other")
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 0))]
+
+
+def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
+    given = []
+
+    def same(*facts: object) -> bool:
+        given.append(facts)
+        return True
+
+    in_run(shared_store, page("a", 0, facts=b"1"))
+    _, claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 40))]
+    assert given == [(b"2", b"1", 40)]
+
+
+def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(shared_store):
+    in_run(shared_store, page("a", 0, facts=b"1"))
+    in_run(shared_store, page("a", FAR, facts=b"2"), same=lambda *_: True)
+    found = [(e.fingerprint.value, e.facts, e.run, e.provisional) for e in shared_store.open()]
+    assert found == [(FAR, b"2", 2, False)]
+    assert [run.pages for run in shared_store.open().runs()] == [0, 1]
+    _, claims = in_run(shared_store, page("copy", FAR, facts=b"2"))
+    assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
+
+
+def test_a_page_that_is_the_same_and_fails_is_what_it_was(shared_store):
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    index.begin_run()
+    index.claim(page("a", 0))
+    assert [(entry.run, entry.provisional) for entry in index] == [(2, True)]
+    assert index.census()[:2] == (1, 1)
+    index.release(["a"])
+    assert [(entry.run, entry.provisional) for entry in index] == [(1, False)]
+    assert [run.pages for run in index.runs()] == [1, 0]
+    assert told([index.claim(page("copy", 1))]) == [(ORIGINAL, Change.MOVED, ("a", 1))]
+
+
+def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(shared_store):
+    in_run(shared_store, page("other", FAR << 18), spider="other")
+    in_run(shared_store, page("a", 0), page("b", FAR))
+    run, _ = in_run(shared_store, page("a", 0), page("c", FAR << 9))
+    index = shared_store.open()
+    assert [(entry.key, entry.run) for entry in index.missing(run.number)] == [("b", 2)]
+    assert index.missing_count(run.number) == 1
+    assert (list(index.missing(2)), index.missing_count(2)) == ([], 0)
+    assert index.gone(["b"]) == 1
+    assert index.missing_count(run.number) == 0
+
+
+def test_entries_of_old_runs_expire_a_few_at_a_time(shared_store):
+    numbers = values(60)
+    in_run(shared_store, *(page(f"{v}", v) for v in numbers))
+    in_run(shared_store, *(page(f"{v}", v) for v in numbers[:20]), finished=False)
+    in_run(shared_store, *(page(f"{v}", v) for v in numbers[:10]))
+    index = shared_store.open()
+    assert index.expire(2, 100) == 0
+    in_run(shared_store, page("a", FAR))
+    assert [index.expire(2, 15) for _ in range(5)] == [15, 15, 15, 5, 0]
+    assert [(run.number, run.pages) for run in index.runs()] == [(3, 10), (4, 1)]
+    assert sorted(keys(index)) == sorted([*(f"{v}" for v in numbers[:10]), "a"])
+    assert shared_store.open(spider="other").expire(1, 100) == 0
+
+
+def test_what_a_dead_crawler_left_in_progress_expires_after_a_day_in_any_run(shared_store):
+    day, begun = 86_400, time.time()
+    in_run(shared_store, page("same", 0))
+    left = [at(shared_store.open(spider=spider), begun) for spider in ("", "other", "")]
+    for index in left[:2]:
+        index.begin_run()
+    left[0].claim_all([page("same", 0), page("failed", FAR)])
+    left[1].claim(page("of the other", FAR << 9))
+    left[2].claim(page("in no run", FAR << 18))
+    index = at(shared_store.open(), begun + day)
+    index.claim(page("living", FAR << 24))
+    assert index.expire(1, 10) == 0
+    at(index, begun + day + 2 * LEASE).renew(["living"])
+    assert index.expire(0, 10) == 4
+    assert [(e.key, e.run, e.provisional) for e in by_scope(index)] == [
+        ("same", 1, False),
+        ("living", 0, True),
+    ]
+    assert index.expire(0, 10) == 0
+
+
+def test_crawlers_of_a_spider_that_live_at_the_same_time_are_in_one_run(shared_store):
+    one, two = shared_store.open(lease=60), shared_store.open(lease=60)
+    other = shared_store.open(spider="other")
+    assert [index.begin_run().number for index in (one, two, other)] == [1, 1, 2]
+    two.end_run(finished=True)
+    assert [(run.ended, run.finished) for run in one.runs()] == [(None, False)] * 2
+    one.end_run(finished=False)
+    assert [run.finished for run in two.runs()] == [False, False]
+    assert two.begin_run().number == 3
+    two.end_run(finished=True)
+    assert [run.finished for run in two.runs()] == [False, False, True]
+
+
+def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store):
+    one = at(shared_store.open(lease=60), 1000)
+    one.begin_run()
+    at(one, 1050).renew([])
+    two = at(shared_store.open(lease=60), 1109)
+    assert two.begin_run().number == 1
+    two.end_run(finished=False)
+    late = at(shared_store.open(lease=60), 1111)
+    assert late.begin_run().number == 2
+    again = at(shared_store.open(lease=60), 1111).begin_run(resumed=1)
+    assert (again.number, again.ended) == (1, None)
+    late.end_run(finished=True)
+    assert shared_store.open().begin_run(resumed=2).number == 3
+    assert shared_store.open(spider="other").begin_run(resumed=1).number == 4
+
+
+def test_runs_of_two_spiders_beside_each_other_miss_their_own_pages(shared_store):
+    in_run(shared_store, page("a", 0), page("b", FAR), spider="one")
+    in_run(shared_store, page("x", FAR << 9), page("y", FAR << 18), spider="two")
+    one, two = (shared_store.open(spider=spider) for spider in ("one", "two"))
+    first, second = one.begin_run().number, two.begin_run().number
+    asked = (one, page("a", 0)), (two, page("x", FAR << 9)), (two, page("copy", 1))
+    claims = [index.claim(some) for index, some in (*asked, (one, page("z", FAR << 18 ^ 1)))]
+    assert [(claim.outcome, claim.change) for claim in claims] == [
+        *[(ORIGINAL, Change.SAME)] * 2,
+        *[(DUPLICATE, None)] * 2,
+    ]
+    for index, key in ((one, "a"), (two, "x")):
+        index.confirm([key])
+        index.end_run(finished=True)
+    assert [[e.key for e in one.missing(run)] for run in (first, second)] == [["b"], ["y"]]
+    assert [run.finished for run in one.runs()] == [True] * 4
+
+
+def test_clear_forgets_the_runs_but_not_their_numbers(shared_store):
+    index = shared_store.open()
+    in_run(shared_store, page("a"))
+    index.clear()
+    assert index.runs() == []
+    assert index.begin_run().number > 1
+
+
+def test_a_page_that_is_the_same_and_fails_is_gone_for_its_run(shared_store):
+    """Copies that wait for it would be delivered by nobody."""
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    index.begin_run()
+    before = index.claim(page("a", 0)).before
+    assert before
+    entry = before.entry
+    assert index.unsettled([entry]) == Unsettled(frozenset({entry}), frozenset())
+    index.release(["a"])
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset({entry}))
+    index.claim(page("a", 0))
+    index.confirm(["a"])
+    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())
