@@ -74,7 +74,7 @@ def say(lines: Iterable[str], *, aside: bool = False) -> None:
 
 def passed_over(reader: PageReader) -> list[str]:
     """Return a line for each kind of what a reader passed over."""
-    return [f"passed over: {number:,}, {kind}" for kind, number in reader.passed_over.items()]
+    return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
 
 
 def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:

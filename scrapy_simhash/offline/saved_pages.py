@@ -94,7 +94,11 @@ class PageReader:
     ) -> Iterator[SavedPage]:
         count, names_of_first = 0, ""
         for where, item in items:
-            if (body := self._body(item)) is not None:
+            try:
+                body = self._body(item)
+            except ValueError as error:
+                raise FileError(f"{where}: html_base64 is not base64 ({error})") from None
+            if body is not None:
                 count += 1
                 yield self._page(item, name + where.removeprefix(str(path)), body)
             else:

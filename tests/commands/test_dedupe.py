@@ -67,7 +67,7 @@ def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsy
     assert out == [
         "6 pages: 3 to keep, 3 copies",
         "1 of those to keep cannot be compared",
-        "passed over: 2, entry without text",
+        "passed over: 2 (entry without text)",
     ]
     assert [line["key"] for line in lines] == [*PAGES]
     assert [line["key"] for line in lines if line["kept"]] == KEPT

@@ -114,6 +114,7 @@ BAD: list[tuple[str, bytes, str]] = [
     ("a.jsonl", GOOD + b"{nothing}\n", ", entry 2: cut off, or no JSON object"),
     ("a.jsonl", GOOD + b'"b"\n', ", entry 2: not a JSON object"),
     ("a.jsonl", b'{"a":' * 100_000, ", entry 1: cut off, or no JSON object"),
+    ("a.jsonl", b'{"html_base64": "PHA"}', ", entry 1: html_base64 is not base64 ("),
     ("a.json", b'[{"id": 1, "text": "x"', ", entry 1: cut off, or no JSON object"),
     ("a.json", b"[1]", ", entry 1: not a JSON object"),
     *((f"a.jl.{suffix}", packed[:-5], ": ") for suffix, packed in PACKED.items()),
