@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
-from scrapy_simhash.commands.output import aligned, progress, say, whole_file
+from scrapy_simhash.commands.output import aligned, say, whole_file
 from tests.commands.running import refused, scrapy, simhash
 from tests.pages import article
-from tests.report.lines import line, write
 
 
 def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
@@ -64,29 +63,6 @@ def test_scrapy_start_up_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_shows_done_total_rate_and_time_left(monkeypatch: Any) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    with progress("reading", 4) as bar:
-        bar.update(2)
-        bar.refresh()
-    shown = terminal.getvalue()
-    assert "reading:  50%" in shown
-    assert "2/4 [" in shown
-    assert "pages/s]" in shown
-
-
-def test_nothing_is_shown_where_there_is_no_terminal(tmp_path: Path, capsys: Any) -> None:
-    write(tmp_path / "dedup.jsonl", [line(text=article(1))] * 2000)
-    assert simhash("report", tmp_path / "dedup.jsonl", "-o", tmp_path / "r.html") == 0
-    assert capsys.readouterr().err == ""
 
 
 def test_tables_are_aligned_by_columns_of_the_terminal() -> None:

@@ -28,35 +28,23 @@ def made(value: int, blocks: int) -> Fingerprint:
     return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
 
 
-@pytest.fixture
-def url(stores: Callable[[str], Any]) -> str:
-    store = stores("redis")
-    wanted = spec_of(DEFAULT)
+def test_stats_are_those_of_the_index(stores: Callable[[str], Any], capsys: Any) -> None:
+    store, wanted = stores("redis"), spec_of(DEFAULT)
     index = store.open(recipe=wanted.recipe, bits=256, distance=48, blocks=wanted.blocks)
     index.put(
         Entry(f"http://a.example/{n}", made(value, wanted.blocks), time=1.7e9 + n)
-        for n, value in enumerate(values(3000, bits=256))
+        for n, value in enumerate(values(1000, bits=256))
     )
     index.claim(Arrival("in progress", made(5, wanted.blocks)))
-    return str(store.url)
-
-
-def test_stats_are_those_of_the_index(url: str, capsys: Any) -> None:
-    assert simhash("stats", "--index", url, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["pages"], found["in_progress"]) == (3001, 1)
-    assert found["recipe"] == DEFAULT.identity
-    assert (found["distance"], found["blocks"]) == (48, DEFAULT.blocks.count)
+    assert simhash("stats", "--index", store.url, "--json") == 0
+    stats = json.loads(capsys.readouterr().out)
+    assert (stats["pages"], stats["in_progress"]) == (1001, 1)
+    assert (stats["recipe"], stats["distance"]) == (DEFAULT.identity, 48)
     # A fingerprint is 32 bytes, its block values 80.
-    assert 3000 * 112 < sum(found["bytes"].values()) < 3000 * 5000
-    assert simhash("stats", "--index", url) == 0
+    assert 1000 * 112 < sum(stats["bytes"].values()) < 1000 * 5000
+    assert simhash("stats", "--index", store.url) == 0
     out = capsys.readouterr().out
-    for text in (
-        "3,001",
-        DEFAULT.identity,
-        f"{DEFAULT.blocks.count} block values",
-    ):
-        assert text in out
+    assert all(text in out for text in ("1,001", DEFAULT.identity, "48 of 256 bits"))
 
 
 def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -> None:
@@ -75,8 +63,6 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -
 
 def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
-    assert simhash("stats", "--index", tmp_path / "i") == 0
-    assert "recipe       test" in capsys.readouterr().out
     assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0
 
