@@ -88,16 +88,6 @@ class RedisServer:
         with self.client() as client:
             return dict(client.info(section))
 
-    @property
-    def used_memory(self) -> int:
-        """Bytes, as INFO gives them."""
-        return int(self.info("memory")["used_memory"])
-
-    @property
-    def sent(self) -> int:
-        """Bytes of all answers so far."""
-        return int(self.info("stats")["total_net_output_bytes"])
-
     def start(self, *more: str) -> None:
         """Start, or start again with the same port and data; return when it answers."""
         with (self.folder / "log").open("ab") as log:
