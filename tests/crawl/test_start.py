@@ -44,7 +44,7 @@ def guarded() -> Iterator[str]:
     ],
 )
 def test_a_crawl_does_not_start_with_an_index_that_it_will_never_reach(
-    crawl: Any, site: Any, guarded: str, url: str
+    crawl: Any, site: Any, guarded: str, impatient: None, url: str
 ) -> None:
     settings = {"SIMHASH_INDEX_URL": url.format(guarded), "SIMHASH_ON_UNAVAILABLE": "continue"}
     with pytest.raises(SettingError) as caught:
