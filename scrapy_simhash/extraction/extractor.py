@@ -50,8 +50,8 @@ class Extraction:
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
-        content: the lines of the content, see :mod:`.content`, that are not mostly links, and the
-            values of its fields.
+        content: the lines of the content, see :mod:`.content`, that are not mostly links, the
+            values of its fields, and the prices that it names to programs.
         own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.units`.
@@ -168,7 +168,7 @@ def _extraction(
         for line, is_text, is_own in zip(texts, is_said, own, strict=True)
         if is_text and not is_own
     ]
-    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page)])
+    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page), *offers(page)])
     return Extraction(
         text,
         thin,

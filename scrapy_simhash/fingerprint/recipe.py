@@ -31,7 +31,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 11,
     "text": 4,
-    "facts": 25,
+    "facts": 26,
 }
 
 

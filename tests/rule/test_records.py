@@ -73,3 +73,13 @@ def test_a_line_with_a_date_has_values_too(one: str, other: str) -> None:
 def test_when_and_how_often_a_record_was_shown_is_no_field_of_it(one: str, other: str) -> None:
     pages = record("Rooms: 3", added=one), record("Rooms: 3", added=other)
     assert judged(("http://lots.test/1", pages[0]), ("http://lots.test/2", pages[1])).is_copy
+
+
+@pytest.mark.parametrize("text", ["Enable JavaScript. The shop is loading.", PROSE])
+def test_a_price_for_programs_tells_the_variants_of_a_product_apart(text: str) -> None:
+    page = (
+        f'<title>Tent</title><p>{text}<script type="application/ld+json">{{"price": %d}}</script>'
+    )
+    red, blue = ("http://s.test/tent", page % 146), ("http://s.test/tent?color=blue", page % 74)
+    assert judged(red, blue) == (False, "own-values")
+    assert judged(red, (blue[0], red[1])).is_copy
