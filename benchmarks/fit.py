@@ -29,7 +29,7 @@ from benchmarks.kinds import make_kinds
 from benchmarks.templates import own_text, shingles
 from scrapy_simhash.extraction import likelihood
 from scrapy_simhash.extraction.likelihood import Lines, first_look, second_look
-from scrapy_simhash.extraction.main_text import LIKELY, candidates
+from scrapy_simhash.extraction.main_text import candidates
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
@@ -88,12 +88,11 @@ def example(
 ) -> Example | None:
     page = read_page(encoded(html_of(document)))
     outline = Outline(page, page.holders)
-    found = candidates(page, outline)
-    if found is None:
+    lines = candidates(page, outline)
+    if lines is None:
         return None
-    chosen, lines = found
     groups = outline.groups(lines.places)
-    texts = [page.texts[line] for line in chosen]
+    texts = [page.texts[line] for line in lines.numbers]
     letters, wanted = normalise(body), shingles(body)
     right = np.array([_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts])
     weights = np.minimum(lines.sizes, likelihood.LONGEST_LINE) + 4
@@ -183,7 +182,7 @@ def check(found: Sequence[Example]) -> None:
         left = model([one for one in found if part not in one.parts])
         for one in found:
             if part in one.parts and one.share == 1:
-                taken = left.odds(one) >= LIKELY
+                taken = left.odds(one) >= 0
                 text = "\n".join(compress(one.texts, taken))
                 likenesses.setdefault(one.name, []).append(likeness(text, one.body))
     for name, all_of_it in likenesses.items():

@@ -9,7 +9,7 @@ its company, and one paragraph more or less moves little.
 count bytes, marks and elements, because words would tie them to a language.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +41,11 @@ _FOUR_BESIDE = np.array([1.0, 1, 1, 1, 0, 1, 1, 1, 1])
 _LIGHT = (roles.AGAINST | roles.LINK) & ~roles.UNLIKELY
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """The lines of a page that may be main text, one number each in every array.
 
     Attributes:
+        numbers: their numbers among all lines.
         places: the element that a line stands in, by its number in the outline.
         sizes: bytes in UTF-8, without spaces.
         linked: the share of it in links.
@@ -55,6 +55,7 @@ class Lines:
         above_heading: whether it comes before that.
     """
 
+    numbers: Ints
     places: Ints
     sizes: Floats
     linked: Floats

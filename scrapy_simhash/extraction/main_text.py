@@ -5,7 +5,6 @@ from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
@@ -17,8 +16,7 @@ from scrapy_simhash.extraction.units import is_picture, picture
 # which say about as much.
 #: A shorter line is a label, a byline, a date: templates have others in their place.
 MIN_LINE = 20
-#: Log odds from which on a line is main text, and how far from them it surely is or is not.
-LIKELY = 0.0
+#: How far from 0 the log odds are of a line that surely is main text, or surely is not.
 DOUBT = 2.0
 #: The weight of a line that surely is main text, and the least of one that is taken for it.
 SURE, TAKEN = 3, 2
@@ -27,6 +25,8 @@ SURE, TAKEN = 3, 2
 THIN_BYTES = 150
 THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
+_MARK = re.compile("[,.;:!?，、。；：！？]")
+_ENDS = tuple('.:!?。；：！？…"”’」』')
 
 # A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
 # Nuxt has it, window.__NUXT__=(function(a,b){return {...
@@ -34,33 +34,6 @@ _STATE = re.compile(
     r"\s*(?:(?:var|let|const)\s{1,9})?[\w.$]{1,99}(?:\[['\"]\w{1,99}['\"]\])?\s{0,9}(?:\.push\(\[|"
     r"=\s{0,9}(?:[{\[]|JSON\.parse\(|\(function\([\w$, ]{0,9999}\)\s{0,9}\{return))"
 )
-
-# For each unit of UTF-16; the two that make one character take two bytes each in UTF-8.
-# Bytes in the lower half, marks in the upper half: one sum gives both.
-_BYTES_AND_MARKS = np.ones(0x10000, np.int64)
-_BYTES_AND_MARKS[0x80:] = 2
-_BYTES_AND_MARKS[0x800:] = 3
-_BYTES_AND_MARKS[0xD800:0xE000] = 2
-_BYTES_AND_MARKS[[ord(space) for space in " \t\n"]] = 0
-_BYTES_AND_MARKS[[ord(mark) for mark in ",.;:!?，、。；：！？"]] += 1 << 32
-_ENDS = np.zeros(0x10000, np.bool_)
-_ENDS[[ord(mark) for mark in '.:!?。；：！？…"”’」』']] = True
-
-
-class Measures(NamedTuple):
-    """Numbers of the lines of a page: bytes without spaces, marks, and which end as a sentence."""
-
-    sizes: Ints
-    marks: Ints
-    ends: npt.NDArray[np.bool_]
-
-
-def measures(text: str) -> Measures:
-    """Measure all lines of a page at once, because it may have hundreds."""
-    codes = np.frombuffer(f"\n{text}\n".encode("utf-16-le", "surrogatepass"), np.uint16)
-    breaks = (codes == ord("\n")).nonzero()[0]
-    sums = np.add.reduceat(_BYTES_AND_MARKS.take(codes, mode="clip"), breaks[:-1])
-    return Measures(sums & 0xFFFFFFFF, sums >> 32, _ENDS[codes[breaks[1:] - 1]])
 
 
 class MainText(NamedTuple):
@@ -85,44 +58,47 @@ def main_text(page: Page, outline: Outline) -> MainText | None:
         page: the page.
         outline: of all its lines.
     """
-    found = candidates(page, outline)
-    if found is None:
+    lines = candidates(page, outline)
+    if lines is None:
         return None
-    chosen, lines = found
-    doubt = (likelihoods(lines, outline) - LIKELY) / DOUBT
+    doubt = likelihoods(lines, outline) / DOUBT
     weights = np.rint(SURE * (doubt.clip(-1, 1) + 1) / 2).astype(np.intp)
     size = lines.sizes[weights >= TAKEN].sum()
     if size < THIN_BYTES_OF_MUCH and (
-        size < THIN_BYTES or size < THIN_SHARE * measures(page.shown).sizes.sum()
+        size < THIN_BYTES or size < THIN_SHARE * _sizes_of(page.shown).sum()
     ):
         return None
     may_be = weights > 0
-    return MainText(chosen[may_be], weights[may_be])
+    return MainText(lines.numbers[may_be], weights[may_be])
 
 
-def candidates(page: Page, outline: Outline) -> tuple[Ints, Lines] | None:
-    """Return which lines may be main text, and their measures."""
-    if not page.texts:
+def candidates(page: Page, outline: Outline) -> Lines | None:
+    """Return the lines that may be main text, if there are any."""
+    sizes = _sizes_of(page.shown)
+    numbers = np.flatnonzero(sizes >= MIN_LINE)
+    numbers = numbers[outline.roles[outline.places[numbers]] & (TITLE | FIELD) == 0]
+    if not len(numbers):
         return None
-    sizes, marks, ends = measures(page.shown)
-    chosen = np.flatnonzero(sizes >= MIN_LINE)
-    places = outline.places[chosen]
-    may_be = outline.roles[places] & (TITLE | FIELD) == 0
-    chosen, places = chosen[may_be], places[may_be]
-    if not len(chosen):
-        return None
-    shares = [page.linked[line] / len(page.texts[line]) for line in chosen.tolist()]
+    texts = [page.texts[number] for number in numbers.tolist()]
     heading = page.heading_line
-    lines = Lines(
-        places,
-        sizes[chosen].astype(np.float64),
-        np.minimum(np.fromiter(shares, np.float64), 1),
-        marks[chosen],
-        ends[chosen],
-        chosen >= (len(sizes) if heading is None else heading),
-        chosen < (heading or 0),
+    linked = np.array(page.linked)[numbers] / np.fromiter(map(len, texts), np.intp)
+    return Lines(
+        numbers,
+        outline.places[numbers],
+        sizes[numbers].astype(np.float64),
+        np.minimum(linked, 1),
+        np.array([len(_MARK.findall(text)) for text in texts]),
+        np.array([text.endswith(_ENDS) for text in texts]),
+        numbers >= (len(sizes) if heading is None else heading),
+        numbers < (heading or 0),
     )
-    return chosen, lines
+
+
+def _sizes_of(text: str) -> Ints:
+    """Return how many bytes each line of a text has without spaces."""
+    codes = np.frombuffer(f"\n{text}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    breaks = np.flatnonzero(codes == ord("\n"))
+    return np.add.reduceat(codes > ord(" "), breaks[:-1], dtype=np.intp)
 
 
 def shown_text(page: Page) -> tuple[str, list[bool]]:
@@ -138,7 +114,7 @@ def shown_text(page: Page) -> tuple[str, list[bool]]:
     gone = NAVIGATION | HEADER | FOOTER
     if texts:
         lengths = np.array(list(map(len, texts)))
-        own = np.where(2 * np.array(page.linked) > lengths, 0, measures(page.shown).sizes)
+        own = np.where(2 * np.array(page.linked) > lengths, 0, _sizes_of(page.shown))
         gone = _believed(roles[: len(texts)], own)
     stays = (roles & gone == 0).tolist()
     shown = map(picture, compress(page.images, stays[len(texts) :]))
@@ -147,9 +123,9 @@ def shown_text(page: Page) -> tuple[str, list[bool]]:
     texts = [*compress(texts, lines)]
     # A page that shows nothing repeats none, because all pages of a program have the same trackers
     # and settings.
-    shows = measures("\n".join(texts)).sizes.sum() >= MIN_LINE
+    shows = _sizes_of("\n".join(texts)).sum() >= MIN_LINE
     texts += [name for name in names if shows or is_picture(name)]
-    if measures("\n".join(texts)).sizes.sum() < THIN_BYTES:
+    if _sizes_of("\n".join(texts)).sum() < THIN_BYTES:
         scripts = [(el.text or "", _is_json(el)) for el in page.scripts]
         texts += [single_spaced(text) for text, is_json in scripts if is_json]
         if shows:
