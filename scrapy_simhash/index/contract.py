@@ -64,7 +64,7 @@ class Index(ClaimActs, CrawlerActs):
         It reads no more than that. Fingerprints may lack their block values.
         """
         with self._use() as store:
-            stored = store.read([*self._of_keys(keys)], contents=True)
+            stored = store.read([*self._of_keys(keys)])
             return self._shown(sorted(stored.items()))
 
     def gone(self, keys: Iterable[str]) -> int:

@@ -31,6 +31,8 @@ LARGEST = 1 << 20
 RATIO = 4
 # Multiplying by an odd number spreads values over 32 bits (Knuth, 6.4).
 _SPREAD = np.uint32(0x9E3779B1)
+# Places of a directory that are made at a time: the memory of more would stay with the process.
+_PLACES = 1 << 14
 _LOW = np.uint64((1 << 32) - 1)
 _HIGH = np.uint64(32)
 _QUERY = np.uint64(48)
@@ -205,9 +207,12 @@ class _Run:
         self.keys.sort()
         # The directory: where the keys with the same high bits begin, four to eight of them.
         self._shift = np.uint64(64 + 3 - len(self.keys).bit_length())
-        places = np.arange(1 << 64 - int(self._shift), dtype=np.uint64) << self._shift
-        starts = self.keys.searchsorted(places)
-        self._starts = np.append(starts, len(self.keys)).astype(np.uint32)
+        count = 1 << 64 - int(self._shift)
+        self._starts = np.full(count + 1, len(self.keys), np.uint32)
+        for first in range(0, count, _PLACES):
+            end = min(first + _PLACES, count)
+            places = np.arange(first, end, dtype=np.uint64) << self._shift
+            self._starts[first:end] = self.keys.searchsorted(places)
 
     def places(self, needles: Uint64s) -> tuple[Uint32s, Uint32s]:
         """Return between which keys those with the high bits of the needles stand."""

@@ -238,7 +238,7 @@ class SqliteStore:
     def _near(self, lookups: Lookups) -> tuple[dict[int, Near], dict[int, Stored]]:
         near = lookups.near(self._neighbours.find(*lookups.sought, _NEAREST))
         positions = {position for pairs in near for _, position in pairs}
-        entries = self.read(positions) if positions else {}
+        entries = self._without_contents(positions) if positions else {}
         if gone := positions - entries.keys():
             self._neighbours.forget([*gone])
             near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
@@ -335,39 +335,38 @@ class SqliteStore:
 
     def _of(self, columns: str, positions: Collection[int]) -> list[Any]:
         sql = f"SELECT position, run, state{columns} FROM entries LEFT JOIN leases USING (position)"  # noqa: S608
-        sql += " WHERE position IN (SELECT value FROM json_each(?))"
+        sql += " WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
         return self._run(sql, (json.dumps([*positions]),))
-
-    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
-        columns = ", body, content" if contents else ", body, x''"
-        rows = self._of(columns, positions)
-        return dict(self._with_contents(rows) if contents else self._stored(rows))
 
     def _states(self, positions: Collection[int]) -> dict[int, bytes]:
         return {at: _state(run, state) for at, run, state in self._of("", positions)}
+
+    def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
+        return {
+            at: Stored(_state(run, state), body if type(body) is bytes else b"")
+            for at, run, state, body in self._of(", body", positions)
+        }
+
+    def read(self, positions: Collection[int]) -> dict[int, Stored]:
+        if self._file.path is None:
+            stored = self._without_contents(positions)
+            contents = self._neighbours.fingerprints([*stored])
+            pairs = zip(stored.items(), contents, strict=True)
+            return {at: item._replace(content=content) for (at, item), content in pairs}
+        return {
+            at: Stored(
+                _state(run, state),
+                body if type(body) is bytes else b"",
+                self._checked(at, content)[:-KEY_BYTES],
+            )
+            for at, run, state, body, content in self._of(", body, content", positions)
+        }
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         del blocks  # they are there in any file
         sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
         positions = [position for (position,) in self._run(sql, (after, most))]
-        return self._with_contents(self._of(", body, content", positions))
-
-    def _stored(self, rows: Iterable[Any]) -> list[tuple[int, Stored]]:
-        return [
-            (at, Stored(_state(run, state), body if type(body) is bytes else b"", content))
-            for at, run, state, body, content in rows
-        ]
-
-    def _with_contents(self, rows: Sequence[Any]) -> list[tuple[int, Stored]]:
-        stored = self._stored(sorted(rows, key=lambda row: row[0]))
-        if rows and self._file.path is None:
-            contents = self._neighbours.fingerprints([at for at, _ in stored])
-        else:
-            contents = [self._checked(at, item.content) for at, item in stored]
-        return [
-            (at, item._replace(content=content[: self._size - KEY_BYTES]))
-            for (at, item), content in zip(stored, contents, strict=True)
-        ]
+        return [*self.read(positions).items()]
 
     def _checked(self, position: int, content: object) -> bytes:
         if not (position < 1 << 32 and type(content) is bytes and len(content) == self._size):

@@ -123,8 +123,8 @@ class Store(Protocol):
     def find(self, lookups: Lookups) -> Found:
         """Return what is near each page. What has one of the keys of a page is among it."""
 
-    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
-        """Return the entries at these positions, if they are there; maybe with fingerprints."""
+    def read(self, positions: Collection[int]) -> dict[int, Stored]:
+        """Return the entries at these positions, if they are there, with their fingerprints."""
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         """Return the next entries behind a position, at least one if there is one.

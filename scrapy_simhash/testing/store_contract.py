@@ -83,7 +83,7 @@ class StoreContract:
         arrival = page("a", 5, scope="s")
         (position,) = admitted(store, arrival, state=LEASED)
         assert store.read([position, position + 1 << 20])[position].state == LEASED
-        stored = store.read([position], contents=True)[position]
+        stored = store.read([position])[position]
         assert stored[:2] == (LEASED, b"a")
         assert stored.content[:8] == looked(arrival).contents[0][:8]
         assert store.read([]) == {}

@@ -78,6 +78,8 @@ REDIS: dict[str, Callable[[Servers], str]] = {
     "redis-shards": lambda started: started.single.url + "?shards=3&",
     "cluster-shards": lambda started: started.cluster.url + "?shards=6&",
 }
+# On a busy machine an answer may take longer than a crawl waits.
+PATIENT = "socket_timeout=30&"
 LOCAL = ["memory", "sqlite"]
 # Those that differ in what they do; the others differ in how they connect.
 DIFFERENT = [*LOCAL, "redis", "cluster-shards"]
@@ -123,7 +125,7 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
             url = f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
         else:
             started = request.getfixturevalue("redis_servers")
-            url = REDIS[backend](started) + started.new_name()
+            url = REDIS[backend](started) + PATIENT + started.new_name()
         made.append(Store(url))
         return made[-1]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import random
 import signal
 import socket
 import sqlite3
@@ -16,39 +14,11 @@ from pathlib import Path
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.acts import HERE, is_dead
 from scrapy_simhash.index.contract import Index, StoreUnavailable
-from tests.index.promises.made import ORIGINAL, page, spec
-
-CLUSTERS = 40
+from tests.index.promises.made import page, spec
 
 
 def opened(path: Path, **changed) -> Index:
     return open_index(f"sqlite:///{path}", spec(**changed))
-
-
-def race(path, number, start, results):
-    with contextlib.closing(opened(path)) as index:
-        found = []
-        for i in range(CLUSTERS):
-            value = random.Random(i).getrandbits(64) ^ 1 << number
-            start.wait()
-            found.append(index.claim(page(f"{i}/{number}", value)).outcome.value)
-        start.wait()
-        results.put(found)
-
-
-def test_of_near_duplicates_in_lock_step_exactly_one_is_the_original(tmp_path):
-    spawn = multiprocessing.get_context("spawn")
-    start, results = spawn.Barrier(3, timeout=240), spawn.Queue()
-    path = tmp_path / "index.sqlite"  # made by whoever comes first
-    workers = [spawn.Process(target=race, args=(path, n, start, results)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    found = [results.get(timeout=240) for _ in workers]
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-    for outcomes in zip(*found, strict=True):
-        assert sorted(outcomes) == ["duplicate", "duplicate", "original"]
 
 
 WRITER = """
@@ -89,24 +59,6 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(tmp_path):
         assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def test_a_claim_takes_the_place_of_a_dead_crawlers_original_at_once(tmp_path):
-    path = tmp_path / "index.sqlite"
-    code = "\n".join(
-        [
-            "import os, sys",
-            "from scrapy_simhash.index import open_index",
-            "from tests.index.promises.made import page, spec",
-            "open_index(f'sqlite:///{sys.argv[1]}', spec(lease=60)).claim(page('a'))",
-            "os._exit(0)",
-        ]
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code, path], check=True, env=environment)
-    with contextlib.closing(opened(path)) as index:
-        assert index.claim(page("copy", 1)).outcome is ORIGINAL
-        assert [entry.key for entry in index] == ["copy"]
 
 
 def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_simhash.index import registry
 from scrapy_simhash.testing import StoreContract
-from tests.index.conftest import REDIS
+from tests.index.conftest import PATIENT, REDIS
 from tests.index.promises.made import DUPLICATE, ORIGINAL, page
 
 STORE = """
@@ -59,7 +59,7 @@ class TestSqlite(StoreContract):
 class TestRedis(StoreContract):
     @pytest.fixture(params=REDIS)
     def new_url(self, request, redis_servers):
-        return lambda: REDIS[request.param](redis_servers) + redis_servers.new_name()
+        return lambda: REDIS[request.param](redis_servers) + PATIENT + redis_servers.new_name()
 
 
 def prove(folder: Path, verb: str) -> str:

@@ -17,9 +17,8 @@
 --   write     position, state
 --   deletion  position
 -- Returns generation, last position, time (2), look-ups that met a full bucket, for each part its first new
--- position, -1 if it was refused, -2 if it was not looked at; for each look of a refused one, its part's
--- number, and distances and positions of what is near; positions, states and entries of these. An index of
--- another generation returns that alone, and one that Redis has deleted in part nothing.
+-- position (-1: refused, -2: not looked at), for each look of a refused one distances and positions of what is
+-- near, these positions, their states and entries. One item is another generation, none is a damaged index.
 local meta, entries, leases, leaf = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
 local decode, encode, floor = struct.unpack, struct.pack, math.floor
@@ -40,21 +39,18 @@ local groups, changed, counts, leaves, added = {}, {}, {}, {}, {}
 -- Return the entries of a group by slot.
 local function group_of(position)
   local n = floor(position / GROUP)
-  local group = groups[n]
-  if group then return group, position % GROUP, n end
-  group = {}
-  local packed, at = n * GROUP + GROUP - 1 <= first and call('HGET', entries, n), 1
-  if packed then
-    for slot = 0, GROUP - 1 do
-      local a, b, c = byte(packed, at, at + 2)
-      if not c then break end
-      local size = 65536 * a + 256 * b + c
+  if groups[n] then return groups[n], position % GROUP, n end
+  local group, names, at = {}, {}, 1
+  local packed = n * GROUP + GROUP - 1 <= first and call('HGET', entries, n)
+  for slot = 0, GROUP - 1 do
+    names[slot + 1] = ':' .. n * GROUP + slot
+    if packed and at + 2 <= #packed then
+      local size = decode('>I3', packed, at)
       if size > 0 then group[slot] = sub(packed, at + 3, at + 2 + size) end
       at = at + 3 + size
     end
-  else
-    local names = {}
-    for slot = 0, GROUP - 1 do names[slot + 1] = ':' .. n * GROUP + slot end
+  end
+  if not packed then
     for slot, entry in ipairs(call('HMGET', entries, unpack(names))) do group[slot - 1] = entry or nil end
   end
   groups[n] = group
@@ -199,13 +195,14 @@ end
 
 -- Of each bucket the newest entries stay.
 local function squeezed(content)
-  local kept, in_bucket = {}, {}
-  for i = #content - 5, 1, -6 do
-    local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 16)
-    in_bucket[tag] = (in_bucket[tag] or 0) + 1
-    if in_bucket[tag] <= most then kept[#kept + 1] = sub(content, i, i + 5) end
+  local extra, kept = {}, {}
+  for turn = 0, 1 do
+    for i = 1, #content - 5, 6 do
+      local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 16)
+      if turn == 1 and extra[tag] <= 0 then kept[#kept + 1] = sub(content, i, i + 5) end
+      extra[tag] = (extra[tag] or -most) + 1 - 2 * turn
+    end
   end
-  for i = 1, floor(#kept / 2) do kept[i], kept[#kept + 1 - i] = kept[#kept + 1 - i], kept[i] end
   return table.concat(kept)
 end
 
@@ -254,14 +251,9 @@ for n, slots in pairs(changed) do
     end
   end
 end
-local header = {}
-if last > tonumber(head[2]) then header = {'last', last} end
+if last > tonumber(head[2]) then call('HSET', meta, 'last', last) end
 for run, by in pairs(counts) do
-  if by ~= 0 then
-    local name = run .. ':pages'
-    header[#header + 1], header[#header + 2] = name, (call('HGET', meta, name) or 0) + by
-  end
+  if by ~= 0 then call('HINCRBY', meta, run .. ':pages', by) end
 end
-if #header > 0 then call('HSET', meta, unpack(header)) end
 local time = call('TIME')
 return {head[1], last, time[1], time[2], flooded, firsts, found, positions, rows}

@@ -154,8 +154,7 @@ class RedisStore:
         (answer,) = self.client.together([self.finding(lookups, range(len(lookups.arrivals)))])
         return answer
 
-    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
-        del contents  # they are there in any case
+    def read(self, positions: Collection[int]) -> dict[int, Stored]:
         (rows,) = self.client.together([self.reading(positions)])
         return rows
 

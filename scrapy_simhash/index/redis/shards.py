@@ -161,8 +161,7 @@ class ShardedStore:
         talks = {n: self._stores[n].finding(lookups, pages) for n, pages in split.items()}
         return self._found(self._together(talks))
 
-    def read(self, positions: Collection[int], *, contents: bool = False) -> dict[int, Stored]:
-        del contents  # they are there in any case
+    def read(self, positions: Collection[int]) -> dict[int, Stored]:
         split = defaultdict[int, list[int]](list)
         for position in positions:
             split[position % self._count].append(position // self._count)

@@ -57,23 +57,6 @@ def _answers(index: Index) -> bool:
     return True
 
 
-@pytest.mark.parametrize("before", [0, 20])
-def test_a_crawler_notices_that_another_cleared_the_index(server, opened, before):
-    """Also if it had seen nothing, or the same pages came again."""
-    url = f"{server.url}?name=cleared{before}"
-    index, other = opened(url), opened(url)
-    for value in values(before):
-        keep(index, value)
-    other.clear()
-    for value in values(before):
-        keep(other, value)
-    for value in values(1200, seed=3):
-        index.claim(page(str(value), value))
-    index.confirm([str(value) for value in values(1200, seed=3)])
-    fresh = opened(url)
-    assert all(fresh.query(fp(value)) for value in values(1200, seed=3)[::50])
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[servers.Cluster]:
     with servers.cluster(replicas=1) as started:

@@ -128,23 +128,6 @@ def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened)
         assert after.unsettled([lost]).gone == {lost}
 
 
-def test_what_was_acknowledged_outlives_a_kill_with_an_append_only_file(opened):
-    with servers.redis_server("--appendonly yes --appendfsync always") as own:
-        index = opened(own.url)
-        for value in values(20):
-            keep(index, value)
-        index.claim(page("provisional", values(1, seed=1)[0]))
-        own.kill()
-        is_away(lambda: keep(index, values(1)[0]))
-        own.start()
-        for value in values(20):
-            assert keep(index, value ^ 1, "other") is Outcome.DUPLICATE
-        (match,) = index.query(fp(values(1, seed=1)[0]))
-        assert match.provisional
-        index.confirm(["provisional"])
-        assert len(opened(own.url)) == 21
-
-
 def test_without_persistence_the_index_goes_on_after_a_kill(opened):
     with servers.redis_server() as own:
         index, other = opened(own.url), opened(own.url)

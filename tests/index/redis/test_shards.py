@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from redis.crc import key_slot
 
@@ -30,20 +28,6 @@ def test_each_shard_has_an_equal_stretch_of_the_slots(count):
     tags = hash_tags("shop:simhash", count)
     assert [key_slot(tag.encode()) * count // SLOTS for tag in tags] == [*range(count)]
     assert "shop:simhash" in tags
-
-
-def test_scopes_are_spread_evenly_over_the_nodes_of_a_cluster(redis_servers, shared, opened):
-    index = opened(shared, scoped=True)
-    name = shared.partition("name=")[2]
-    sites = [page(f"{n}", value, scope=f"{n}.example") for n, value in enumerate(values(900))]
-    assert {claim.outcome for claim in index.claim_all(sites)} == {ORIGINAL}
-    found = Counter[int]()
-    for number, node in enumerate(redis_servers.cluster.masters):
-        with node.client() as client:
-            for key in client.scan_iter(f"{{{name}*}}:meta"):
-                found[number] += int(client.hget(key, "last"))
-    assert sum(found.values()) == 900
-    assert all(200 < found[number] < 400 for number in range(3)), found
 
 
 def test_only_pages_with_scopes_on_a_cluster_are_spread_unless_the_url_says_how(
