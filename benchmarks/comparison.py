@@ -22,10 +22,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
+from benchmarks.measuring import Table
 from scrapy_simhash import Document, SyncDedup
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
@@ -47,28 +49,29 @@ def by_digest(digest_of: Callable[[Page], bytes]) -> Tool:
     return repeats
 
 
-def main_text(page: Page) -> str:
-    import trafilatura
+def by_text(sketch: Callable[[str], Any], query: Callable[[Any], Any], add: Any) -> Tool:
+    """Return a tool that asks an index for a sketch of the text of trafilatura."""
 
-    return trafilatura.extract(page.answer.body.decode("utf-8", "replace")) or ""
+    def repeats(page: Page) -> bool:
+        import trafilatura
+
+        text = trafilatura.extract(page.answer.body.decode("utf-8", "replace"))
+        if not text:
+            return False
+        made = sketch(text)
+        if query(made):
+            return True
+        add(page.url, made)
+        return False
+
+    return repeats
 
 
 def simhash() -> Tool:
     from simhash import Simhash, SimhashIndex
 
     index = SimhashIndex([], k=3)
-
-    def repeats(page: Page) -> bool:
-        text = main_text(page)
-        if not text:
-            return False
-        value = Simhash(text)
-        if index.get_near_dups(value):
-            return True
-        index.add(page.url, value)
-        return False
-
-    return repeats
+    return by_text(Simhash, index.get_near_dups, index.add)
 
 
 def minhash() -> Tool:
@@ -76,19 +79,13 @@ def minhash() -> Tool:
 
     index = MinHashLSH(threshold=0.8, num_perm=128)
 
-    def repeats(page: Page) -> bool:
-        text = main_text(page)
-        if not text:
-            return False
-        sketch = MinHash(num_perm=128)
+    def sketch(text: str) -> MinHash:
         grams = {text[i : i + 5] for i in range(max(len(text) - 4, 1))}
-        sketch.update_batch([gram.encode() for gram in grams])
-        if index.query(sketch):
-            return True
-        index.insert(page.url, sketch)
-        return False
+        made = MinHash(num_perm=128)
+        made.update_batch([gram.encode() for gram in grams])
+        return made
 
-    return repeats
+    return by_text(sketch, index.query, index.insert)
 
 
 def this_filter(recipe: str) -> Tool:
@@ -142,11 +139,9 @@ def main() -> None:
     ]
     copies = sum(len(urls) - 1 for urls in site.clusters().values())
     print(f"{len(pages)} pages, {copies} of them copies\n")
-    print("| What compares | Copies found | Distinct pages lost | CPU, ms a page |")
-    print("| --- | ---: | ---: | ---: |")
+    table = Table("What compares", "Copies found", "Distinct pages lost", "CPU, ms a page")
     for name, make in TOOLS.items():
-        found, lost, cpu = measure(make, pages)
-        print(f"| {name} | {found} | {lost} | {cpu:.2f} |")
+        table.row(name, *measure(make, pages))
 
 
 if __name__ == "__main__":

@@ -298,15 +298,15 @@ def growth(count: int) -> None:
 
 def _table(head: list[str], rows: dict[str, list[dict[str, float]]], base: str) -> None:
     fields = [*next(iter(rows.values()))[0]]
-    print("| | " + " | ".join(head) + " |\n| --- |" + " ---: |" * len(head))
+    table = Table("", *head)
     for name, runs in rows.items():
         pairs = zip(runs, rows[base], strict=True)
         ratio = median(
             (run["cpu"] + run.get("workers", 0)) / (other["cpu"] + other.get("workers", 0))
             for run, other in pairs
         )
-        cells = [f"{median(run[field] for run in runs):.2f}" for field in fields]
-        print(f"| {name} | " + " | ".join([*cells, f"{ratio:.2f}"]) + " |", flush=True)
+        medians = [median(run[field] for run in runs) for field in fields]
+        table.row(name, *(f"{figure:.2f}" for figure in [*medians, ratio]))
 
 
 def stages(count: int) -> None:

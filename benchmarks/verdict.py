@@ -24,6 +24,7 @@ from typing import Any
 
 from benchmarks.documents import DATA, html_of, read_marked, text_of
 from benchmarks.kinds import DUPLICATES, make_kinds
+from benchmarks.measuring import Table
 from benchmarks.rivals import MinHashLSH, PypiSimhash
 from scrapy_simhash.commands.evaluate import wrong_pairs
 from scrapy_simhash.extraction.extractor import Extraction, extract
@@ -149,8 +150,9 @@ def made_row(dataset: Dataset, result: Result) -> list[str]:
 
 
 def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
-    print("\n".join(f"| {' | '.join(cells)} |" for cells in rows), flush=True)
+    table = Table(*head)
+    for cells in rows:
+        table.row(*cells)
 
 
 def main() -> int:
