@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 #: Stands where the middle of a text is left out.
 CUT = " […] "
-_TOO_SHORT_TO_CUT = 50
 _LINE = 100
 
 
@@ -23,9 +22,9 @@ def excerpt(text: str, length: int) -> str:
     line = " ".join(text.split())
     if len(line) <= length:
         return line
-    if length < _TOO_SHORT_TO_CUT:
-        return line[:length].rstrip()
     room = length - len(CUT)
+    if room < 45:  # the mark would be most of it
+        return line[:length].rstrip()
     tail = room * 2 // 5
     return line[: room - tail].rstrip() + CUT + line[-tail:].lstrip()
 

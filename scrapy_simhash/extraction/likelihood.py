@@ -34,9 +34,6 @@ ROLES = np.array(
         *(roles.SUBHEADING, roles.ITEM),
     ]
 )
-# The line itself is not beside itself.
-_ONE_BESIDE = np.array([1.0, 0, 1])
-_FOUR_BESIDE = np.array([1.0, 1, 1, 1, 0, 1, 1, 1, 1])
 #: Lines of these roles weigh less where lines are compared.
 _LIGHT = (roles.AGAINST | roles.LINK) & ~roles.UNLIKELY
 
@@ -132,8 +129,8 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
         likely,
         _mean(manners[places], weights, gains),
         _mean(manners[groups], weights, gains),
-        _mean_beside(_ONE_BESIDE, weights, gains),
-        _mean_beside(_FOUR_BESIDE, weights, gains),
+        _mean_beside(1, weights, gains),
+        _mean_beside(4, weights, gains),
         total / weights.sum(),
         likely.max(),
         long * likely,
@@ -160,9 +157,11 @@ def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:
     return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[kinds]
 
 
-def _mean_beside(window: Floats, weights: Floats, gains: Floats) -> Floats:
-    """Return for each line the mean likelihood of those in a window around it."""
-    inner = slice(len(window) // 2, len(window) // 2 + len(gains))
+def _mean_beside(most: int, weights: Floats, gains: Floats) -> Floats:
+    """Return for each line the mean likelihood of so many before and after it."""
+    window = np.ones(2 * most + 1)
+    window[most] = 0  # the line is not beside itself
+    inner = slice(most, most + len(gains))
     likely = np.correlate(gains, window, "full")[inner]
     return (likely + 0.2) / (np.correlate(weights, window, "full")[inner] + 1)
 

@@ -19,9 +19,6 @@ from scrapy_simhash.fingerprint.simhash import (
 )
 from scrapy_simhash.loading import load
 
-#: How documents of a type that has no reader are compared: not at all, or by all of their bytes.
-_NARROW_DISTANCE = 3  # what four slices find every pair within
-
 # Versions of this package's own algorithms, as they stand in the identity. Raise one when the
 # algorithm makes another fingerprint of the same page.
 _VERSIONS = {
@@ -171,7 +168,8 @@ def reach_of(bits: int, distance: int) -> int:
 
 
 def _is_narrow(bits: int, distance: int) -> bool:
-    return bits == 64 and distance <= _NARROW_DISTANCE
+    """Return whether four slices find every pair within the distance."""
+    return bits == 64 and distance <= 3
 
 
 def _versioned(algorithm: str) -> str:
