@@ -164,14 +164,23 @@ def _of_excerpts(before: str, after: str) -> list[Stretch]:
     (head, cut, tail), (other_head, other_cut, other_tail) = (
         text.partition(CUT) for text in (before, after)
     )
-    if not (cut and other_cut):
+    if not (cut or other_cut):
         return stretches(before, after)
+    if not cut:
+        head, tail = _cut_as(before, other_head, other_tail)
+    elif not other_cut:
+        other_head, other_tail = _cut_as(after, head, tail)
     heads, tails = stretches(head, other_head), stretches(tail, other_tail)
     if len(heads) > 1 and heads[-1].changed:
         del heads[-1]
     if len(tails) > 1 and tails[0].changed:
         del tails[0]
     return [*heads, Stretch(CUT, CUT, changed=False), *tails]
+
+
+def _cut_as(text: str, head: str, tail: str) -> tuple[str, str]:
+    """Return the two ends of a whole text that are as long as those of another one."""
+    return text[: len(head)], text[max(len(head), len(text) - len(tail)) :]
 
 
 def width(text: str) -> int:

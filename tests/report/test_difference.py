@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.excerpt import excerpt, first_lines
+from scrapy_simhash.extraction.excerpt import CUT, excerpt, first_lines
 from scrapy_simhash.report.difference import change_lines, changes, own_lines, stretches, width
 from tests.pages import article
 
@@ -49,6 +49,17 @@ def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do() -> N
     edited = ["First", *words[:-20], "second", *words[-20:]]
     pair = [excerpt(" ".join(text), 1000) for text in (words, edited)]
     assert [each[:2] for each in changes(*pair, 80)] == [("", "First"), ("", "second")]
+
+
+def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference() -> None:
+    words = [f"word{number}" for number in range(120)]
+    whole = " ".join(words[:-1])
+    longer = " ".join([*words[:20], "other", *words[21:], "and", "more", "of", "it"])
+    cut = excerpt(longer, len(whole))
+    assert CUT in cut
+    told = list(changes(whole, cut, 100))
+    assert (told[0].removed, told[0].added) == ("word20", "other")
+    assert [each.added.endswith("of it") for each in told[1:]] == [True]
 
 
 def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
