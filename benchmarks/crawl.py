@@ -90,7 +90,8 @@ def read_pages() -> Iterator[tuple[bytes, str]]:
         from example.site.newsroom import Newsroom
 
         for page in Newsroom().pages.values():
-            yield page.answer.body, page.answer.content_type
+            if page.answer.content_type.startswith("text/html"):
+                yield page.answer.body, page.answer.content_type
         return
     for name in ("docs-html", "articles-html"):
         with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
