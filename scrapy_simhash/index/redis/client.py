@@ -30,9 +30,7 @@ _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknow
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")
-
-
-# What is asked at a time; what is answered; what comes out of it in the end.
+# It yields the commands of a turn, gets their answers, and returns what comes out of them.
 Talk = Generator[list[tuple[Any, ...]], list[Any], T]
 
 # The scripts beside this module, by their SHA-1.
@@ -89,16 +87,16 @@ class Client:
     def together(self, talks: "Sequence[Talk[T]]") -> list[T]:
         """Let talks go on side by side: what they ask at a time is sent together."""
         answers: dict[int, T] = {}
-        told: dict[int, Any] = dict.fromkeys(range(len(talks)))
-        while told:
-            asking: dict[int, list[tuple[Any, ...]]] = {}
-            for number, results in told.items():
+        results: dict[int, Any] = dict.fromkeys(range(len(talks)))
+        while results:
+            questions: dict[int, list[tuple[Any, ...]]] = {}
+            for number, result in results.items():
                 try:
-                    asking[number] = talks[number].send(results)
+                    questions[number] = talks[number].send(result)
                 except StopIteration as end:
                     answers[number] = end.value
-            sent = iter(self._send([command for asked in asking.values() for command in asked]))
-            told = {number: [next(sent) for _ in asked] for number, asked in asking.items()}
+            sent = iter(self._send([command for turn in questions.values() for command in turn]))
+            results = {number: [next(sent) for _ in turn] for number, turn in questions.items()}
         return [answers[number] for number in range(len(talks))]
 
     def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
@@ -213,8 +211,8 @@ def _raise(error: Exception) -> None:
 def _connect(address: Location) -> Any:
     options = {**_PATIENCE, **address.client}
     if address.topology == "sentinel":
-        own = {**_PATIENCE, **address.sentinel}
-        sentinels = Sentinel(address.hosts, sentinel_kwargs=own, **options)
+        of_sentinels = {**_PATIENCE, **address.sentinel}
+        sentinels = Sentinel(address.hosts, sentinel_kwargs=of_sentinels, **options)
         return sentinels.master_for(address.service)
     if address.topology == "cluster":
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
