@@ -61,7 +61,8 @@ def _chosen(table: LogTable, name: str | None) -> str:
     """Return the name of the crawl that is asked for, or of the last one."""
     crawls = [crawl.name for crawl in table.crawls()]
     if name is not None and name not in crawls:
-        raise UsageError(f"there is no such crawl in the log; there are {', '.join(crawls)}")
+        named = "; ".join(map(repr, crawls)) or "no crawl"
+        raise UsageError(f"there is no crawl {name!r} in the log; it has {named}")
     return name or (crawls[-1] if crawls else "")
 
 

@@ -35,6 +35,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.report.dedup_log import Line, LogLine, SparedLine
 from scrapy_simhash.report.words import count
+from scrapy_simhash.rule.rule import REASONS
 
 # The method and digest before the URL, in the key of a page that was not asked for with GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
@@ -42,12 +43,12 @@ _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
-    for name, metavar, chosen in (
-        ("reason", "REASON", "pages that this sentence of the rule dropped"),
-        ("pattern", "SIGNATURE", "addresses that were not requested because of it, or all"),
-    ):
-        says = f"{chosen} (may be repeated)"
-        parser.add_argument(f"--{name}", action="append", default=[], metavar=metavar, help=says)
+    says = "pages that were dropped for this reason, such as other-site (may be repeated)"
+    parser.add_argument(
+        "--reason", action="append", default=[], choices=REASONS, metavar="REASON", help=says
+    )
+    says = "addresses that were not requested because of it, or all (may be repeated)"
+    parser.add_argument("--pattern", action="append", default=[], metavar="SIGNATURE", help=says)
     says = "write a line of JSON for each page: its URL, and the meta of its request"
     parser.add_argument("--json", action="store_true", help=says)
     add_shared_options(parser, "host", "log", "index")

@@ -272,7 +272,7 @@ class CrawlFilter:
             self.counts["missing"] += missing
         if self.dedup.left:
             left = count(self.dedup.left, "page")
-            logger.warning("The index was away, and does not have all: %s let through", left)
+            logger.warning("The index was away, and will not learn of %s that came meanwhile", left)
         await self.dedup.close()
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         await self.sparing.close()

@@ -154,7 +154,7 @@ class Summary:
             if not counts[name]:
                 continue
             if name in ("skipped", "items_skipped"):
-                said += f": {self._reasons(name)}"
+                said = f"{said}: {self._reasons(name)}".removesuffix(": ")
             lines.append(f"{counts[name]:>12,} {said}")
         lines += [self._since_earlier_runs(), printable(sparing), self._next_step()]
         return "\n".join(filter(None, lines))

@@ -43,6 +43,8 @@ def read_dataset(folder: str | Path) -> Dataset:
     ``kind``.
     """
     folder = Path(folder)
+    if not folder.is_dir():
+        raise FileError(f"{folder}: there is no such folder")
     if not (folder / "pairs.tsv").is_file():
         raise FileError(f"{folder}: no set of labelled pages, because it has no pairs.tsv")
     documents: dict[str, SavedPage] = {}

@@ -264,11 +264,13 @@ def _moved(path: Path) -> Path:
 def log_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files of logs, each once: the one that was moved aside stands before its log.
 
-    A log that is not there is a FileNotFoundError.
+    A log that is not there, or that is a folder, is an OSError.
     """
     files: dict[Path, None] = {}
     for path in map(Path, paths):
         present = [file.resolve() for file in (_moved(path), path) if file.is_file()]
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder, not a log", str(path))
         if not present:
             raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
         files.update(dict.fromkeys(present))

@@ -68,7 +68,7 @@ def test_wrong_pairs_are_named_when_asked_for(dataset: Path, capsys: Any) -> Non
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["/no/where"], "/no/where: no set of labelled pages"),
+        (["/no/where"], "/no/where: there is no such folder"),
         (["SET", "--recipe", "best"], "unknown recipe 'best'"),
         (["SET", "-s", "SIMHASH_DISTANCE=200"], "SIMHASH_DISTANCE"),
         (["SET", "-s", "SIMHASH_EXTRACTOR=a.b"], "no extractor 'a.b'"),

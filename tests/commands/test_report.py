@@ -48,7 +48,7 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(
     assert simhash("report", log, "--crawl", CRAWL) == 0
     assert capsys.readouterr().out.startswith("4 judged")
     assert simhash("report", log, "--crawl", "none") == 2
-    assert f"there are {CRAWL}, later" in capsys.readouterr().err
+    assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
 
 def test_a_dash_stands_for_standard_output(log: Path, capsys: Any) -> None:
@@ -72,7 +72,7 @@ def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
     [
         ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
         (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
-        (["folder"], "folder: there is no such file"),
+        (["folder"], "folder: it is a folder, not a log"),
         (["other.jsonl"], "other.jsonl: not a dedup log"),
         (["dedup.jsonl", "-o", "no/r.html"], "no/r.html: No such"),
         (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, so it cannot be replaced"),

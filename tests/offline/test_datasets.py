@@ -59,9 +59,10 @@ def test_a_bad_label_is_named_with_its_row(labels: str | bytes, says: str, tmp_p
 
 
 def test_a_folder_must_have_labels_and_pages_with_names_of_their_own(tmp_path: Path) -> None:
-    for folder in (tmp_path / "nowhere", tmp_path):
-        with pytest.raises(FileError, match=r"no set of labelled pages, because it has no pairs"):
-            read_dataset(folder)
+    with pytest.raises(FileError, match="there is no such folder"):
+        read_dataset(tmp_path / "nowhere")
+    with pytest.raises(FileError, match=r"no set of labelled pages, because it has no pairs"):
+        read_dataset(tmp_path)
     (tmp_path / "pairs.tsv").write_text(HEAD)
     with pytest.raises(FileError, match="no file with pages"):
         read_dataset(tmp_path)
