@@ -48,6 +48,7 @@ SPREAD = np.uint32(0x9E3779B1)
 GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
+_POSITIONS = 2**28  # as in commit.lua
 # A clock that goes on while the machine sleeps, if there is one.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _HEAD = struct.Struct(">5HI")
@@ -111,6 +112,8 @@ class RedisStore:
         try:
             self._base = int(header["generation"], 16) << _PLACE + _CHECK
             self._generation, self._last = header["generation"], int(header["last"])
+            if not 0 <= self._last < _POSITIONS:
+                raise ValueError(f"no position is {self._last}")
         except (KeyError, ValueError) as error:
             raise StoreDamaged(f"{where} has a damaged header: {error}") from error
         self._set_clock(before, seconds, microseconds)

@@ -149,6 +149,14 @@ def test_a_last_position_that_is_none_is_told_as_damage(victim, end):
         keep(index, values(70)[0] ^ 1, "near")
 
 
+@pytest.mark.parametrize("end", [b"-1", b"268435456", b"99999999999"])
+def test_an_index_whose_last_position_cannot_be_is_damaged_when_it_is_opened(victim, end):
+    victim.restore()
+    victim.client.hset(victim.keys(":meta")[0], "last", end)
+    with pytest.raises(StoreDamaged):
+        victim.open()
+
+
 def test_a_damaged_index_can_be_cleared(victim):
     for part in (":meta", ":entries", ":leases"):
         victim.restore()
