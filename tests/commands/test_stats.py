@@ -61,6 +61,16 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -
     assert re.search("^damaged +.*entry 1", capsys.readouterr().out, re.M)
 
 
+def test_where_a_name_is_unknown_those_that_are_there_are_listed(
+    stores: Callable[[str], Any], capsys: Any
+) -> None:
+    url = stores("redis").url
+    for name in ("news", "shop"):
+        open_index(re.sub(r"name=[^&]*", f"name={name}", url), spec()).close()
+    error = refused(capsys, "stats", "--index", re.sub(r"name=[^&]*", "name=blog", url))
+    assert re.search("there is no index 'blog' .*; there are (.*, )?news, (.*, )?shop", error)
+
+
 def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
     assert simhash("stats", "--index", tmp_path / "i", "--json") == 0

@@ -5,6 +5,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -28,6 +29,9 @@ _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
 _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
+
+# Calls that look for the names of indexes, each at some 1,000 keys.
+_SCANS = 100
 
 T = TypeVar("T")
 # It yields the commands of a turn, gets their answers, and returns what comes out of them.
@@ -78,6 +82,20 @@ class Client:
 
     def key(self, part: str) -> str:
         return f"{{{self.address.name}}}:{part}"
+
+    def names_beside(self) -> list[str]:
+        """Return the names of indexes in the same place: in a large Redis, of those found first.
+
+        A place that cannot be searched, such as a cluster, has none.
+        """
+        names, cursor = set[str](), b"0"
+        with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
+            for _ in range(_SCANS):
+                cursor, keys, *_ = self.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)
+                names |= {key.decode()[1 : -len("}:meta")] for key in keys}
+                if cursor in (b"0", 0):
+                    break
+        return sorted(names)
 
     def close(self) -> None:
         """Close the connections, unless they are another client's, who may be using them."""

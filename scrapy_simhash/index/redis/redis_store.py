@@ -458,7 +458,9 @@ def stored_spec(client: Client) -> tuple[IndexSpec, int]:
     """Return how the index that is there was opened first, and over how many shards it is."""
     answer = client.call("HGETALL", client.key("meta"))
     if not answer:
-        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}")
+        names = ", ".join(client.names_beside())
+        listed = f"; there are {names}" if names else ""
+        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
     header = _texts_of(answer, client.where)
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
