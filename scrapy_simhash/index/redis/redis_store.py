@@ -31,6 +31,7 @@ from scrapy_simhash.index.errors import (
 )
 from scrapy_simhash.index.lookups import Lookups, Near
 from scrapy_simhash.index.redis.client import Client, Talk, script
+from scrapy_simhash.index.redis.location import MOST_SHARDS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
 from scrapy_simhash.printable import logger_of
@@ -465,10 +466,18 @@ def stored_spec(client: Client) -> tuple[IndexSpec, int]:
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
         reach = reach_of(bits, distance)
-        shards = int(header["shards"].rpartition(" of ")[2])
+        shards = count_of_shards(header["shards"], client)
         return IndexSpec(header["recipe"], bits, distance, blocks, reach=reach), shards
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
+
+
+def count_of_shards(text: str, client: Client) -> int:
+    """Return over how many shards the header of an index says that it is."""
+    count = text.rpartition(" of ")[2]
+    if not (count.isdecimal() and 0 < int(count) <= MOST_SHARDS):
+        raise StoreDamaged(f"{client.where} has a damaged header: it has {text!r} shards")
+    return int(count)
 
 
 def check_server(client: Client) -> None:

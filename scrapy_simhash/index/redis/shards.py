@@ -21,6 +21,7 @@ from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.redis.redis_store import (
     RedisStore,
     check_server,
+    count_of_shards,
     speaking_redis,
     stored_spec,
 )
@@ -63,8 +64,9 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
 
 
 def _stored_count(client: Client) -> int:
-    count = client.call("HGET", client.key("meta"), "shards") or b""
-    return int(count) if count.isdigit() else 0
+    count = (client.call("HGET", client.key("meta"), "shards") or b"").decode("utf-8", "replace")
+    # A shard of another index is refused when it is opened.
+    return count_of_shards(count, client) if count and " of " not in count else 0
 
 
 def hash_tags(name: str, count: int) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import Index, StoreDamaged, StoreMismatch
 from scrapy_simhash.index.values import Outcome
 from tests import servers
@@ -155,6 +155,15 @@ def test_an_index_whose_last_position_cannot_be_is_damaged_when_it_is_opened(vic
     victim.client.hset(victim.keys(":meta")[0], "last", end)
     with pytest.raises(StoreDamaged):
         victim.open()
+
+
+@pytest.mark.parametrize("count", [b"0", b"-1", b"1025", b"99999999999", b"x"])
+def test_an_index_whose_number_of_shards_cannot_be_is_damaged_when_it_is_opened(victim, count):
+    victim.restore()
+    victim.client.hset(victim.keys(":meta")[0], "shards", count)
+    for open_victim in (victim.open, lambda: open_existing(victim.url)):
+        with pytest.raises(StoreDamaged):
+            open_victim()
 
 
 def test_a_damaged_index_can_be_cleared(victim):
