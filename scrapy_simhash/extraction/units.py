@@ -175,6 +175,6 @@ def targets(page: Page) -> Iterator[str]:
         if len(found) == 1:
             yield "?".join((path, *filter(None, found)))
             continue
-        pairs = [set(query.split("&")) for query in found]
+        pairs = [set(query.split("&")) for query in sorted(found)]
         common = set.intersection(*pairs)
         yield from ("&".join(sorted(each - common)) for each in pairs)
