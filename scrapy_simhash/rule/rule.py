@@ -26,7 +26,7 @@ REASONS = {
     "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
     "long-text": "the headings differ, but the texts have one path or one name",
     "other-site": "two publications have the text under headings of their own",
-    "thin-page": "a page has no main text, and the pages show the same",
+    "thin-page": "a page has no main text, and no value of the pages differs",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
     "own-values": "a page has numbers, names or values of its own, as records have",
