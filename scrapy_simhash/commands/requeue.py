@@ -6,8 +6,9 @@ page, one URL a line:
     scrapy simhash forget --host staging.example.com
     scrapy simhash requeue --log dedup.jsonl > again.txt
 
-With URLs, --host or --reason it writes the dropped pages that meet all of them. Their
-originals are in the index, so --json tells the filter to let them pass (dont_simhash):
+With URLs, --host, --reason or --original it writes the dropped pages that meet all of
+them. Their originals are in the index, so --json tells the filter to let them pass
+(dont_simhash):
 
     scrapy simhash requeue --reason other-site --host shop.example --json > again.jsonl
 
@@ -47,6 +48,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reason", action="append", default=[], choices=REASONS, metavar="REASON", help=says
     )
+    says = "pages that were dropped because of this one (may be repeated)"
+    parser.add_argument("--original", action="append", default=[], metavar="URL", help=says)
     says = "addresses that were not requested because of it, or all (may be repeated)"
     parser.add_argument("--pattern", action="append", default=[], metavar="SIGNATURE", help=says)
     says = "write a line of JSON for each page: its URL, and the meta of its request"
@@ -61,8 +64,13 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         urls = _spared(lines, set(options.pattern), selection)
     else:
         dropped = _dropped(lines)
-        if selection or options.reason:
-            chosen = [line for line in dropped if selection.has(line.key, line.url)]
+        originals = Selection.of(options.original)
+        if selection or options.reason or originals:
+            chosen = [
+                line
+                for line in dropped
+                if selection.has(line.key, line.url) and originals.has(line.original or "")
+            ]
             if options.reason:
                 chosen = [line for line in chosen if line.reason in options.reason]
             # The originals would have them dropped once more.

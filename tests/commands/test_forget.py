@@ -136,6 +136,9 @@ def test_requeue_writes_what_was_dropped_because_of_forgotten_pages(
         ([COPIES[0]], COPIES[:1]),
         (["--reason", "other-site"], COPIES[2:]),
         (["--reason", "other-site", "--host", "a.example"], []),
+        (["--original", "a.example/1#top"], COPIES[:2]),
+        (["--original", A, "--reason", "other-site"], []),
+        (["--original", A, "--original", C], COPIES),
     ],
 )
 def test_requeue_takes_what_is_chosen_from_the_log_alone(

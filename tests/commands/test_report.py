@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,17 @@ def test_the_report_is_written_where_it_says(log: Path, capsys: Any) -> None:
     assert report.read_text("utf-8").startswith("<!doctype html>")
     assert simhash("report", "-o", "other.html", settings={"SIMHASH_LOG": str(log)}) == 0
     assert log.with_name("other.html").exists()
+
+
+def test_the_lines_to_copy_are_commands_that_run(log: Path) -> None:
+    page, original = "http://b.example/item/1", "http://b.example/item/2"
+    write(log, [line(url=original), copy(page, original, doubtful=True)])
+    assert simhash("report", log) == 0
+    html = log.with_name("simhash-report.html").read_text("utf-8")
+    commands = re.findall(r"<code>scrapy simhash (.*?)</code>", html)
+    assert {command.partition(" ")[0] for command in commands} >= {"explain", "requeue"}
+    for command in commands:
+        assert simhash(*shlex.split(unescape(command))) in (0, 1), command
 
 
 def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> None:
