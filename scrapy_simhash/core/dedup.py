@@ -97,7 +97,7 @@ class Dedup:
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size
-        # Whether a failure of the extractor was said in full.
+        # True once a failure of the extractor was logged in full.
         self._has_failed = False
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),

@@ -96,7 +96,7 @@ class Waiting:
         self._is_shared = uses_scrapy_redis(crawler.settings)
         # Responses of pages that wait or are on their way back, by key; the oldest give way.
         self._responses: LRUCache[str, Response] = LRUCache(MOST_BYTES, lambda page: len(page.body))
-        # Whether the original was delivered, by the keys of a copy in Redis and of its original.
+        # True for a delivered original, by the keys of its copy in Redis and its own.
         self._fates: LRUCache[tuple[str, str], bool] = LRUCache(_MOST)
         # Copies that wait in memory, and pages that wait for an address, by key.
         self._copies: dict[str, Request] = {}

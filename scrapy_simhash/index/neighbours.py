@@ -133,7 +133,7 @@ class Neighbours:
         firsts, ends = np.empty((2, len(self._runs), len(needles)), np.intp)
         for number, run in enumerate(self._runs):
             firsts[number], ends[number] = run.places(needles)
-        # Of a bucket the newest entries are read, those of the tail among them.
+        # The newest entries of a bucket are read, those of the tail among them.
         for lookup in ((ends - firsts).sum(0) > BUCKET_LIMIT - len(tail)).nonzero()[0].tolist():
             query, column = divmod(lookup, self._columns)
             left = BUCKET_LIMIT - int(np.count_nonzero(tail[:, column] == values[query, column]))

@@ -167,7 +167,7 @@ def _under_like_headings(a: Facts, b: Facts, limits: Limits) -> Ruling:
 
 def _are_edits(a: Facts, b: Facts, sentences: float) -> bool:
     """Return whether so many sentences, which only one of two pages has, are edits in one text."""
-    # Those that are no part of the texts are no edits of them.
+    # Sentences outside the texts are no edits of them.
     is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
     grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
     return is_in_text and grams <= EDITED * sentences and one_template(a, b)

@@ -83,6 +83,9 @@ PATIENT = "socket_timeout=30&"
 LOCAL = ["memory", "sqlite"]
 # Those that differ in what they do; the others differ in how they connect.
 DIFFERENT = [*LOCAL, "redis", "cluster-shards"]
+# Marks of modules: what their tests run on.
+ON_SQLITE_AND_REDIS = pytest.mark.parametrize("backend", ["sqlite", "redis"])
+ON_ALL_THAT_DIFFER = pytest.mark.parametrize("backend", DIFFERENT)
 
 
 class Store:
@@ -136,7 +139,7 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[
 
 @pytest.fixture
 def new_store(backend: str, stores: Callable[[str], Store]) -> Callable[[], Store]:
-    """Makes empty stores of the back end that a module's fixture names."""
+    """Makes empty stores of the back end that a module's mark names."""
     return lambda: stores(backend)
 
 

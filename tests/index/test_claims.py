@@ -8,6 +8,7 @@ import pytest
 
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
+from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     BANDS,
     DUPLICATE,
@@ -26,10 +27,7 @@ from tests.index.promises.made import (
     values,
 )
 
-
-@pytest.fixture(params=["sqlite", "redis"])
-def backend(request):
-    return request.param
+pytestmark = ON_SQLITE_AND_REDIS
 
 
 @pytest.mark.parametrize(("bits", "distance"), WIDTHS)

@@ -7,7 +7,7 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
-from tests.index.conftest import DIFFERENT
+from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import (
     BANDS,
     DUPLICATE,
@@ -19,11 +19,6 @@ from tests.index.promises.made import (
     spec,
     values,
 )
-
-
-@pytest.fixture(params=DIFFERENT)
-def backend(request):
-    return request.param
 
 
 @pytest.mark.parametrize("copies", [0, -1, 17])
@@ -68,6 +63,7 @@ def test_a_spec_out_of_range_is_refused(changed):
         spec(**changed)
 
 
+@ON_ALL_THAT_DIFFER
 def test_of_many_near_pages_the_nearest_are_judged_and_the_own_entry_is_found(store):
     given = []
 
@@ -88,6 +84,7 @@ def test_of_many_near_pages_the_nearest_are_judged_and_the_own_entry_is_found(st
     assert index.claim(page(f"{count - 5}", 0, facts=b"other")).outcome is REVISIT
 
 
+@ON_ALL_THAT_DIFFER
 def test_of_a_flooded_bucket_the_newest_entries_are_read_and_the_look_up_is_counted(store):
     index = store.open(bits=256, distance=48)
     count = 4 * BUCKET_LIMIT

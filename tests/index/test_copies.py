@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_simhash.index.values import MAX_COPIES, Arrival
+from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import DUPLICATE, ORIGINAL, REVISIT, at, fp, page
 from tests.index.test_races import race
 
-
-@pytest.fixture(params=["sqlite", "redis"])
-def backend(request):
-    return request.param
+pytestmark = ON_SQLITE_AND_REDIS
 
 
 def test_as_many_pages_of_a_cluster_as_are_asked_for_become_originals(store):

@@ -7,13 +7,10 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry
-from tests.index.conftest import DIFFERENT
+from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values
 
-
-@pytest.fixture(params=DIFFERENT)
-def backend(request):
-    return request.param
+pytestmark = ON_ALL_THAT_DIFFER
 
 
 def test_entries_of_keys_are_found_and_gone_in_any_scope(store):

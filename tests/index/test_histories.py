@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.values import Arrival, Match, Outcome
-from tests.index.conftest import DIFFERENT
+from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import LEASE, WIDTHS, at, by_scope, flipped, fp, same_facts, values
 from tests.index.promises.model import Known, Model
 
@@ -26,9 +26,7 @@ ACTS = [
 ]
 
 
-@pytest.fixture(params=DIFFERENT)
-def backend(request):
-    return request.param
+pytestmark = ON_ALL_THAT_DIFFER
 
 
 def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:

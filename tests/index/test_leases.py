@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_simhash.index.values import Report, Unsettled
+from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     DUPLICATE,
     ORIGINAL,
@@ -16,10 +15,7 @@ from tests.index.promises.made import (
     values,
 )
 
-
-@pytest.fixture(params=["sqlite", "redis"])
-def backend(request):
-    return request.param
+pytestmark = ON_SQLITE_AND_REDIS
 
 
 def test_a_claim_takes_the_place_of_expired_originals(store):

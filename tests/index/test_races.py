@@ -9,13 +9,10 @@ import pytest
 
 from scrapy_simhash.index.contract import Index, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Change, Claim
-from tests.index.conftest import DIFFERENT
+from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import fp, same_facts, values
 
-
-@pytest.fixture(params=DIFFERENT)
-def backend(request):
-    return request.param
+pytestmark = ON_ALL_THAT_DIFFER
 
 
 def near(i: int, value: int, number: int) -> Arrival:

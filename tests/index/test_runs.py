@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
+from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     DUPLICATE,
     FAR,
@@ -22,10 +21,7 @@ from tests.index.promises.made import (
     values,
 )
 
-
-@pytest.fixture(params=["sqlite", "redis"])
-def backend(request):
-    return request.param
+pytestmark = ON_SQLITE_AND_REDIS
 
 
 def in_run(
