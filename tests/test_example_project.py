@@ -146,7 +146,7 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
 def test_what_only_looks_repeated_reaches_the_spider(site: Any, crawl: dict[str, Any]) -> None:
     """Short pages, listings, one template, files, redirects, retries: each is delivered."""
     delivered = set(crawl["delivered"])
-    for kind in ("short", "listing", "same template", "image", "PDF", "behind a redirect",
+    for kind in ("short", "listing", "same template", "image", "archive", "behind a redirect",
                  "unavailable first", "live"):  # fmt: skip
         urls = {page.url for page in site.pages.values() if page.kind == kind}
         assert urls, kind

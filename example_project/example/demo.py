@@ -34,7 +34,7 @@ BOLD, GOOD, BAD = "1", "32", "31"
 SKIPPED = {
     "no_callback": "asked for by Scrapy itself (robots.txt)",
     "status": "answered with something else than 200",
-    "other_type": "an image",
+    "other_type": "an image or an archive",
     "too_short": "too short to compare",
     "empty": "no text at all",
 }

@@ -150,7 +150,7 @@ class Newsroom:
             answer = answer_of(publisher, f"{publisher.name} {path}", [text])
             self._add(Page(url(path), "short", answer, text))
         self._add(Page(url("/plan.png"), "image", Answer(_PNG, "image/png"), "plan.png"))
-        self._add(Page(url("/plan.pdf"), "PDF", Answer(_PDF, "application/pdf"), "plan.pdf"))
+        self._add(Page(url("/plan.zip"), "archive", Answer(_ZIP, "application/zip"), "plan.zip"))
 
         behind = write(publisher.lang, "behind", rng, length=4)
         self._add_article("behind a redirect", publisher, behind, url("/archive/behind"), None)
@@ -228,6 +228,5 @@ def _png() -> bytes:
 
 
 _PNG = _png()
-_PDF = (
-    b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Count 0>>endobj\n"
-)
+# One without files.
+_ZIP = b"PK\x05\x06" + bytes(18)
