@@ -21,7 +21,7 @@ class Delivery:
         key: the page in progress, or None if nobody waits for its delivery.
         drops_items: whether its requests go on alone.
         unchanged: whether only what changed is wanted, and the page did not.
-        has_ended: whether its callback has.
+        has_ended: whether its callback has ended.
         items: the number of its items that have not ended. A later pipeline may make another object
             of an item, or none, so only their number is sure.
         held: the number of those that are in our pipeline.
