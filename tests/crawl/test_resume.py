@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -46,7 +47,12 @@ class Job:
             while crawl.poll() is None and len(self.delivered()) < after:
                 time.sleep(0.01)
             crawl.send_signal(stop)
-        return crawl.wait()
+        status = crawl.wait()
+        if stop is signal.SIGKILL:
+            # Scrapy's queue does not outlive a kill: it may count requests that it cannot give, and
+            # then a later crawl stays open for ever.
+            shutil.rmtree(self.folder / "job" / "requests.queue", ignore_errors=True)
+        return status
 
     def delivered(self) -> list[str]:
         return self.delivery.read_text().splitlines() if self.delivery.exists() else []
