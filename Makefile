@@ -10,8 +10,7 @@ demo: $(VENV)/installed
 
 # What needs no server, no crawl and no other process.
 QUICK := house keys settings extraction rule url_patterns \
-    core/test_analysis core/test_claims core/test_dedup core/test_progress core/test_upkeep \
-    crawl/test_progress
+    core/test_analysis core/test_claims core/test_dedup core/test_upkeep
 quick: $(VENV)/installed-test
 	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 -k "not redis" \
 	    $(foreach name,$(QUICK),$(wildcard tests/$(name) tests/$(name).py tests/test_$(name).py))
