@@ -208,7 +208,7 @@ def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(
     from example.site.archive import Archive
 
     site = Archive(later=True)
-    assert f"1 says something else: {site.changed.removeprefix('http://')}\n    … " in demo
+    assert f"1 says something else: {site.changed.removeprefix('http://')}\n    …" in demo
     old, new = (url.removeprefix("http://") for url in site.moved)
     assert f"1 stands under another address: {new}\n    it stood under {old}\n" in demo
     assert " 0 are new" in demo
@@ -217,11 +217,11 @@ def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(
 def test_the_demo_keeps_all_records_of_one_template_and_shows_what_differs(demo: str) -> None:
     assert "12 flats, under one title" in demo
     assert "12 were kept, though" in demo
-    assert "Rooms: 2, floor: 1 | Rooms: 3, floor: 2" in demo
+    assert "Rooms: [-2, floor: 1-]{+3, floor: 2+}" in demo
 
 
 def test_the_demo_fits_on_two_screens(demo: str) -> None:
-    from scrapy_simhash.report.difference import width
+    from scrapy_simhash.report.words import width
 
     lines = demo.splitlines()
     assert len(lines) <= 100

@@ -6,7 +6,6 @@ not drop exactly what the generator planted.
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
@@ -23,13 +22,13 @@ from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.report.difference import Shown, change_lines, difference_lines, pad, paint
+from scrapy_simhash.report.difference import Shown, difference_lines
+from scrapy_simhash.report.words import pad
 from scrapy_simhash.rule.rule import REASONS as RULE
 from scrapy_simhash.signals import near_duplicate
 
 COLUMNS = 100
 EXTRACTOR = named_recipe("default").extractor
-BOLD, GOOD, BAD = "1", "32", "31"
 
 SKIPPED = {
     "no_callback": "asked for by Scrapy itself (robots.txt)",
@@ -102,14 +101,10 @@ def crawl(*spiders: str, again: str = "") -> list[Crawl]:
     return crawls
 
 
-def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) -> list[str]:
+def table(site: Newsroom, drops: list[tuple[str, str, int, str]]) -> list[str]:
     """Return the lines of the table: each dropped page, why it was dropped, and what differs."""
     lines = [
-        paint(
-            pad("kind", 18) + pad("dropped page", 31) + pad("repeats", 31) + "distance",
-            BOLD,
-            colour,
-        ),
+        pad("kind", 18) + pad("dropped page", 31) + pad("repeats", 31) + "distance",
         "─" * COLUMNS,
     ]
     kinds = [*NEAR_DUPLICATES.values(), *sorted({page.kind for page in site.pages.values()})]
@@ -119,23 +114,19 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]], colour: bool) 
     ):
         kind = _kind(site, dropped, original)
         row = pad(kind, 18) + pad(_short(dropped), 31) + pad(_short(original), 31)
-        lines.append(paint(row + f"{distance:>3} bits", BOLD, colour))
+        lines.append(row + f"{distance:>3} bits")
         # One sentence decides most of them, and stands once.
         lines += [f"    {RULE[reason]}"] * (reason != said)
         said = reason
-        before, after = main_text(site, original), main_text(site, dropped)
-        if before == after:
-            lines.append("    the text is the same, the template is another")
-        else:
-            changes = change_lines(before, after, COLUMNS - 4, 2, colour)
-            lines += [f"    {line}" for line in changes]
+        texts = [main_text(site, url) for url in (original, dropped)]
+        same = "    the text is the same, the template is another"
+        lines += difference(*map(Shown, texts)) or [same]
     return lines
 
 
-def difference(before: Shown, after: Shown, most: int, colour: bool) -> list[str]:
-    """Return what only one of two pages shows, a line for each difference."""
-    lines = difference_lines(before, after, COLUMNS - 4, most, colour)
-    return [f"    {line}" for line in lines]
+def difference(before: Shown, after: Shown) -> list[str]:
+    """Return the parts that only one of two pages shows, a line for each."""
+    return [f"    {line}" for line in difference_lines(before, after, COLUMNS - 4, 1)]
 
 
 def summary(stats: dict[str, Any]) -> list[str]:
@@ -170,7 +161,7 @@ def spared(archive: Archive, done: Crawl) -> list[str]:
     ]
 
 
-def records(archive: Archive, done: Crawl, colour: bool) -> list[str]:
+def records(archive: Archive, done: Crawl) -> list[str]:
     """Return the lines that tell which small ads were kept, and what tells two of them apart."""
     one, other, *_ = archive.flats
     kept = len(archive.flats.keys() & set(done.delivered))
@@ -180,11 +171,11 @@ def records(archive: Archive, done: Crawl, colour: bool) -> list[str]:
         f"{kept:>5} were kept, though {near} of them are near another one:",
         f"    {RULE['own-values']}",
         f"    {_short(one)} and {_short(other)}",
-        *difference(shown(archive, one), shown(archive, other), 2, colour),
+        *difference(shown(archive, one), shown(archive, other)),
     ]
 
 
-def since(archive: Archive, later: Crawl, colour: bool) -> list[str]:
+def since(archive: Archive, later: Crawl) -> list[str]:
     """Return the lines that tell what a second crawl found on the index of the first."""
     lines, now = ["The archive a month later, on the same index"], Archive(later=True)
     for change, words in CHANGES.items():
@@ -192,7 +183,7 @@ def since(archive: Archive, later: Crawl, colour: bool) -> list[str]:
         name = f": {_short(urls[0])}" if len(urls) == 1 else ""
         lines.append(f"{len(urls):>5} {words}{name}")
         if urls == [now.changed]:
-            lines += difference(shown(archive, *urls), shown(now, *urls), 1, colour)
+            lines += difference(shown(archive, *urls), shown(now, *urls))
         elif urls == [now.moved[1]]:
             lines.append(f"    it stood under {_short(now.moved[0])}")
     return lines
@@ -220,26 +211,20 @@ def html(site: Newsroom, url: str) -> str:
 def main() -> int:
     """Crawl, print the table, and return the exit code."""
     site = Newsroom()
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
     done, of_archive, later = crawl("newsroom", "archive", again="archive")
     drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
-    old, new = ("red", "green") if colour else ("[-so-]", "{+so+}")
-    print(f"Under each drop: why, and the text of the kept page {old}, of the dropped one {new}\n")
-    print(*table(site, done.drops, colour), "", *summary(done.stats), "", sep="\n")
+    print("Under each drop: why, and [-what the kept page says-]{+what the dropped one says+}\n")
+    print(*table(site, done.drops), "", *summary(done.stats), "", sep="\n")
     archive = Archive()
-    print(*spared(archive, of_archive), "", *records(archive, of_archive, colour), "", sep="\n")
-    print(*since(archive, later, colour), "", sep="\n")
+    print(*spared(archive, of_archive), "", *records(archive, of_archive), "", sep="\n")
+    print(*since(archive, later), "", sep="\n")
     for mistake in verdict.mistakes[:20]:
-        print(paint(f"wrong: {mistake}", BAD, colour))
+        print(f"wrong: {mistake}")
     print(
-        paint(
-            f"{verdict.right} of {verdict.planted} planted near-duplicates dropped,"
-            f" {verdict.wrong} other pages dropped",
-            BAD if verdict.mistakes else GOOD,
-            colour,
-        )
+        f"{verdict.right} of {verdict.planted} planted near-duplicates dropped,"
+        f" {verdict.wrong} other pages dropped"
     )
     return 1 if verdict.mistakes else 0
 

@@ -29,6 +29,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import aligned, columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
+from scrapy_simhash.extraction.excerpt import first_lines
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
@@ -89,15 +90,19 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, analysis in (("A", a), ("B", b)):
         if analysis.reason:
             lines.append(f"{letter} is not compared ({analysis.reason})")
-    shown = [Shown(side.extraction.text[:_LONGEST], side.extraction.details) for side in sides]
-    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES, colour=False):
-        lines += ["", "what differs: only A shows | only B shows", *differs]
+    shown = [_shown(side.extraction) for side in sides]
+    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES):
+        lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
     elif a.fingerprint and b.fingerprint and shown[0].text == shown[1].text:
         lines += ["", "Nothing that is compared differs."]
     if options.steps:
         lines += _steps(sides, recipe)
     say(lines)
     return 0 if is_copy else 1
+
+
+def _shown(extraction: Extraction) -> Shown:
+    return Shown(extraction.text[:_LONGEST], first_lines(extraction.details, _LONGEST))
 
 
 def _text_side(name: str, recipe: Recipe) -> _Side:

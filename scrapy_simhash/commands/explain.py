@@ -34,6 +34,7 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
 _SHOWN = 10
+_LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +141,5 @@ def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
     if line.reason:
         yield f"    {sentence(line.reason)}"
     if compared is not None and line.text:
-        pair = line.shown, compared.shown
-        if differs := difference_lines(*pair, columns() - 4, _SHOWN, colour=False):
-            yield "    what differs: only this page shows | only that page shows"
-            yield from (f"    {change}" for change in differs)
+        differs = difference_lines(line.shown, compared.shown, columns() - 4, _SHOWN)
+        yield from (f"    {text}" for text in differs and [_LEGEND, *differs])

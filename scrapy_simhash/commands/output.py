@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.printable import printable
-from scrapy_simhash.report.difference import pad, width
+from scrapy_simhash.report.words import pad, width
 from scrapy_simhash.rule.rule import REASONS
 
 

@@ -26,7 +26,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.report.dedup_log import log_files
-from scrapy_simhash.report.html_report import CHANGED, render
+from scrapy_simhash.report.html_report import SHOWN, render
 from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
 
@@ -74,6 +74,6 @@ def _missing(table: LogTable, crawl: str, index: Index) -> list[PageChange]:
         return []
     return [
         PageChange("missing", entry.key, entry.key, last_seen=runs[entry.run].begun)
-        for entry in islice(index.missing(number), CHANGED)
+        for entry in islice(index.missing(number), SHOWN)
         if entry.run in runs
     ]

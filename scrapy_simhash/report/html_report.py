@@ -23,13 +23,12 @@ from scrapy_simhash.report.difference import Difference, Shown, differences
 from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
 from scrapy_simhash.rule.rule import REASONS
 
-#: The changes of each kind that are shown at most.
-CHANGED = 30
-# Address patterns, doubtful drops and drops that are shown, and characters of the table of all: a
-# report stays below some 2 MB.
-_PATTERNS, _DOUBTFUL, _DROPS, _DROPS_SIZE = 20, 500, 2000, 600_000
-# Pairs of each address pattern, differences of a pair and of a row, columns of a difference.
-_PAIRS, _DIFFERENCES, _IN_ROW, _COLUMNS = 3, 12, 3, 120
+#: Address patterns, differences of a pair, and changes of each kind that are shown at most.
+SHOWN = 20
+# Pairs of an address pattern, and differences of a row of all drops.
+_FEW = 3
+# Drops that are shown, and characters of their table: a report stays below some 2 MB.
+_DROPS, _DROPS_SIZE = 2000, 600_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
@@ -60,7 +59,7 @@ def render(
     script = files(__package__).joinpath("report.js").read_text("utf-8")
     counts = partial(table.counts, crawl)
     crawls = {each.name: each for each in table.crawls()}
-    doubtful = table.drops(crawl, _DOUBTFUL, doubtful=True)
+    drops = table.drops(crawl, _DROPS)
     runs = [int(run) for run in counts("run")]
     return environment.get_template("report.html").render(
         logs=", ".join(logs),
@@ -72,14 +71,14 @@ def render(
         verdicts=counts("verdict"),
         is_dry={*counts("action")} == {"flag"},
         skipped=[each for each in counts("reason").items() if each[0] not in REASONS],
-        groups=_groups(doubtful),
+        groups=_groups([drop for drop in drops if drop.line.doubtful]),
         doubtful=counts("doubtful").get(1, 0),
         changes=counts("change"),
-        changed=[*table.changes(runs, CHANGED).values(), *missing],
-        rows=[*_rows(table.drops(crawl, _DROPS))],
+        changed=[*table.changes(runs, SHOWN).values(), *missing],
+        rows=[*_rows(drops)],
         reasons=REASONS,
         differences=_differences,
-        pairs=_PAIRS,
+        pairs=_FEW,
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
     )
@@ -90,8 +89,8 @@ def _plain(value: object) -> object:
     return printable(value, "\n\t") if is_text else value
 
 
-def _differences(before: Shown, after: Shown, most: int = _DIFFERENCES) -> list[Difference]:
-    return differences(before, after, _COLUMNS)[:most]
+def _differences(before: Shown, after: Shown, most: int = SHOWN) -> list[Difference]:
+    return differences(before, after)[:most]
 
 
 def _rows(drops: Sequence[Drop]) -> Iterator[tuple[Drop, list[Difference]]]:
@@ -99,7 +98,7 @@ def _rows(drops: Sequence[Drop]) -> Iterator[tuple[Drop, list[Difference]]]:
     length = 0
     for drop in drops:
         line, original = drop
-        differs = _differences(original.shown, line.shown, _IN_ROW) if original else []
+        differs = _differences(original.shown, line.shown, _FEW) if original else []
         length += len(line.url) + len(line.original or "")
         length += sum(len(part) for difference in differs for part in difference)
         if length > _DROPS_SIZE:
@@ -115,7 +114,7 @@ def _groups(drops: Sequence[Drop]) -> list[Group]:
         Group(pattern, expression, [drop for _, drop in members])
         for (pattern, expression), members in groupby(by_pattern, key=lambda each: each[0])
     ]
-    return sorted(groups, key=lambda group: -len(group.drops))[:_PATTERNS]
+    return sorted(groups, key=lambda group: -len(group.drops))[:SHOWN]
 
 
 def _pattern_of(original: str, url: str) -> tuple[str, str]:

@@ -60,8 +60,7 @@ class PageChange:
     def differs(self, columns: int = 120) -> list[str]:
         """Return a few lines, of so many columns, that show what differs; none without a log."""
         is_known = self.before.text and self.after.text
-        pair = self.before, self.after
-        return difference_lines(*pair, columns, 3, colour=False) if is_known else []
+        return difference_lines(self.before, self.after, columns, 5) if is_known else []
 
 
 class LogTable:
@@ -108,15 +107,12 @@ class LogTable:
             ).fetchall()
         )
 
-    def drops(self, crawl: str, most: int = -1, *, doubtful: bool = False) -> list[Drop]:
-        """Return near-duplicates of a crawl, the farthest from their originals first.
-
-        ``most`` bounds their number; -1 is no bound.
-        """
+    def drops(self, crawl: str, most: int) -> list[Drop]:
+        """Return near-duplicates of a crawl: doubtful ones, then those farthest from originals."""
         rows = self._db.execute(
             "SELECT *, rowid FROM pages WHERE crawl = ? AND verdict = 'duplicate'"
-            " AND doubtful >= ? ORDER BY distance DESC, rowid LIMIT ?",
-            (crawl, doubtful, most),
+            " ORDER BY doubtful DESC, distance DESC, rowid LIMIT ?",
+            (crawl, most),
         )
         return [
             Drop(line := _line(values), self._first(_ORIGINAL, line.original, number))

@@ -1,6 +1,8 @@
 """Numbers, sizes, times and long texts in words for people: one spelling everywhere."""
 
+import unicodedata
 from datetime import datetime, timezone
+from itertools import accumulate
 
 
 def count(number: float, noun: str = "") -> str:
@@ -38,8 +40,30 @@ def percent(part: float, whole: float) -> str:
     return "<0.1%" if share < 0.05 else f"{share:.0f}%" if share >= 99.95 else f"{share:.1f}%"
 
 
-def clipped(text: str, length: int) -> str:
-    """Return a text, without its middle when it is long."""
-    if len(text) <= length:
+def width(text: str) -> int:
+    """Return how many columns a terminal needs for the text: two for a Han character."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def pad(text: str, columns: int) -> str:
+    return text + " " * (columns - width(text))
+
+
+def clipped(text: str, columns: int) -> str:
+    """Return a text in so many columns, without its middle if it needs more."""
+    tail = columns // 3
+    return text if width(text) <= columns else ends(text, columns - tail - 1, tail)
+
+
+def ends(text: str, head: int, tail: int) -> str:
+    """Return so many columns of the two ends of a text with a mark between, or all of it."""
+    if width(text) <= head + tail:
         return text
-    return f"{text[: length * 2 // 3]} … {text[-(length // 3) :]}"
+    return f"{_fitting(text, head).rstrip()}…{_fitting(text[::-1], tail)[::-1].lstrip()}"
+
+
+def _fitting(text: str, columns: int) -> str:
+    widths = accumulate(map(width, text[:columns]))
+    return text[: sum(1 for total in widths if total <= columns)]

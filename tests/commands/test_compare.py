@@ -53,7 +53,7 @@ def test_words_and_fields_that_differ_are_shown(page: Any, capsys: Any) -> None:
     a = page("a.html", "Today 14 visits. " + TEXT, top=fields.format(3, "yes"))
     b = page("b.html", "Today 15 visits. " + TEXT, top=fields.format(4, "no"))
     out = compared(capsys, a, b)[2]
-    assert "only A shows | only B shows\nRooms: 3 | Rooms: 4\nLift: yes | Lift: no\n" in out
+    assert "{+only B shows+}\nRooms: [-3-]{+4+}\nLift: [-yes-]{+no+}\n" in out
     assert "Today [-14-]{+15+} visits" in out
     assert "\x1b[" not in out
     assert "Nothing that is compared differs." in compared(capsys, a, a)[2]

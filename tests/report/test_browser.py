@@ -98,7 +98,8 @@ def test_all_drops_are_rows_that_can_be_sorted_and_filtered(visit: Any) -> None:
     rows = page.locator("#drops tbody tr")
     assert rows.count() == len(drops)
     bits = [int(text) for text in page.locator("#drops tbody td:first-child").all_inner_texts()]
-    assert bits == sorted((each.distance or 0 for each in drops.values()), reverse=True)
+    ordered = sorted((each.doubtful, each.distance or 0) for each in drops.values())
+    assert bits == [distance for _, distance in reversed(ordered)]
     page.locator("#drops thead button", has_text="bits").click()
     assert int(rows.first.locator("td").first.inner_text()) == 0
     page.locator("#drops input[name=text]").fill("doubtful")
