@@ -4,10 +4,10 @@
     scrapy simhash report dedup.jsonl
     scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
 
-A LOG is what a crawl writes with SIMHASH_LOG; the older LOG.1 beside it is read too. The
-report is one HTML file that needs no network: the doubtful drops, what has changed since
-earlier runs, and all drops with what differs. If the log has several crawls, it is about
-the last one, and names the others. With --index, it names pages that are missing.
+A LOG is what a crawl writes with SIMHASH_LOG. The report is one HTML file that needs no
+network: the doubtful drops, what has changed since earlier runs, and all drops with what
+differs. If the logs have several crawls, it is about the last one, and names the others.
+With --index, it names pages that are missing.
 """
 
 import argparse
@@ -25,7 +25,6 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index.contract import Index
-from scrapy_simhash.report.dedup_log import log_files
 from scrapy_simhash.report.html_report import SHOWN, render
 from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
@@ -41,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs, missing = log_paths(options.logs, settings), list[PageChange]()
-    with whole_file(options.output, *log_files(logs)) as file:
+    with whole_file(options.output, *map(Path, logs)) as file:
         table = LogTable(log_lines(logs))
         crawl = _chosen(table, options.crawl)
         if options.index:

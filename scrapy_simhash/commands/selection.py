@@ -20,7 +20,7 @@ from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
-from scrapy_simhash.report.dedup_log import Line, host_of_key, log_files, read_lines
+from scrapy_simhash.report.dedup_log import Line, host_of, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
 NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
@@ -72,7 +72,8 @@ class Selection:
         """Return whether a page is selected, by its key, or by the address that it was asked by."""
         if self.keys and not self.keys & {key, url}:
             return False
-        host = host_of_key(url or key)
+        # The key of any request but GET has its method and digest before the address.
+        host = host_of(url or key.rpartition(" ")[2])
         return not self.hosts or bool(self.hosts & {host, _PORT.sub("", host)})
 
 
@@ -132,7 +133,7 @@ def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing
 def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
     """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
     if paths:
-        return list(paths)
+        return list(dict.fromkeys(paths))
     path = FilterSettings.from_settings(settings).log
     if path is None or not path.is_file():
         raise UsageError(_NO_LOG)
@@ -144,7 +145,7 @@ def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
 
     Other files are a UsageError, at their end.
     """
-    total = sum(file.stat().st_size for file in log_files(paths))
+    total = sum(Path(path).stat().st_size for path in paths)
     is_log = not total
     with progress("reading the log", total, "B") as bar:
         for line in read_lines(paths, bar.update):

@@ -2,11 +2,9 @@
 
 A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
 same fields; a request that was not sent has a line of its own. Times are in seconds since 1970; a
-host has its port if the address names one. A log that has grown long becomes ``dedup.jsonl.1``;
-several processes may write to one log.
+host has its port if the address names one. Several processes may write to one log.
 """
 
-import errno
 import fcntl
 import json
 import os
@@ -26,8 +24,6 @@ from scrapy_simhash.report.difference import Shown
 logger = logger_of(__name__)
 
 VERDICTS = ("unique", "revisit", "duplicate", "skipped")
-#: Bytes from which a log is moved aside; the one that was moved before goes.
-LOG_SIZE = 500_000_000
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
 _LONGEST = 1 << 24
@@ -110,8 +106,8 @@ def line_of(
     crawl: str = "",
 ) -> LogLine:
     """Return the line of a page or item that was judged now."""
-    near = verdict.near[0] if verdict.near and verdict.kind == "unique" else None
-    near = None if verdict.before else near
+    is_near = verdict.near and verdict.kind == "unique" and not verdict.before
+    near = verdict.near[0] if is_near else None
     text, _, details = verdict.excerpt.partition("\n")
     return LogLine(
         time=round(time.time(), 3),
@@ -171,22 +167,16 @@ def host_of(url: str) -> str:
         return ""
 
 
-def host_of_key(key: str) -> str:
-    """Return the host of a page's key: of any but GET, it has method and digest before the URL."""
-    return host_of(key.rpartition(" ")[2])
-
-
 class DedupLog:
     """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
 
-    The file and its folder are made when there is something to write. Up to 20,000 lines that
-    cannot be written, because the disk is full or the folder is gone, wait for the next attempt;
-    there is one warning.
+    The file and its folder are made when there is something to write, and opened anew each time, so
+    that it may be moved aside. Up to 20,000 lines that cannot be written, because the disk is full
+    or the folder is gone, wait for the next attempt; there is one warning.
     """
 
-    def __init__(self, path: Path, *, size: int = LOG_SIZE) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._size = size
         # The crawl appends, the writer takes from the beginning; both are single steps.
         # They are bytes, because making lines anew for each attempt would take a third of a core.
         self._waiting: list[bytes] = []
@@ -232,73 +222,39 @@ class DedupLog:
 
     def _append(self, data: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            with self.path.open("ab+", buffering=0) as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                number = file.fileno()
-                if not (
-                    self.path.exists() and os.path.samestat(os.fstat(number), self.path.stat())
-                ):
-                    continue  # another process has moved the file while this one waited for it
-                end = file.seek(0, os.SEEK_END)
-                if end >= self._size:
-                    self.path.replace(_moved(self.path))
-                    continue
-                # A process that was killed may have left half a line.
-                if end and os.pread(number, 1, end - 1) != b"\n":
-                    data = b"\n" + data
-                try:
-                    while data:
-                        data = data[os.write(number, data) :]
-                except OSError:
-                    # No half lines, and none twice.
-                    file.truncate(end)
-                    raise
-                return
-
-
-def _moved(path: Path) -> Path:
-    return Path(f"{path}.1")
-
-
-def log_files(paths: Iterable[str | Path]) -> list[Path]:
-    """Return the files of logs, each once: the one that was moved aside stands before its log.
-
-    A log that is not there, or that is a folder, is an OSError.
-    """
-    files: dict[Path, None] = {}
-    for path in map(Path, paths):
-        present = [file.resolve() for file in (_moved(path), path) if file.is_file()]
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "it is a folder, not a log", str(path))
-        if not present:
-            raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
-        files.update(dict.fromkeys(present))
-    return list(files)
+        with self.path.open("ab+", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = file.seek(0, os.SEEK_END)
+            # A process that was killed may have left half a line.
+            if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+                data = b"\n" + data
+            try:
+                while data:
+                    data = data[os.write(file.fileno(), data) :]
+            except OSError:
+                # No half lines, and none twice.
+                file.truncate(end)
+                raise
 
 
 def read_lines(
     paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
 ) -> Iterator[Line | None]:
-    """Yield the lines of logs, the oldest first.
+    """Yield the lines of logs, one log after the other.
 
-    A line that cannot be read, such as the half one of a process that was killed, gives None; a
-    file that cannot, an OSError. ``passed`` is called with the bytes of each line.
+    A line that cannot be read, such as the half one of a process that was killed, gives None, and
+    more than one if it is very long; a file that cannot be read is an OSError. ``passed`` is called
+    with the bytes of each line.
     """
-    for path in log_files(paths):
+    for path in map(Path, paths):
         with path.open("rb") as file:
             while text := file.readline(_LONGEST):
                 passed(len(text))
-                line = parse_line(text)
-                while len(text) == _LONGEST and not text.endswith(b"\n"):
-                    # Too long a line; the rest of it is passed over.
-                    text, line = file.readline(_LONGEST), None
-                    passed(len(text))
-                yield line
+                yield parse_line(text)
 
 
 def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
-    """Yield the pages and items of logs, the oldest first; lines that cannot be read are left out.
+    """Yield the pages and items of logs; lines that cannot be read are left out.
 
     Raises:
         FileNotFoundError: a log is not there; raised at the first line, not by the call.

@@ -44,11 +44,10 @@ def test_the_lines_to_copy_are_commands_that_run(log: Path) -> None:
         assert simhash(*shlex.split(unescape(command))) in (0, 1), command
 
 
-def test_rotated_files_are_read_and_logs_are_joined(log: Path, capsys: Any) -> None:
-    write(log.with_name("dedup.jsonl.1"), [line()] * 10)
+def test_logs_are_joined_and_each_counts_once(log: Path, capsys: Any) -> None:
     other = write(log.with_name("other.jsonl"), [line()] * 100)
     assert simhash("report", log, other, log) == 0
-    assert capsys.readouterr().out.startswith("114 judged")
+    assert capsys.readouterr().out.startswith("104 judged")
 
 
 def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(
@@ -85,8 +84,8 @@ def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
     ("arguments", "says"),
     [
         ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
-        (["nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
-        (["folder"], "folder: it is a folder, not a log"),
+        (["nowhere.jsonl"], "nowhere.jsonl: No such file"),
+        (["folder"], "folder: Is a directory"),
         (["other.jsonl"], "other.jsonl: not a dedup log"),
         (["dedup.jsonl", "-o", "no/r.html"], "no/r.html: No such"),
         (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, so it cannot be replaced"),
