@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -171,15 +172,14 @@ def ruled(pair: Pair) -> tuple[int, Ruling]:
 
 
 def table() -> str:
-    lines = ["| Kept, and new | The row of the rule | What differs | Distance | The new one is |"]
-    lines.append("| --- | --- | --- | --- | --- |")
-    for row, pairs in PAIRS.items():
-        for pair in pairs:
-            distance, (is_copy, reason) = ruled(pair)
-            shown = (f"`{url.removeprefix('http://')}`" for url in (pair.one, pair.other))
-            verdict = f"{'dropped' if is_copy else 'kept'}: `{reason}`"
-            cells = "<br>".join(shown), row, pair.differs, f"{distance} bits", verdict
-            lines.append(f"| {' | '.join(cells)} |")
+    lines = ["| Original, and new page | What differs | Bits | The new page is |"]
+    lines.append("| --- | --- | ---: | --- |")
+    for pair in chain(*PAIRS.values()):
+        distance, (is_copy, reason) = ruled(pair)
+        shown = (f"`{url.removeprefix('http://')}`" for url in (pair.one, pair.other))
+        verdict = f"{'dropped' if is_copy else 'kept'}: `{reason}`"
+        cells = "<br>".join(shown), pair.differs, str(distance), verdict
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
