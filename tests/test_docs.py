@@ -56,6 +56,10 @@ def rows(page: str) -> list[list[str]]:
     return [re.split(r"(?<!\\) \| ", row) for row in found]
 
 
+def first_cells(text: str) -> list[str]:
+    return [row[0].strip("`") for row in rows(text)]
+
+
 def section(page: str, title: str) -> str:
     return re.split(r"^##? .*$", page.split(f"\n## {title}\n")[1], maxsplit=1, flags=re.M)[0]
 
@@ -63,6 +67,10 @@ def section(page: str, title: str) -> str:
 def blocks(page: str, language: str) -> list[str]:
     found = re.findall(r"^```(\S*)[^\n]*\n(.*?)^```$", page, re.M | re.S)
     return [text for name, text in found if name == language]
+
+
+def without_blocks(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", page, flags=re.M | re.S)
 
 
 def code(files: str) -> str:
@@ -74,10 +82,6 @@ def code(files: str) -> str:
 def names(files: str, pattern: str) -> set[str]:
     """What stands in quotes where the code has a pattern."""
     return {*re.findall(pattern.replace("NAME", r"\"([\w/-]+)\""), code(files))}
-
-
-def first_cells(text: str) -> list[str]:
-    return [row[0].strip("`") for row in rows(text)]
 
 
 def rulings(is_copy: bool) -> set[str]:
@@ -108,51 +112,15 @@ def meta_keys() -> set[str]:
     return {name for name in found if "simhash" in name}
 
 
-def test_every_setting_is_described_and_no_other_is_named() -> None:
-    assert {*first_cells(PAGES["settings"])} >= set(DEFAULTS)
+def test_settings_and_their_defaults_are_those_of_the_code() -> None:
+    defaults = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"])}
     assert set(re.findall(r"SIMHASH_[A-Z_]+", ALL)) == set(DEFAULTS)
-
-
-def test_defaults_of_settings_are_those_of_the_code() -> None:
-    said = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"])}
     for name, default in DEFAULTS.items():
         if default is None:
-            assert "`" not in said[name], name
+            assert "`" not in defaults[name], name
         else:
-            assert ast.literal_eval(said[name].strip("`")) == default, name
-
-
-def test_stats_are_those_of_the_code() -> None:
-    described = {cell.removeprefix("simhash/") for cell in first_cells(PARTS["Stats"])}
-    assert described == counted()
-    assert set(re.findall(r"`simhash/([\w/-]+)`", ALL)) <= counted()
-
-
-def test_each_sentence_of_the_rule_is_explained_in_the_words_of_the_code() -> None:
-    assert rulings(True) | rulings(False) | {FAR} == set(REASONS)
-    said = {row[0].strip("`").rpartition("/")[2]: row[1] for row in rows(PARTS["Stats"])}
-    for reason, words in REASONS.items():
-        assert reason == FAR or said[reason].startswith(words), reason
-
-
-def test_meta_keys_are_those_of_the_code() -> None:
-    keys, entries = PARTS["Request meta"].split("dict for each response")
-    assert {*first_cells(keys)} == meta_keys()
-    assert {*first_cells(entries)} == {*_as_meta(Verdict("unique", ""), 0, None), "follow"}
-
-
-def test_signals_and_exceptions_are_those_of_the_code() -> None:
-    sent = {name for name, value in vars(signals).items() if type(value) is object}
-    classes = {name for name, value in vars(exceptions).items() if isinstance(value, type)}
-    raised = {name for name in classes if vars(exceptions)[name].__module__ == exceptions.__name__}
-    described = re.findall(r"^`(?:scrapy_simhash\.)?(\w+)`$", PARTS["Signals and exceptions"], re.M)
-    assert {*described} == sent | raised | {"StoreError"}
-
-
-def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
-    assert first_cells(PARTS["The dedup log"]) == [field.name for field in fields(LogLine)]
-    for field in fields(SparedLine):
-        assert f"`{field.name}`" in PARTS["The dedup log"]
+            assert ast.literal_eval(defaults[name].strip("`")) == default, name
+    assert {*re.findall(r'^\| `"(\w+)"`', PAGES["sparing"], re.M)} == {*get_args(Spare)}
 
 
 def test_recipes_and_extractors_are_those_of_the_code() -> None:
@@ -164,14 +132,47 @@ def test_recipes_and_extractors_are_those_of_the_code() -> None:
         assert described[name] == [f"{recipe.bits}, {recipe.distance}"], name
 
 
-def test_commands_are_those_of_the_code() -> None:
+def test_options_of_the_index_url_are_those_of_the_code() -> None:
+    taken = names("index/redis/location.py", r"query\.pop\(NAME, ") - {"decode_responses"}
+    cells = first_cells(PAGES["sharing"])
+    assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
+
+
+def test_meta_keys_are_those_of_the_code() -> None:
+    keys, entries = PARTS["Request meta"].split("dict for each response")
+    assert {*first_cells(keys)} == meta_keys()
+    assert {*first_cells(entries)} == {*_as_meta(Verdict("unique", ""), 0, None), "follow"}
+
+
+def test_stats_and_reasons_are_those_of_the_code_in_its_words() -> None:
+    described = {row[0].strip("`").removeprefix("simhash/"): row[1] for row in rows(PARTS["Stats"])}
+    assert described.keys() == counted()
+    assert set(re.findall(r"`simhash/([\w/-]+)`", ALL)) <= counted()
+    assert rulings(True) | rulings(False) | {FAR} == set(REASONS)
+    for name, words in described.items():
+        kind, _, reason = name.partition("/")
+        if kind in ("duplicate", "near_kept") and reason:
+            assert words.startswith(REASONS[reason]), name
+
+
+def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
+    assert first_cells(PARTS["The dedup log"]) == [field.name for field in fields(LogLine)]
+    for field in fields(SparedLine):
+        assert f"`{field.name}`" in PARTS["The dedup log"]
+
+
+def test_signals_and_exceptions_are_those_of_the_code() -> None:
+    sent = {name for name, value in vars(signals).items() if type(value) is object}
+    classes = {name for name, value in vars(exceptions).items() if isinstance(value, type)}
+    raised = {name for name in classes if vars(exceptions)[name].__module__ == exceptions.__name__}
+    described = re.findall(r"^`(?:scrapy_simhash\.)?(\w+)`$", PARTS["Signals and exceptions"], re.M)
+    assert {*described} == sent | raised | {"StoreError"}
+
+
+def test_commands_and_their_options_are_those_of_the_code() -> None:
     cells = [row[0].strip("`").split() for row in rows(PARTS["Commands"])]
-    described = {cell[2] for cell in cells if cell[0] == "scrapy"}
-    assert described == set(SUBCOMMANDS)
+    assert {cell[2] for cell in cells if cell[0] == "scrapy"} == set(SUBCOMMANDS)
     assert set(re.findall(r"scrapy simhash ([a-z]+)", ALL)) == set(SUBCOMMANDS)
-
-
-def test_options_of_commands_exist() -> None:
     for line in re.findall(r"scrapy simhash ([a-z]+ [^`\n]*)", ALL):
         name, *rest = line.split(" #")[0].split()
         parser = argparse.ArgumentParser()
@@ -180,142 +181,30 @@ def test_options_of_commands_exist() -> None:
         assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known, line
 
 
-def test_options_of_the_index_url_are_those_of_the_code() -> None:
-    taken = names("index/redis/location.py", r"query\.pop\(NAME, ") - {"decode_responses"}
-    cells = first_cells(PAGES["sharing"])
-    assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
-
-
-def test_make_targets_and_benchmarks_exist() -> None:
+def test_make_targets_benchmarks_and_files_exist_and_each_benchmark_is_named() -> None:
     for target in re.findall(r"(?:^|`)make (\w+)", ALL, re.M):
         assert f"\n{target}:" in MAKEFILE
-    for name in re.findall(r"\bbenchmarks[/.](\w+)", ALL + MAKEFILE):
-        assert (ROOT / "benchmarks" / f"{name}.py").is_file(), name
-
-
-def test_each_benchmark_that_can_be_run_is_named() -> None:
-    for path in (ROOT / "benchmarks").glob("*.py"):
-        if "__main__" in path.read_text("utf-8"):
-            assert f"benchmarks.{path.stem}" in ALL + MAKEFILE, path
-
-
-def test_files_that_are_named_exist() -> None:
+    named = set(re.findall(r"\bbenchmarks[/.](\w+)", ALL + MAKEFILE))
+    paths = {path.stem: path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py")}
+    assert named <= paths.keys()
+    assert {name for name, source in paths.items() if "__main__" in source} <= named
     for path in re.findall(r"(?:example_project|scrapy_simhash|docs)/[\w/-]+\.\w+", ALL):
         assert (ROOT / path).is_file(), path
-    for page in PAGES.values():
-        for link in re.findall(r"\]\(([\w-]+)\.md", page):
-            assert link in PAGES
 
 
-def test_the_choices_of_sparing_are_those_of_the_code() -> None:
-    assert {*re.findall(r'^\| `"(\w+)"`', PAGES["sparing"], re.M)} == {*get_args(Spare)}
-
-
-def test_every_page_is_in_the_table_of_contents() -> None:
-    listed = "\n".join(blocks(PAGES["index"], "{toctree}"))
-    assert set(re.findall(r"^([\w-]+)$", listed, re.M)) | {"index"} == set(PAGES)
-
-
-def test_the_readme_has_at_most_150_lines() -> None:
-    assert len(README.splitlines()) <= 150
-
-
-def test_python_in_the_documentation_is_python() -> None:
-    for name, page in PAGES.items():
-        for code in blocks(page, "python"):
-            compile(code, f"docs/{name}.md", "exec")
-
-
-@pytest.mark.parametrize(
-    "code", [code for code in blocks(PAGES["programs"], "python") if "print(" in code]
-)
-def test_what_is_shown_without_scrapy_prints_what_it_says(code: str) -> None:
-    output = StringIO()
-    with redirect_stdout(output):
-        exec(compile(code, "docs/programs.md", "exec"), {})
-    expected = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.M)
-    assert expected
-    for line, said in zip(output.getvalue().splitlines(), expected, strict=True):
-        assert line == said
-
-
-CLASSICS = [
-    (command, printed)
-    for part in PAGES["classics"].split("\n## ")[1:]
-    for command in re.findall(r"^(scrapy simhash compare .*)$", part, re.M)
-    for printed in [blocks(part, "")]
-]
-
-
-@pytest.mark.parametrize(("command", "printed"), CLASSICS)
-def test_the_classics_are_reproduced_as_shown(
-    command: str,
-    printed: list[str],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "recipes.py").write_text("\n".join(blocks(PAGES["classics"], "python")))
-    monkeypatch.syspath_prepend(tmp_path)
-    simhash(*shlex.split(command)[2:])
-    output = capsys.readouterr().out
-    assert printed
-    for shown in printed:
-        assert shown.rstrip("\n") in output
-
-
-def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
-    before, after = (block.splitlines() for block in blocks(README, "")[:2])
-    for shown in (before, after):
-        command = [sys.executable, "-m", *shlex.split(shown[0].removeprefix("$ "))]
-        result = subprocess.run(
-            command, cwd=ROOT / "example_project", capture_output=True, text=True, check=True
-        )
-        # Which of two copies comes first is chance, and with it the size of those that are dropped.
-        logged = re.sub(r"[\d.]+ kB", "kB", result.stderr)
-        for line in shown[1:]:
-            said = re.sub(r"^(DEBUG|INFO): |[\d.]+ (?=kB)", "", line)
-            assert said == "..." or " repeats " in said or said in logged, line
-
-
-def test_the_documentation_names_what_the_package_gives_and_no_deeper_path() -> None:
+def test_names_to_import_are_those_of_the_package_and_have_no_deeper_path() -> None:
     doors = "downloadermiddlewares|spidermiddlewares|pipelines"
     named = set(re.findall(rf"(?<![\w/])scrapy_simhash\.(?!(?:{doors})\.)([\w.]+)", ALL))
-    for names in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
-        named |= set(names.split(", "))
+    for imported in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
+        named |= set(imported.split(", "))
     assert named <= {*scrapy_simhash.__all__, "stores", "testing"}  # entry points, tests
     assert not re.search(r"from scrapy_simhash\.(?!testing)", ALL)
-
-
-def test_every_name_that_the_package_gives_is_there_without_the_other_engines() -> None:
+    # They are there without the other engines.
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['crawlee', 'httpx', 'aiohttp'])); "
-        "from scrapy_simhash import *; print(CrawleeDedup.__name__)"
+        "from scrapy_simhash import *"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "CrawleeDedup", done.stderr
-
-
-def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
-    [code] = [code for code in blocks(PAGES["sharing"], "python") if "SimhashMetrics:" in code]
-    names: dict[str, Any] = {}
-    exec(compile(code, "docs/sharing.md", "exec"), names)
-    shown = []
-    for name in ("news", "shop"):
-        crawler = get_crawler(type(name, (Spider,), {"name": name}), {"METRICS_PORT": 19410})
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.stats.inc_value("simhash/near_kept/other-heading", 3)
-        metrics = names["SimhashMetrics"].from_crawler(crawler)
-        host, port = metrics.server.server_address
-        assert host == "127.0.0.1"
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-            shown.append(answer.read().decode())
-        assert f'scrapy_simhash_near_kept_other_heading_total{{spider="{name}"}} 3.0' in shown[-1]
-        assert "# TYPE scrapy_simhash_near_kept_other_heading_total counter" in shown[-1]
-        names.setdefault("running", []).append(metrics)
-    assert len({metrics.server.server_address for metrics in names["running"]}) == 2
-    for metrics in names["running"]:
-        metrics.close()
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 KINDS = {
@@ -354,27 +243,12 @@ def test_security_tells_how_many_pages_a_site_can_hide() -> None:
 
 
 def test_llms_txt_names_every_page_once() -> None:
-    text = (ROOT / "docs" / "llms.txt").read_text("utf-8")
-    named = re.findall(r"\]\(([\w-]+)\.html\)", text)
+    named = re.findall(r"\]\(([\w-]+)\.html\)", (ROOT / "docs" / "llms.txt").read_text("utf-8"))
     assert sorted(named) == sorted(PAGES.keys() - {"index"})
 
 
-def test_the_notebook_prints_what_it_shows() -> None:
-    notebook = json.loads((ROOT / "docs" / "simhash.ipynb").read_text("utf-8"))
-    names: dict[str, Any] = {}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            output = StringIO()
-            with redirect_stdout(output):
-                exec(compile("".join(cell["source"]), "docs/simhash.ipynb", "exec"), names)
-            shown = [out["text"] for out in cell["outputs"] if out["output_type"] == "stream"]
-            assert output.getvalue() == "".join(chain(*shown))
-    svg = names["Plot"](names["points"], names["shares"])._repr_svg_()
-    assert svg.count("<polyline") == 2
-
-
-def without_blocks(page: str) -> str:
-    return re.sub(r"^```.*?^```$", "", page, flags=re.M | re.S)
+def test_the_readme_has_at_most_150_lines() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 TRANSLATED = {"docs/start-zh.md": "docs/start.md", "README.zh-CN.md": "README.md"}
@@ -396,3 +270,88 @@ def test_a_translation_has_the_settings_commands_code_and_figures_of_the_english
     prose = [re.sub(r"`[^`\n]*`|\]\([^)]*\)", "", without_blocks(text)) for text in (own, english)]
     figures = [Counter(re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", text)) for text in prose]
     assert figures[0] == figures[1], "change the figures of the translation, too"
+
+
+def printed(source: str, names: dict[str, Any]) -> str:
+    output = StringIO()
+    with redirect_stdout(output):
+        exec(compile(source, "docs", "exec"), names)
+    return output.getvalue()
+
+
+def test_python_in_the_documentation_is_python_and_prints_what_it_says() -> None:
+    for name, page in PAGES.items():
+        for block in blocks(page, "python"):
+            compile(block, f"docs/{name}.md", "exec")
+    shown = [block for block in blocks(PAGES["programs"], "python") if "print(" in block]
+    assert shown
+    for block in shown:
+        expected = re.findall(r"^ *print\(.*\)  # (.*)$", block, re.M)
+        assert printed(block, {}).splitlines() == expected
+
+
+def test_the_notebook_prints_what_it_shows() -> None:
+    notebook = json.loads((ROOT / "docs" / "simhash.ipynb").read_text("utf-8"))
+    names: dict[str, Any] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            shown = [out["text"] for out in cell["outputs"] if out["output_type"] == "stream"]
+            assert printed("".join(cell["source"]), names) == "".join(chain(*shown))
+    svg = names["Plot"](names["points"], names["shares"])._repr_svg_()
+    assert svg.count("<polyline") == 2
+
+
+CLASSICS = [
+    (command, blocks(part, ""))
+    for part in PAGES["classics"].split("\n## ")[1:]
+    for command in re.findall(r"^(scrapy simhash compare .*)$", part, re.M)
+]
+
+
+@pytest.mark.parametrize(("command", "shown"), CLASSICS)
+def test_the_classics_are_reproduced_as_shown(
+    command: str,
+    shown: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "recipes.py").write_text("\n".join(blocks(PAGES["classics"], "python")))
+    monkeypatch.syspath_prepend(tmp_path)
+    simhash(*shlex.split(command)[2:])
+    output = capsys.readouterr().out
+    assert shown
+    for block in shown:
+        assert block.rstrip("\n") in output
+
+
+def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
+    for shown in (block.splitlines() for block in blocks(README, "")[:2]):
+        command = [sys.executable, "-m", *shlex.split(shown[0].removeprefix("$ "))]
+        result = subprocess.run(
+            command, cwd=ROOT / "example_project", capture_output=True, text=True, check=True
+        )
+        for line in shown[1:]:
+            # Which of two copies comes first is chance.
+            said = re.sub(r"^(DEBUG|INFO): ", "", line)
+            assert said == "..." or " repeats " in said or said in result.stderr, line
+
+
+def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
+    (source,) = (text for text in blocks(PAGES["sharing"], "python") if "SimhashMetrics:" in text)
+    names: dict[str, Any] = {}
+    printed(source, names)
+    running = []
+    for name in ("news", "shop"):
+        crawler = get_crawler(type(name, (Spider,), {"name": name}), {"METRICS_PORT": 19410})
+        crawler.stats = MemoryStatsCollector(crawler)
+        crawler.stats.inc_value("simhash/near_kept/other-heading", 3)
+        running.append(names["SimhashMetrics"].from_crawler(crawler))
+        host, port = running[-1].server.server_address
+        assert host == "127.0.0.1"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            shown = answer.read().decode()
+        assert f'scrapy_simhash_near_kept_other_heading_total{{spider="{name}"}} 3.0' in shown
+        assert "# TYPE scrapy_simhash_near_kept_other_heading_total counter" in shown
+    for metrics in running:
+        metrics.close()
