@@ -22,12 +22,9 @@ BITS = (32, 64, 128, 256)
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-_UNPACKED = 2048  # hashes unpacked at a time: 4 MB as float64 at 256 bits
-_LEVELS = (  # width of a field, how many words fit into twice the width, mask of every other field
-    (np.uint64(1), 3, np.uint64(0x5555555555555555)),
-    (np.uint64(2), 5, np.uint64(0x3333333333333333)),
-    (np.uint64(4), 17, np.uint64(0x0F0F0F0F0F0F0F0F)),
-)
+# Hashes whose bits are unpacked at a time, so that a long text takes no more memory than a short
+# one; 255 are added in bytes.
+_UNPACKED = 32 * 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,29 +176,17 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
 def _count_ones(lanes: Uint64s) -> Floats:
     """Count, for every bit of a hash, the hashes that have it set; shape (bits,).
 
-    All counters are added at once in ever wider fields of a word, each as full as it may be:
-
-        level 1: 3 words of 1-bit fields   -> 2-bit fields (at most 3), even and odd ones apart
-        level 2: 5 words of 2-bit fields   -> 4-bit fields (at most 15)
-        level 3: 17 words of 4-bit fields  -> 8-bit fields (at most 255)
+    Each bit becomes a byte, and eight bytes are added at once as one number, for 255 hashes, after
+    which a byte is full.
     """
     number, count = lanes.shape
-    height = -(-count // 255)
-    words = np.empty((number, 255 * height), dtype=np.uint64)
-    words[:, :count] = lanes
-    words[:, count:] = 0
-    for width, group, low in _LEVELS:
-        fields = words.reshape(len(words), group, -1)
-        words = np.empty((2, len(fields), fields.shape[2]), dtype=np.uint64)
-        half = fields >> width
-        half &= low
-        np.add.reduce(half, axis=1, out=words[0])
-        np.bitwise_and(fields, low, out=half)
-        np.add.reduce(half, axis=1, out=words[1])
-        words = words.reshape(2 * len(fields), -1)
-    # Now (8, lanes, height): block b holds the bits 7 - b of each byte, the low byte first.
-    octets = words.astype("<u8", copy=False).view(np.uint8).reshape(8, number, height, 8)
-    # A product of matrices adds whole numbers exactly, and faster than add.reduce adds bytes.
-    ones = np.ones(height) @ octets.astype(np.float64)
-    in_order: Floats = ones.transpose(1, 2, 0)[:, ::-1].ravel()
-    return in_order
+    ones = np.zeros((number, 64))
+    for start in range(0, count, _UNPACKED):
+        chunk = lanes[:, start : start + _UNPACKED]
+        height = -(-chunk.shape[1] // 255)
+        rows = np.zeros((number, 255 * height), dtype=">u8")
+        rows[:, : chunk.shape[1]] = chunk
+        octets = np.unpackbits(rows.view(np.uint8)).view(np.uint64)
+        counts = np.add.reduce(octets.reshape(number, 255, height, 8), axis=1)
+        ones += counts.view(np.uint8).reshape(number, height, 64).sum(axis=1)
+    return ones.ravel()
