@@ -31,8 +31,7 @@ from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.places import Places
-from scrapy_simhash.url_patterns.rows import Row
-from scrapy_simhash.url_patterns.shared_rows import SharedRows
+from scrapy_simhash.url_patterns.rows import Row, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 
 _Listed = tuple[float, str, Row]  # bound of the share of copies, host and signature, counts
@@ -90,7 +89,7 @@ def _parted(text: str) -> tuple[str, str]:
     if not host or not slash or rest.startswith("/") or "://" in host:
         raise UsageError(f"{text!r} is no signature: it must be like www.example.com/item/*?view=*")
     # Its parameters may have any order, and the values any escapes.
-    return host, Places().signature(read_signature(text))
+    return host, Places().signature(read_signature(text))[0]
 
 
 def _signatures(shared: SharedRows) -> list[_Listed]:

@@ -33,8 +33,7 @@ from scrapy_simhash.report.dedup_log import host_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.rows import Rows
-from scrapy_simhash.url_patterns.shared_rows import SharedRows
+from scrapy_simhash.url_patterns.rows import Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES, Traps
 
@@ -254,13 +253,13 @@ class Sparing:
         """Send what was learned here, and learn what was learned elsewhere."""
         if not self.settings.survives:
             return
-        fresh = {host: rows for host, table in self._table if (rows := table.take_fresh())}
+        fresh = {host: rows for host, table in self._table if (rows := table.take())}
         talk = asyncio.get_running_loop().run_in_executor
         sent, changed, error = await talk(self._thread, self._talk, fresh)
         for host, table in self._table:
-            table.settle(is_sent=host in sent)
-            if host in sent or host in changed:
-                table.read(self._shared.rows(host))
+            unsent = {} if host in sent else fresh.get(host, {})
+            if host in sent or host in changed or unsent:
+                table.read(self._shared.rows(host), unsent)
         self._store_is_away = error is not None
         failure = str(error or "")
         if self._skips and failure and failure != self._failure:

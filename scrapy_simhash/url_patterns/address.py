@@ -14,9 +14,10 @@ from urllib.parse import quote, unquote_to_bytes
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
-MOST_SEGMENTS = 10  # of a path
+MOST_PARTS = 12  # segments of a path, or parameters
 MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
-MOST_PARAMETERS = 12
+#: Addresses, pages and signatures that a crawler remembers: those that it met last.
+REMEMBERED = 50_000
 #: Stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
 #: A star stands for any value of a kind. A literal value is escaped, and never equals a star.
@@ -107,13 +108,13 @@ def read_address(url: str) -> Address | None:
         path, query = _parameters_of_path(path, query)
     pairs = {piece.partition("=")[::2] for piece in query.replace(";", "&").split("&")}
     pairs.discard(("", ""))
-    if len(pairs) > MOST_PARAMETERS:
+    if len(pairs) > MOST_PARTS:
         return None
     parameters = sorted(
         (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), MOST_VALUE_SEGMENTS))
         for name, value in pairs
     )
-    return Address(host, _segments(path, MOST_SEGMENTS), tuple(parameters))
+    return Address(host, _segments(path, MOST_PARTS), tuple(parameters))
 
 
 def read_signature(text: str) -> Address:

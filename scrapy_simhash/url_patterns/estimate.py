@@ -10,7 +10,8 @@ from math import sqrt
 
 from cachetools import LRUCache
 
-_MOST_PATTERNS = 10_000
+from scrapy_simhash.url_patterns.address import REMEMBERED
+
 # 95% points of the normal distribution.
 _Z_95 = 1.959964
 _Z_95_ONE_SIDED = 1.644854
@@ -39,7 +40,7 @@ class Estimate:
     wrong: int = 0
     bytes: int = 0
     _greatest: float = 0.0
-    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(_MOST_PATTERNS))
+    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(REMEMBERED))
 
     def _of(self, pattern: str) -> _OfPattern:
         return self._patterns.setdefault(pattern, _OfPattern())

@@ -14,8 +14,8 @@ import xxhash
 from cachetools import LRUCache
 
 from scrapy_simhash.rule.better import better
+from scrapy_simhash.url_patterns.address import REMEMBERED, STARS
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
-from scrapy_simhash.url_patterns.places import Evidence
 from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable, Place
 from scrapy_simhash.url_patterns.traps import Traps
@@ -33,8 +33,6 @@ MOST_DISTINCT = 0.05
 LESSER = 0.2
 # A shorter path alone says nothing of whether an address names a page.
 _LESSER_BY = ("marker", "parameters", "https")
-REMEMBERED = 10_000  # keys of pages
-MOST_PAIRS = 50_000  # of pages and signatures
 
 
 class Forecast(NamedTuple):
@@ -82,9 +80,8 @@ class Learner:
         self.estimate = Estimate()
         self.lost = 0
         self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
-        self._evidence = Evidence()
-        # Pairs of keys of originals, and hosts and signatures of their addresses.
-        self._pairs: LRUCache[int, None] = LRUCache(MOST_PAIRS)
+        # Signatures with the keys of originals, and with the values of copies.
+        self._pairs: LRUCache[int, None] = LRUCache(REMEMBERED)
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
 
@@ -210,7 +207,7 @@ class Learner:
         if source is not None:
             self._is_new(original, source.name)
         is_lesser = not self._is_new(original, place.name) or better(first, url) in _LESSER_BY
-        is_telling = is_sure and self._evidence.is_telling(place.name, place.values)
+        is_telling = is_sure and self._is_telling(place)
         example = f"{url} {first}"
         place.add(Row(1, int(is_telling), int(is_lesser), bytes=size, example=example))
         if source is None or source.name == place.name:
@@ -218,9 +215,20 @@ class Learner:
         if (is_canonical or not _is_lesser(place.row)) and self._is_new(original, ""):
             source.add(Row(lesser=int(is_canonical), shared=1))
 
-    def _is_new(self, key: str, name: str) -> bool:
-        """Note that a page has an address of a signature; return whether that is new."""
-        pair = hash((key, name))
+    def _is_telling(self, place: Place) -> bool:
+        """Note the values of a copy; return whether it is evidence of other addresses.
+
+        Thirty versions of one file in gitweb are copies of each other, and tell nothing about
+        another file. So each of the values has to be new.
+        """
+        if not place.values:
+            return STARS["token"] not in place.signature
+        are_new = [self._is_new(pair, place.name) for pair in enumerate(place.values)]
+        return all(are_new)
+
+    def _is_new(self, member: str | tuple[int, str], name: str) -> bool:
+        """Note that a page or a value belongs to a signature; return whether that is new."""
+        pair = hash((member, name))
         is_new = pair not in self._pairs
         self._pairs[pair] = None
         return is_new

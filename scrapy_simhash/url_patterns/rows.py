@@ -1,16 +1,24 @@
-"""The counts of signatures, and the cells of an index that have them: one for each host."""
+"""The counts of signatures, and the cells of an index in which crawlers share them.
+
+Each host has a cell. Crawlers add their counts to it, and later runs begin with it.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from operator import add
 from typing import NamedTuple
 
-from scrapy_simhash.index.contract import StoreDamaged
+from scrapy_simhash.index.contract import Index, StoreDamaged, StoreUnavailable
 
 #: Rows of a host that are kept; those with the fewest copies go, then those with the fewest pages.
 MOST_ROWS = 200
+#: Hosts of one index; the counts of more hosts are not shared.
+MOST_HOSTS = 2000
+FAMILY = "patterns:"
 _LONGEST_EXAMPLE = 500
+# Rounds against other crawlers that change the same cell; two that meet need two.
+_ROUNDS = 20
 
 
 class Row(NamedTuple):
@@ -18,7 +26,7 @@ class Row(NamedTuple):
 
     Attributes:
         copies: pages that repeated another one.
-        telling: copies that were evidence, see :class:`.Evidence`.
+        telling: copies that were evidence: each had a new value at every place of the signature.
         lesser: copies whose originals have the better address.
         distinct: pages that repeated no other page.
         shared: distinct pages that also came by an address of another signature.
@@ -52,15 +60,11 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
     sums = {**rows}
     for signature, row in more.items():
         sums[signature] = sums.get(signature, NO_PAGES).plus(row)
-    return trimmed(sums)
-
-
-def trimmed(rows: Rows) -> Rows:
-    if len(rows) <= MOST_ROWS:
-        return rows
-    worth = {signature: (row.mark, row.copies, row.distinct) for signature, row in rows.items()}
-    best = nlargest(MOST_ROWS // 2, rows, key=worth.__getitem__)
-    return {signature: rows[signature] for signature in best}
+    if len(sums) <= MOST_ROWS:
+        return sums
+    worth = {signature: (row.mark, row.copies, row.distinct) for signature, row in sums.items()}
+    best = nlargest(MOST_ROWS // 2, sums, key=worth.__getitem__)
+    return {signature: sums[signature] for signature in best}
 
 
 def to_cell(rows: Rows) -> bytes:
@@ -84,3 +88,50 @@ def from_cell(cell: bytes | None) -> Rows:
         return rows
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise StoreDamaged(f"address patterns are damaged: {error}") from None
+
+
+class SharedRows:
+    """The rows of all hosts, as they were when the index was read last.
+
+    Its methods raise :class:`.StoreUnavailable` while the store is away. Reading raises
+    :class:`.StoreDamaged` if somebody else has written into the cells.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.removeprefix(FAMILY) for name in self._known)
+
+    def rows(self, host: str) -> Rows:
+        return from_cell(self._known.get(FAMILY + host))
+
+    def read(self, index: Index) -> set[str]:
+        """Read the index, and return the hosts whose rows have changed."""
+        cells = index.cells(FAMILY)
+        changed = {name for name, _ in cells.items() ^ self._known.items()}
+        for name in changed:
+            from_cell(cells.get(name))  # so that damage is met here, and not amid the crawl
+        self._known = cells
+        return {name.removeprefix(FAMILY) for name in changed}
+
+    def add(
+        self, index: Index, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
+    ) -> None:
+        """Add rows to those of a host, and drop some."""
+        name = FAMILY + host
+        for _ in range(_ROUNDS):
+            old = self._known.get(name)
+            sums = merged(from_cell(old), rows)
+            for signature in forget:
+                sums.pop(signature, None)
+            new = to_cell(sums) if sums else None
+            if old is None and len(self._known) >= MOST_HOSTS:
+                return
+            if new == old or index.swap(name, old, new):
+                self._known.pop(name, None)
+                if new is not None:
+                    self._known[name] = new
+                return
+            self.read(index)
+        raise StoreUnavailable(f"other crawlers change the address patterns of {host} all the time")

@@ -7,14 +7,14 @@ from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import read_address, read_signature
 from scrapy_simhash.url_patterns.places import MOST_PLACES, Places
-from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged, trimmed
+from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged
 
 #: Rows and places of all hosts that are kept; the host that was used longest ago goes.
 MOST_KEPT = 30_000
 
 
 class HostTable:
-    """The signatures of one host.
+    """The signatures of one host: rows that all crawlers know, and those that are not yet sent.
 
     Rows have the form that their places give them now, so that two crawlers with the same rows see
     the same patterns, whatever the order in which they met the addresses.
@@ -23,9 +23,7 @@ class HostTable:
     def __init__(self, shared: Rows) -> None:
         self.places = Places()
         self._most_places = MOST_PLACES
-        # Counts of this crawler: on their way to the other crawlers, and not yet sent.
-        self._sent: Rows = {}
-        self._fresh: Rows = {}
+        self._shared, self._fresh = shared, Rows()
         self.read(shared)
 
     def __len__(self) -> int:
@@ -33,42 +31,36 @@ class HostTable:
 
     def rows(self) -> Rows:
         self._fold()
-        return merged(merged(self._shared, self._sent), self._fresh)
+        return merged(self._shared, self._fresh)
 
     def row(self, signature: str) -> Row:
         """Return what is known of a signature in its present form."""
         self._fold()
         row = self._shared.get(signature, NO_PAGES)
-        for rows in (self._sent, self._fresh):
-            if signature in rows:
-                row = row.plus(rows[signature])
-        return row
+        return row.plus(self._fresh[signature]) if signature in self._fresh else row
 
     def add(self, signature: str, row: Row) -> None:
-        self._fresh[signature] = self._fresh.get(signature, NO_PAGES).plus(row)
-        self._fresh = trimmed(self._fresh)
+        self._fresh = merged(self._fresh, {signature: row})
         if len(self.places) > self._most_places:
             self.places = Places()
             self.read(self._shared)
             self._most_places = len(self.places) + MOST_PLACES
 
-    def take_fresh(self) -> Rows:
-        """Return what others have to know; :meth:`settle` has to follow.
+    def take(self) -> Rows:
+        """Return what others have to know, which counts as sent.
 
         A signature without copies is no pattern, whatever others count.
         """
         self._fold()
-        self._sent = {s: row for s, row in self._fresh.items() if self.row(s).copies}
-        self._fresh = {s: row for s, row in self._fresh.items() if s not in self._sent}
-        return self._sent
+        rows = {s: row for s, row in self._fresh.items() if self.row(s).copies}
+        self._fresh = {s: row for s, row in self._fresh.items() if s not in rows}
+        self._shared = merged(self._shared, rows)
+        return rows
 
-    def settle(self, *, is_sent: bool) -> None:
-        """Forget what was sent, as :meth:`read` brings it back, or keep it for the next time."""
-        self._fresh, self._sent = merged({} if is_sent else self._sent, self._fresh), {}
-
-    def read(self, shared: Rows) -> None:
-        """Take over what all crawlers have learned, and note the places in all rows."""
-        self._shared = shared
+    def read(self, shared: Rows, unsent: Rows | None = None) -> None:
+        """Take over what all crawlers have learned, and take back what could not be sent."""
+        self._shared, self._fresh = shared, merged(unsent or {}, self._fresh)
+        # So that the places in all rows are noted.
         self.places.has_starred = True
         self._fold()
 
@@ -77,13 +69,12 @@ class HostTable:
         while self.places.has_starred:
             self.places.has_starred = False
             self._shared = self._present(self._shared)
-            self._sent = self._present(self._sent)
             self._fresh = self._present(self._fresh)
 
     def _present(self, rows: Rows) -> Rows:
         forms: Rows = {}
         for signature, row in rows.items():
-            form = self.places.signature(read_signature(signature), learn=True)
+            form, _ = self.places.signature(read_signature(signature), learn=True)
             forms[form] = forms[form].plus(row) if form in forms else row
         return forms
 
@@ -136,5 +127,4 @@ class PatternTable:
         if (address := read_address(url)) is None:
             return None
         table = self.of(address.host)
-        signature = table.places.signature(address, learn=learn)
-        return Place(address.host, table, signature, table.places.starred_values)
+        return Place(address.host, table, *table.places.signature(address, learn=learn))

@@ -5,21 +5,21 @@ A calendar without end is one: each month is near the others, and links the next
 
 from cachetools import LRUCache
 
+from scrapy_simhash.url_patterns.address import REMEMBERED
+
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
 PAGES = 50
-#: Addresses that were linked, and pages and signatures that are kept: those that were met last.
-MOST = 100_000
 
 
 class Traps:
     """Finds the signatures that are traps, each once."""
 
     def __init__(self) -> None:
-        self._linked: LRUCache[int, None] = LRUCache(MOST)
+        self._linked: LRUCache[int, None] = LRUCache(REMEMBERED)
         # Signatures of pages that may be part of a trap, by their addresses, and pages in a row.
-        self._poor: LRUCache[str, str] = LRUCache(MOST)
-        self._rows: LRUCache[str, int] = LRUCache(MOST)
-        self._told: LRUCache[str, None] = LRUCache(MOST)
+        self._poor: LRUCache[str, str] = LRUCache(REMEMBERED)
+        self._rows: LRUCache[str, int] = LRUCache(REMEMBERED)
+        self._told: LRUCache[str, None] = LRUCache(REMEMBERED)
 
     def page(self, url: str, signature: str, *, is_poor: bool) -> None:
         """Note a page. A poor one is distinct, but near another one."""

@@ -13,8 +13,7 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
-from scrapy_simhash.url_patterns.rows import Row, Rows
-from scrapy_simhash.url_patterns.shared_rows import SharedRows
+from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
 from tests.commands.running import log_line, refused, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"

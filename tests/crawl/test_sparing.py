@@ -15,7 +15,7 @@ from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.url_patterns.shared_rows import FAMILY, SharedRows
+from scrapy_simhash.url_patterns.rows import FAMILY, SharedRows
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 

@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
-from scrapy_simhash.url_patterns import shared_rows
+from scrapy_simhash.url_patterns import rows as module
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import (
+    FAMILY,
     MOST_ROWS,
     Row,
     Rows,
+    SharedRows,
     from_cell,
     merged,
     to_cell,
 )
-from scrapy_simhash.url_patterns.shared_rows import FAMILY, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from tests.url_patterns.test_learner import learn_old_versions, old, spared
 
@@ -106,7 +107,7 @@ def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell: bytes) -> No
 
 
 def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_rows, "MOST_HOSTS", 3)
+    monkeypatch.setattr(module, "MOST_HOSTS", 3)
     cells, writer = MadeCells(), SharedRows()
     for n in range(2 * MOST_ROWS):
         writer.add(cells, "a.test", {f"/{n}?x=*": Row(distinct=1)})
@@ -121,9 +122,8 @@ def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def exchange(learner: Learner, rows_of_all: SharedRows, cells: MadeCells) -> None:
     changed = rows_of_all.read(cells)
     for host, table in learner.table:
-        if rows := table.take_fresh():
+        if rows := table.take():
             rows_of_all.add(cells, host, rows)
-        table.settle(is_sent=True)
         if rows or host in changed:
             table.read(rows_of_all.rows(host))
 
@@ -167,10 +167,12 @@ def test_what_could_not_be_sent_is_sent_later() -> None:
     learn_old_versions(learner, 50)
     table = learner.table.of("wiki.test")
     before = table.rows()
-    assert table.take_fresh()
-    table.settle(is_sent=False)
+    unsent = table.take()
+    assert unsent
+    assert table.rows() == before
+    table.read({}, unsent)
     assert table.rows() == before
     exchange(learner, rows_of_all, cells)
     shared = rows_of_all.rows("wiki.test")
     assert shared == {s: row for s, row in before.items() if row.copies}
-    assert table.take_fresh() == {}
+    assert table.take() == {}
