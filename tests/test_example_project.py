@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -269,9 +268,10 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_
 
 
 def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path) -> None:
-    """Pages come from JSON lines, with or without an address; kept ones can be crawled again."""
+    """Of a page that a crawl has met twice, the first one is served."""
     lines = [
-        {"id": "a/1", "url": "https://news.test/a", "html": page(site, 0)},
+        {"url": "https://news.test/a", "html": page(site, 0)},
+        {"url": "https://news.test/a", "html": page(site, 2)},
         {"id": "a/2", "html": page(site, 0)},
         {"id": "a/3", "html": page(site, 1)},
     ]
@@ -283,6 +283,7 @@ def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path) -> None
     assert len(first) == 2
     addresses = ("http://news.test/a", "http://pages.test/a/2", "http://pages.test/a/3")
     assert first.keys() < {*addresses}
+    assert page(site, 2) not in first.values()
     again = (tmp_path / "kept.jsonl").rename(tmp_path / "again.jsonl")
     assert kept(f"pages={again}", tmp_path=tmp_path) == first
 
@@ -298,19 +299,6 @@ def test_the_pages_spider_requests_again_what_requeue_wrote(example: None, tmp_p
 
     (request,) = asyncio.run(starts())
     assert (request.url, request.meta["dont_simhash"]) == ("http://a.test/", True)
-
-
-def test_of_a_page_that_a_crawl_wrote_twice_the_first_is_served(
-    example: None, tmp_path: Path
-) -> None:
-    from example.pagefiles import open_pages
-
-    docs = tmp_path / "docs.jsonl"
-    lines = [{"url": "http://a.test/", "html": html} for html in ("first", "again")]
-    docs.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with closing(open_pages(docs)) as pages:
-        assert list(pages.urls) == ["http://a.test/"]
-        assert pages.get("http://a.test/").body == b"first"
 
 
 def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None:
@@ -331,52 +319,21 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     assert len(urls) == 2
 
 
-NEEDED = "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
-BAD_ARGUMENTS = [
-    ({}, NEEDED),
-    ({"pages": "x", "start_urls": "y"}, NEEDED),
-    ({"pages": "nowhere"}, "pages: nowhere is neither a folder nor a .jsonl or .jsonl.xz file"),
-    ({"pages": "example/spiders"}, "pages: example/spiders holds no .html file"),
-    ({"start_urls": "example.com"}, "start_urls: 'example.com' is no http(s)://host/ address"),
-    ({"start_urls": "http://a.test/", "follow": "yes"}, "follow is 0 or 1, not 'yes'"),
-]
-
-
 def test_a_bad_argument_is_one_clear_error(example: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from example.spiders.pages import PagesSpider
     from scrapy.exceptions import UsageError
 
     monkeypatch.chdir(EXAMPLE)
-    for arguments, message in BAD_ARGUMENTS:
+    needed = "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
+    for arguments, message in (
+        ({}, needed),
+        ({"pages": "x", "start_urls": "y"}, needed),
+        ({"pages": "nowhere"}, "pages: nowhere: there is no such file"),
+        ({"start_urls": "example.com"}, "start_urls: 'example.com' is no http(s)://host/ address"),
+        ({"start_urls": "http://a.test/", "follow": "yes"}, "follow is 0 or 1, not 'yes'"),
+    ):
         with pytest.raises(UsageError, match=re.escape(message)):
             PagesSpider(**arguments)
-
-
-BAD_FILES = [
-    (b"", "holds no page"),
-    (b"{\n", "line 1: not a JSON object"),
-    (b"[1]\n", "line 1: a page needs html"),
-    (b'{"id": "1"}\n', "line 1: a page needs html"),
-    (b'{"html": "x"}\n', "line 1: a page needs html"),
-    (b'{"id": 1, "html": "x"}\n', "line 1: a page needs html"),
-    (b'{"id": "1", "html": "x"}\n{"id": "1", "html": "y"}\n', "line 2: http://pages.test/1"),
-    (b"\xff\xfe\n", "can't decode"),
-]
-
-
-def test_a_bad_file_of_pages_is_refused_with_its_name_or_line(
-    example: None, tmp_path: Path
-) -> None:
-    from example.pagefiles import PageFilesError, open_pages
-
-    docs = tmp_path / "docs.jsonl"
-    for content, message in BAD_FILES:
-        docs.write_bytes(content)
-        with pytest.raises(PageFilesError, match=re.escape(message)):
-            open_pages(docs)
-    (tmp_path / "docs.jsonl.xz").write_bytes(b"no xz")
-    with pytest.raises(PageFilesError, match=r"docs\.jsonl\.xz"):
-        open_pages(tmp_path / "docs.jsonl.xz")
 
 
 def commands_of_the_compose_file() -> list[list[str]]:

@@ -14,7 +14,8 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse, Response
 from scrapy.linkextractors import LinkExtractor
 
-from example.pagefiles import PageFilesError, open_pages
+from example.pagefiles import SavedPages
+from scrapy_simhash.offline.files import FileError
 
 
 @dataclass
@@ -26,12 +27,12 @@ class KeptPage:
 
 
 class PagesSpider(Spider):
-    """Crawls a site (``start_urls``) or saved pages (``pages``: a folder or a docs.jsonl(.xz)),
-    or requests pages once more (``again``).
+    """Crawls a site (``start_urls``) or saved pages (``pages``), or requests pages once more
+    (``again``).
 
     Args:
         start_urls: where to begin, separated by commas.
-        pages: saved pages; every one of them is requested.
+        pages: a file or folder that the commands of ``scrapy simhash`` read; all are requested.
         again: a file that ``scrapy simhash requeue --json`` wrote; its pages are requested.
         allowed_domains: what may be followed, separated by commas; by default the start hosts.
         follow: 1 to follow links, 0 not to; by default 1 for a site and 0 for saved pages.
@@ -59,8 +60,8 @@ class PagesSpider(Spider):
         self.source = None
         if pages:
             try:
-                self.source = open_pages(pages)
-            except PageFilesError as error:
+                self.source = SavedPages(pages)
+            except FileError as error:
                 raise UsageError(f"pages: {error}") from None
             self._starts = self.source.urls
         self._meta: dict[str, Any] = {}
@@ -85,10 +86,6 @@ class PagesSpider(Spider):
         if self._links is not None:
             for link in self._links.extract_links(response):
                 yield Request(self._address(link.url))
-
-    def closed(self, reason: str) -> None:
-        if self.source:
-            self.source.close()
 
     def _address(self, url: str) -> str:
         # Saved pages are served by plain http, whatever their links say.
