@@ -189,7 +189,6 @@ def _as_meta(
         "distance": verdict.distance,
         "reason": verdict.reason,
         "better": verdict.better or None,
-        "copies": verdict.copies,
         "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
         "change": verdict.change,
         "moved_from": verdict.moved_from,

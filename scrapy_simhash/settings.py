@@ -299,7 +299,6 @@ class FilterSettings:
 
     action: Actions = _setting("drop", _actions)
     scope: Scope = _setting("global", _choice(SCOPES))
-    copies: int = _setting(1, _number(int, 1, 16))
     prefer: str = _setting("first", _choice(("first", "canonical")))
     recrawl: Recrawl = _setting("all", _choice(get_args(Recrawl)))
     keep_runs: int = _setting(3, _number(int, 1))

@@ -72,7 +72,6 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_READERS", ["text/csv"], "no readers by content types"),
         ("SIMHASH_READERS", '{"text/csv"', "no readers by content types"),
         ("SIMHASH_INDEX_URL", ["memory://"], "list"),
-        ("SIMHASH_COPIES", 17, "at most 16"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
         ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),
         ("SIMHASH_SPARE_NEVER", '["("]', "no list of regular expressions: missing )"),

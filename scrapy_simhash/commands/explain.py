@@ -136,8 +136,6 @@ def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
         yield f"    {since.get(line.change, f'{line.change} since earlier runs')}{place}, {done}"
     if name := line.original or line.near:
         yield f"    {line.distance} bits (k = {line.k}) from {name}"
-    if line.copies:
-        yield f"    kept beside {count(line.copies, 'page')} that it repeats (SIMHASH_COPIES)"
     if line.reason:
         yield f"    {sentence(line.reason)}"
     if compared is not None and line.text:

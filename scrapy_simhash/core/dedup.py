@@ -52,7 +52,6 @@ class Dedup:
         recipe: from page to fingerprint, or its name.
         spider: the name by which crawlers share runs.
         scope: pages are compared within all sites, one registered domain or one host.
-        copies: how many pages of a cluster are kept, the first ones, 1 to 16.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
         processes: worker processes; with 0 a thread does their work, where no page can be stopped.
         timeout: seconds that a worker process may take for a page.
@@ -78,7 +77,6 @@ class Dedup:
         recipe: Recipe | str = "default",
         spider: str = "",
         scope: Scope = "global",
-        copies: int = 1,
         lease: float = DEFAULT_LEASE,
         processes: int = 2,
         timeout: float = 10.0,
@@ -93,7 +91,7 @@ class Dedup:
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
         self._recipe = recipe = replace(recipe, readers=checked_readers(recipe.readers))
         scoped = scope != "global"
-        spec = spec_of(recipe, lease=lease, spider=spider, copies=copies, scoped=scoped)
+        spec = spec_of(recipe, lease=lease, spider=spider, scoped=scoped)
         self._scope: Scope = scope
         self._lease = lease
         self._max_size = max_size

@@ -67,8 +67,6 @@ class Verdict:
         excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
-        copies: for a unique page, how many pages that it repeats were kept before it, because more
-            than one of a cluster is asked for.
         doubtful: for a duplicate, whether it may be another record than the original, see
             :func:`.is_doubtful`.
     """
@@ -84,7 +82,6 @@ class Verdict:
     before: Match | None = None
     better: str = ""
     unchanged: bool = False
-    copies: int = 0
     doubtful: bool = False
 
     @property
@@ -119,7 +116,6 @@ def spec_of(
     *,
     lease: float = DEFAULT_LEASE,
     spider: str = "",
-    copies: int = 1,
     scoped: bool = False,
 ) -> IndexSpec:
     """Return how an index for a recipe is opened; see :class:`.IndexSpec`.
@@ -139,7 +135,6 @@ def spec_of(
         blocks=recipe.blocks.count,
         lease=lease,
         spider=spider,
-        copies=copies,
         judge=Rule(recipe.distance),
         reach=recipe.reach,
         same=is_same,
@@ -162,9 +157,7 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     if before is not None and claim.change is Change.MOVED:
         # Its text may be an edited one, which the old address has by now, too.
         unchanged = is_same(arrival.facts, before.facts, before.distance)
-    copies = len(claim.matches) if kind == "unique" else 0
     return Verdict(
         *(kind, key, None, fingerprint, (), near, excerpt, change, before),
         unchanged=unchanged,
-        copies=copies,
     )

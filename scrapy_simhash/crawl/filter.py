@@ -164,7 +164,6 @@ class CrawlFilter:
             self.counts[f"{verdict.kind}/{verdict.reason}"] += 1
         elif verdict.kind == "unique" and verdict.near:
             self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
-        self.counts["copies_kept"] += bool(verdict.copies)
         if verdict.change is not None:
             self.counts[verdict.change] += 1
         if verdict.kind == "duplicate":
@@ -293,7 +292,6 @@ def open_dedup(
             recipe=settings.recipe,
             spider=spider,
             scope=settings.scope,
-            copies=settings.copies,
             lease=settings.lease,
             processes=settings.processes,
             timeout=settings.timeout,

@@ -88,16 +88,13 @@ class Claimant(NamedTuple):
         copies, distinct = self._judged(others)
         living = [match for match in copies if not (match.expired or era.is_past(match))]
         matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
-        # Places beside the page's own; an expired entry holds one until that is needed.
-        free = self.spec.copies - len(living) - 1
-        undelivered = [match for match in copies if match not in living and not match.delivered]
-        undelivered = undelivered[: max(0, len(undelivered) - free)]
+        undelivered = [match for match in copies if not match.delivered]
         if entry and era.has_seen(entry):
             claim = Claim(Outcome.REVISIT, (entry._replace(reason=_OWN), *matches), near)
-            if free < 0:
+            if living:
                 return Step(claim, keeps=entry if entry.provisional else None)
             return Step(claim, admits=True, replaces=(*owns, *undelivered))
-        if free < 0:
+        if living:
             claim = Claim(Outcome.DUPLICATE, matches, near)
             sees = entry if entry and entry.delivered and is_as_before else None
             return Step(claim, replaces=tuple(o for o in owns if not o.delivered), sees=sees)
@@ -108,12 +105,12 @@ class Claimant(NamedTuple):
             change, before = Change.CHANGED, entry
         elif not entry:
             named = [match for match in others if match.key in page.aliases and era.is_past(match)]
-            old = [match for match in copies if match.delivered and match not in living]
+            old = [match for match in copies if match.delivered]
             moved = (named or old)[:1]
             if moved and moved[0].delivered:
                 change, before = Change.MOVED, moved[0]
                 since = before.time if self._is_same(before) else None
-        claim = Claim(Outcome.ORIGINAL, matches, near, change, before)
+        claim = Claim(Outcome.ORIGINAL, (), near, change, before)
         # The end of the run tells whether a page without an alias has left its old address.
         left = [match for match in moved if match.key in page.aliases or not match.delivered]
         replaces = {match.entry: match for match in (*owns, *undelivered, *left)}

@@ -14,8 +14,6 @@ DEFAULT_LEASE = 60.0
 MAX_FACTS = 255
 # Other keys of one page.
 MAX_ALIASES = 8
-# Pages of a cluster that become originals; a claim looks at all of them each time.
-MAX_COPIES = 16
 # Bytes of a key, and of a scope.
 MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.
@@ -61,7 +59,6 @@ class IndexSpec:
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
-        copies: how many pages of a cluster become originals, the first ones, 1 to ``MAX_COPIES``.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
         same: tells whether a page that comes again is as its entry of an earlier run has it.
         scoped: pages have many scopes, over which a store may spread a new index.
@@ -78,7 +75,6 @@ class IndexSpec:
     blocks: int
     lease: float = DEFAULT_LEASE
     spider: str = ""
-    copies: int = 1
     judge: Judge = field(default=by_distance, compare=False)
     reach: int = field(default=-1, compare=False)
     same: Sameness = field(default=same_text, compare=False)
@@ -94,8 +90,6 @@ class IndexSpec:
             object.__setattr__(self, "reach", self.distance)
         if self.blocks not in range(1, 256):
             raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")
-        if self.copies not in range(1, MAX_COPIES + 1):
-            raise ValueError(f"1 to {MAX_COPIES} pages of a cluster are kept, not {self.copies}")
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
@@ -188,8 +182,8 @@ class Claim(NamedTuple):
     """The answer to a claim.
 
     Attributes:
-        matches: living entries that the page repeats, nearest first, then oldest; for an original
-            there are fewer than ``IndexSpec.copies``. A revisit's own entry is among them.
+        matches: living entries that the page repeats, nearest first, then oldest; an original has
+            none, and the first one of a revisit is its own entry.
         near: living entries within reach that were judged to be other pages, in that order.
         change: of an original; ``SAME`` of a revisit, too, whose text an earlier run has delivered;
             None for the others.

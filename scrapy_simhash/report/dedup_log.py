@@ -66,7 +66,6 @@ class LogLine:
     change: str | None
     moved_from: str | None
     better: str | None = None
-    copies: int = 0
     details: str = ""
     doubtful: bool = False
     crawl: str = ""
@@ -128,7 +127,6 @@ def line_of(
         change=verdict.change,
         moved_from=verdict.moved_from,
         better=verdict.better or None,
-        copies=verdict.copies,
         details=details,
         doubtful=verdict.doubtful,
         crawl=crawl,

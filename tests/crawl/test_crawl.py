@@ -65,17 +65,6 @@ def test_a_copy_with_the_better_address_says_so_and_why(
     assert crawled.stat("better") == 1
 
 
-def test_as_many_copies_as_are_asked_for_are_delivered_and_counted(
-    crawl: Any, site: Any, tmp_path: Path
-) -> None:
-    site.pages = {f"/{n}": html(article(1)) for n in range(5)}
-    settings = ONE_AT_A_TIME | {"SIMHASH_COPIES": 3, "SIMHASH_LOG": tmp_path / "log"}
-    crawled = crawl(Pages, settings=settings, site=site, paths=[*site.pages])
-    assert [item["page"]["copies"] for item in crawled.items] == [0, 1, 2]
-    assert (crawled.stat("copies_kept"), crawled.stat("dropped")) == (2, 2)
-    assert [line.copies for line in read_log([tmp_path / "log"])] == [0, 1, 2, 0, 0]
-
-
 def test_follow_drops_the_items_of_a_duplicate_and_follows_its_links(
     crawl: Any, twins: Any
 ) -> None:

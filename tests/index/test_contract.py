@@ -21,12 +21,6 @@ from tests.index.promises.made import (
 )
 
 
-@pytest.mark.parametrize("copies", [0, -1, 17])
-def test_a_number_of_copies_beyond_the_bound_is_refused(copies):
-    with pytest.raises(ValueError, match="1 to 16 pages of a cluster"):
-        spec(copies=copies)
-
-
 @pytest.mark.parametrize(
     "url",
     [

@@ -69,7 +69,7 @@ def test_every_line_is_an_object_with_all_fields(tmp_path: Path) -> None:
     rows = [json.loads(row) for row in (tmp_path / "log").read_text("utf-8").splitlines()]
     assert [list(row) for row in rows] == 2 * [
         "time what url key host verdict reason action original near distance k bytes text run "
-        "change moved_from better copies details doubtful crawl".split()
+        "change moved_from better details doubtful crawl".split()
     ]
 
 
