@@ -44,3 +44,9 @@ def split_address(text: str) -> SplitResult | None:
         return parts if parts.scheme in ("http", "https") and parts.hostname else None
     except ValueError:  # such as http://[
         return None
+
+
+def host_of(url: str) -> str:
+    """Return the host of an http address, with its port if it names one; empty if it has none."""
+    parts = split_address(url)
+    return parts.netloc.rpartition("@")[2].lower() if parts else ""

@@ -11,6 +11,7 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.addresses import host_of
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
@@ -20,7 +21,7 @@ from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
-from scrapy_simhash.report.dedup_log import Line, host_of, read_lines
+from scrapy_simhash.report.dedup_log import Line, read_lines
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
 NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'

@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
-from urllib.parse import urlsplit
 
+from scrapy_simhash.addresses import host_of
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.difference import Shown
@@ -155,14 +155,6 @@ def parse_line(text: str | bytes) -> Line | None:
         for name, value in fields.items()
     )
     return kind(**fields) if fits and fields.get("verdict", "unique") in VERDICTS else None
-
-
-def host_of(url: str) -> str:
-    """Return the host of an address, with its port if it names one; empty if it has none."""
-    try:
-        return urlsplit(url).netloc.rpartition("@")[2].lower()
-    except ValueError:
-        return ""
 
 
 class DedupLog:

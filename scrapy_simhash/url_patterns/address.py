@@ -12,11 +12,13 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from scrapy_simhash.addresses import host_of, split_address
+
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
 LONGEST_VALUE = 96  # characters, such as those of a title in an address
 MOST_PARTS = 12  # segments of a path, or parameters
 MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
-#: Addresses, pages and signatures that a crawler remembers: those that it met last.
+#: Addresses, pages, signatures and places that a crawler remembers: those that it met last.
 REMEMBERED = 50_000
 #: Stands for the segments of a path that is too deep, such as those of a loop of links.
 DEEPER = "**"
@@ -79,10 +81,6 @@ class Address(NamedTuple):
     path: tuple[str, ...]
     parameters: tuple[tuple[str, tuple[str, ...]], ...]
 
-    @property
-    def names(self) -> set[str]:
-        return {name for name, _ in self.parameters}
-
 
 @lru_cache(maxsize=4096)
 def read_address(url: str) -> Address | None:
@@ -91,16 +89,10 @@ def read_address(url: str) -> Address | None:
     Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
     ``;name=value``.
     """
-    if len(url) > LONGEST_ADDRESS:
+    parts = split_address(url) if len(url) <= LONGEST_ADDRESS else None
+    if parts is None or not _HOST.fullmatch(host := host_of(url)):
         return None
-    scheme, _, rest = url.partition("#")[0].partition("://")
-    if scheme.lower() not in ("http", "https"):
-        return None
-    rest, _, query = rest.partition("?")
-    host, _, path = rest.partition("/")
-    host = host.rpartition("@")[2].lower()
-    if not _HOST.fullmatch(host):
-        return None
+    path, query = parts.path.removeprefix("/"), parts.query
     if "%3B" in query:
         # Keys are canonical URLs, in which a separator ";" is escaped.
         query = query.replace("%3B", ";").replace("%3D", "=")

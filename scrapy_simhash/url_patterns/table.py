@@ -5,12 +5,9 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from scrapy_simhash.url_patterns.address import read_address, read_signature
+from scrapy_simhash.url_patterns.address import REMEMBERED, read_address, read_signature
 from scrapy_simhash.url_patterns.places import MOST_PLACES, Places
 from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged
-
-#: Rows and places of all hosts that are kept; the host that was used longest ago goes.
-MOST_KEPT = 30_000
 
 
 class HostTable:
@@ -100,7 +97,7 @@ class Place(NamedTuple):
 
 
 class PatternTable:
-    """The rows of many hosts, within bounds.
+    """The rows of many hosts; the host that was used longest ago goes.
 
     Args:
         shared: returns what all crawlers know of a host that this one meets.
@@ -108,7 +105,7 @@ class PatternTable:
 
     def __init__(self, shared: Callable[[str], Rows] = lambda _: {}) -> None:
         self._shared = shared
-        self._hosts: LRUCache[str, HostTable] = LRUCache(MOST_KEPT, lambda host: 1 + len(host))
+        self._hosts: LRUCache[str, HostTable] = LRUCache(REMEMBERED, lambda host: 1 + len(host))
 
     def __iter__(self) -> Iterator[tuple[str, HostTable]]:
         return iter([*self._hosts.items()])

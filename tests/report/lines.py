@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.report.dedup_log import Line, LogLine, host_of, read_lines, to_json
+from scrapy_simhash.addresses import host_of
+from scrapy_simhash.report.dedup_log import Line, LogLine, read_lines, to_json
 from scrapy_simhash.report.log_table import LogTable
 
 CRAWL = "news, run 1, 2027-01-15 08:00:00"

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
 from scrapy_simhash.url_patterns.places import MOST_PLACES
 from scrapy_simhash.url_patterns.rows import MOST_ROWS, Row
-from scrapy_simhash.url_patterns.table import MOST_KEPT
 
 SITE = "http://wiki.test"
 
@@ -257,5 +257,5 @@ def test_addresses_of_many_parameters_stay_within_bounds() -> None:
     for n in range(1500):
         names = [f"n{n}x{at}=v{n}y{at}" for at in range(10)]
         fetch(learner, f"http://{n % 7}.test/page?{'&'.join(names)}", f"{SITE}/page")
-    assert sum(len(table) for _, table in learner.table) <= 1.1 * MOST_KEPT
+    assert sum(len(table) for _, table in learner.table) <= 1.1 * REMEMBERED
     assert max(len(table) for _, table in learner.table) <= MOST_PLACES + 2 * MOST_ROWS
