@@ -20,7 +20,7 @@ from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "changes", "patterns", "report"),
-    *("forget", "requeue", "export", "import", "dedupe", "fingerprint", "evaluate"),
+    *("forget", "requeue", "import", "dedupe", "fingerprint", "evaluate"),
 )
 
 _EXIT_STATUS = """\

@@ -1,44 +1,88 @@
-"""Add the pages of an exported index, or fingerprints made elsewhere.
+"""Add the pages of another index, or fingerprints made elsewhere.
 
-FILE is what "scrapy simhash export" wrote, or fingerprints as Parquet: a file of "scrapy
-simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". All of it is checked
-before its pages are added, confirmed, in their order. The index is made if there is none.
-Repeat an interrupted import: pages that are in the index are passed over.
+SOURCE is an index, by its URL or SQLite file; or fingerprints as Parquet: a file of
+"scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The pages are
+added, confirmed, in their order. Files are checked as a whole before. The target is made
+if there is none. Repeat an interrupted import: pages that are there are passed over.
 
-    scrapy simhash import pages.jsonl.gz --index redis://localhost/0
+    scrapy simhash import pages.sqlite --index redis://localhost/0
+    scrapy simhash import redis://localhost/0 --index backup.sqlite
     scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
 
+Pages in progress are left out, because nobody knows yet whether they were delivered.
 Fingerprints of another program are JSON lines with url and fingerprint, a number or
 hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 import argparse
 import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
-from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.transfer import index_in
+from scrapy_simhash.commands.selection import (
+    add_shared_options,
+    chosen_recipe,
+    index_url,
+    url_of_index,
+)
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.values import Entry
+from scrapy_simhash.offline.transfer import entries_in
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
+# The beginning of a SQLite file (sqlite.org/fileformat.html, section 1.3).
+_MAGIC = b"SQLite format 3\0"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the file to read")
+    parser.add_argument("source", metavar="SOURCE", help="an index, or a file of fingerprints")
     add_shared_options(parser, "index", "recipe")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    url = index_url(options, settings)
-    spec, entries = index_in(Path(options.file), chosen_recipe(options.recipe, settings))
-    # All of it is read once before anything is added.
-    total = sum(1 for _ in progress("checking", None, of=entries()))
-    scoped = FilterSettings.from_settings(settings).scope != "global"
-    with contextlib.closing(open_index(url, replace(spec, scoped=scoped))) as index:
-        added = index.put(progress("importing", total, of=entries()))
-        pages = f"{count(added, 'page')} added, {total - added:,} were there"
-        say([f"{pages}; the index has {len(index):,} now"])
+    url, source = index_url(options, settings), options.source
+    passed: Counter[bool] = Counter()
+    with contextlib.ExitStack() as stack:
+        if _is_index(source):
+            old = stack.enter_context(
+                contextlib.closing(open_existing(url_of_index(source, settings)))
+            )
+            spec, total, entries = old.spec, len(old), old.with_blocks()
+        else:
+            recipe = chosen_recipe(options.recipe, settings)
+            spec, read = entries_in(Path(source), recipe)
+            # All of it is read once before anything is added.
+            total, entries = sum(1 for _ in progress("checking", None, of=read())), read()
+        scoped = FilterSettings.from_settings(settings).scope != "global"
+        index = stack.enter_context(
+            contextlib.closing(open_index(url, replace(spec, scoped=scoped)))
+        )
+        added = index.put(_delivered(progress("importing", total, of=entries), passed))
+        pages = f"{count(added, 'page')} added, {passed[True] - added:,} were there"
+        lines = [f"{pages}; the index has {len(index):,} now"]
+    if passed[False]:
+        lines.append(f"left out: {count(passed[False], 'page')} in progress")
+    say(lines)
+
+
+def _is_index(source: str) -> bool:
+    if "://" in source:
+        return True
+    if not Path(source).is_file():
+        return False
+    with Path(source).open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _delivered(entries: Iterable[Entry], passed: Counter[bool]) -> Iterator[Entry]:
+    """Yield the entries of delivered pages; count these, and others."""
+    for entry in entries:
+        passed[not entry.provisional] += 1
+        if not entry.provisional:
+            yield entry

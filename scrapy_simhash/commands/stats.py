@@ -8,7 +8,7 @@ Pages in progress are those whose callback has not finished. The pages of a run 
 that no later run has seen.
 
 --check reads the whole index, and prints a line for everything that is missing or cannot
-be read. "scrapy simhash export" takes what can be read into a new index.
+be read. "scrapy simhash import" takes what can be read into a new index.
 """
 
 import argparse
