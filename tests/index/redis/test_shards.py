@@ -12,7 +12,7 @@ from scrapy_simhash.index.values import Report
 from tests import servers
 from tests.index.promises.made import ORIGINAL, REVISIT, page, values
 from tests.index.redis.cases import turns_of
-from tests.servers.cluster import SLOTS
+from tests.servers import SLOTS
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 

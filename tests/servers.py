@@ -1,0 +1,474 @@
+"""Real Redis servers on loopback: alone, with TLS or a password, Sentinel, Cluster.
+
+Each function is a context manager. It starts its servers on free ports, with their data in a
+temporary folder, and stops them at the end, whatever happens in between. A server keeps its port
+and its data when it is stopped, or killed, and started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import itertools
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import redis
+
+PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
+# Its major version, 0 if there is none.
+MAJOR = int(
+    subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
+    .stdout.partition("v=")[2]
+    .partition(".")[0]
+    if PROGRAM
+    else 0
+)
+HOST = "127.0.0.1"
+SLOTS = 16384  # of a cluster
+# What a URL and a configuration file reserve is in it.
+PASSWORD = "p@ss:w/r%d"
+# A replica counts from its first ping on, which would come after ten seconds.
+REPLICATION = (
+    "--repl-diskless-sync yes",
+    "--repl-diskless-sync-delay 0",
+    "--repl-ping-replica-period 1",
+)
+
+
+class RedisServer:
+    """One server; made by :func:`redis_server`, which also stops it.
+
+    Attributes:
+        folder: where its data, its log and its socket are.
+        port: the TCP port, with TLS if there is a certificate.
+        url: what a client needs to connect.
+        process: while it runs.
+    """
+
+    def __init__(
+        self, folder: Path, options: tuple[str, ...] = (), *, certificate: Path | None = None
+    ) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.certificate = certificate
+        self.url = f"redis://{HOST}:{self.port}/0"
+        self._options = [word for option in options for word in option.split()]
+        self.process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(exist_ok=True)
+        if certificate:
+            self.url = f"rediss://{HOST}:{self.port}/0?ssl_ca_certs={quote(str(certificate))}"
+            for name, file in (("cert", ""), ("ca-cert", ""), ("key", ".key")):
+                self._options += [f"--tls-{name}-file", f"{certificate}{file}"]
+            self._options += ["--port", "0", "--tls-port", str(self.port)]
+            self._options += ["--tls-auth-clients", "no"]
+        else:
+            self._options += ["--port", str(self.port)]
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        return HOST, self.port
+
+    @property
+    def unix_url(self) -> str:
+        """The URL of the same server by its unix socket."""
+        return f"unix://{self.folder}/socket?db=0"
+
+    def client(self, **options: Any) -> redis.Redis:
+        """Return a client of the default user; it is the caller's to close."""
+        return redis.Redis.from_url(self.url, retry=None, **options)
+
+    def info(self, section: str) -> dict[str, Any]:
+        """Return a section of INFO."""
+        with self.client() as client:
+            return dict(client.info(section))
+
+    def start(self, *more: str) -> None:
+        """Start, or start again with the same port and data; return when it answers."""
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen([*self._command(), *more], stdout=log, stderr=log)
+        wait_until(self._answers, f"{self.url} does not answer, see {self.folder}/log")
+
+    def stop(self) -> None:
+        """Stop as an operator would; what the options keep is kept."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once, as a crash would (SIGKILL)."""
+        self._end(signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop the process in its tracks: connections stay open, nothing answers."""
+        assert self.process
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def _command(self) -> list[str]:
+        return [
+            *(str(PROGRAM), "--bind", HOST, "--dir", str(self.folder)),
+            *("--unixsocket", str(self.folder / "socket"), "--save", ""),
+            *self._options,
+        ]
+
+    def _end(self, by: signal.Signals) -> None:
+        if self.process:
+            self.process.send_signal(by)
+            try:
+                self.process.wait(60)
+            finally:
+                self.process.kill()
+                self.process.wait()
+                self.process = None
+
+    def _answers(self) -> bool:
+        assert self.process
+        if self.process.poll() is not None:
+            text = (self.folder / "log").read_text(errors="replace")
+            raise RuntimeError(f"{PROGRAM} ended:\n{text[-2000:]}")
+        try:
+            with self.client() as client:
+                return bool(client.ping())
+        except redis.AuthenticationError:
+            return True
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False
+
+
+@contextlib.contextmanager
+def redis_server(*options: str) -> Iterator[RedisServer]:
+    """Start a server, by TCP and by a unix socket.
+
+    Args:
+        options: as on the command line, such as ``"--appendonly yes"``.
+    """
+    with new_folder() as folder, stopped(RedisServer(folder, options)) as server:
+        server.start()
+        yield server
+
+
+@contextlib.contextmanager
+def password_server() -> Iterator[RedisServer]:
+    """Start a server that only lets in the user ``worker`` of its URL, and only to its data."""
+    rules = f"on >{PASSWORD} ~* &* +@all -@dangerous +info +config|get"
+    with redis_server(f"--user worker {rules}", "--user default off") as server:
+        server.url = f"redis://worker:{quote(PASSWORD, safe='')}@{HOST}:{server.port}/0"
+        yield server
+
+
+@contextlib.contextmanager
+def tls_server(*options: str) -> Iterator[RedisServer]:
+    """Start a server with TLS and a certificate made now, which its URL names."""
+    with new_folder() as folder:
+        certificate = make_certificate(folder)
+        with stopped(RedisServer(folder, options, certificate=certificate)) as server:
+            server.start()
+            yield server
+
+
+@contextlib.contextmanager
+def fake_server() -> Iterator[str]:
+    """Start fakeredis's own TCP server in a thread; the value is its URL.
+
+    Raises:
+        ImportError: fakeredis is not installed, or not the lupa that runs its scripts.
+    """
+    import fakeredis
+    import lupa  # noqa: F401
+
+    server = fakeredis.TcpFakeServer((HOST, free_port()), server_type="redis")
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield f"redis://{HOST}:{server.server_address[1]}/0"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def make_certificate(folder: Path) -> Path:
+    """Write a certificate for the loopback address, and its key beside it (``.key``)."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    address = x509.IPAddress(ipaddress.ip_address(HOST))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = folder / "certificate.pem"
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    Path(f"{path}.key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return path
+
+
+def wait_until(holds: Callable[[], bool], otherwise: str, seconds: float = 100) -> None:
+    """Ask every few milliseconds until it holds; TimeoutError when it never does."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(otherwise)
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[Path]:
+    # Not in pytest's folder: the path of a unix socket may have 107 characters.
+    with tempfile.TemporaryDirectory(prefix="redis", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def stopped(server: RedisServer) -> Iterator[RedisServer]:
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def free_port() -> int:
+    # Below the ports that the system gives to clients, also with 10,000 added for a cluster bus.
+    while True:
+        port = random.SystemRandom().randrange(12_000, 22_000)
+        with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
+            one.bind((HOST, port))
+            other.bind((HOST, port + 10_000))
+            return port
+
+
+def call(server: RedisServer, *command: Any) -> Any:
+    with server.client(decode_responses=True) as client:
+        # As it is, not as redis-py reads it.
+        client.response_callbacks.clear()
+        return client.execute_command(*command)
+
+
+def wait_for_replica(replica: RedisServer) -> None:
+    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", "no replica")
+
+
+class Sentinel:
+    """A master and its replica, the sentinel that watches them, and the URL of the service."""
+
+    SERVICE = "simhash"
+
+    def __init__(self, servers: list[RedisServer], sentinel: RedisServer) -> None:
+        self.servers, self.sentinel = servers, sentinel
+        self.url = f"redis+sentinel://{HOST}:{sentinel.port}/{self.SERVICE}/0"
+
+    @property
+    def master(self) -> RedisServer:
+        """The server that the sentinel calls master."""
+        _, port = call(self.sentinel, "SENTINEL GET-MASTER-ADDR-BY-NAME", self.SERVICE)
+        return next(server for server in self.servers if server.port == int(port))
+
+    def fail_over(self) -> RedisServer:
+        """Kill the master and wait until the replica has taken over; return the dead one."""
+        dead = self.master
+        dead.kill()
+        wait_until(self._begins, "no failover begins")
+        replica = next(server for server in self.servers if server is not dead)
+        wait_until(lambda: self.master is replica, "no failover")
+        wait_until(lambda: replica.info("replication")["role"] == "master", "no new master")
+        return dead
+
+    def _begins(self) -> bool:
+        """Return whether the sentinel, which knows a replica by now, fails over."""
+        with contextlib.suppress(redis.ResponseError):
+            return bool(call(self.sentinel, "SENTINEL FAILOVER", self.SERVICE))
+        return False
+
+
+class _SentinelServer(RedisServer):
+    def write(self, master: RedisServer) -> None:
+        """Write the configuration, which Redis then changes as it likes."""
+        service = Sentinel.SERVICE
+        (self.folder / "sentinel.conf").write_text(
+            f"port {self.port}\nbind {HOST}\ndir {self.folder}\n"
+            f"sentinel monitor {service} {HOST} {master.port} 1\n"
+            # However busy the machine is, no living master is given up.
+            f"sentinel down-after-milliseconds {service} 60000\n"
+            f"sentinel failover-timeout {service} 2000\n"
+        )
+
+    def _command(self) -> list[str]:
+        return [str(PROGRAM), str(self.folder / "sentinel.conf"), "--sentinel"]
+
+
+@contextlib.contextmanager
+def sentinel() -> Iterator[Sentinel]:
+    """Start a master, a replica and a sentinel."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(new_folder())
+        master = stack.enter_context(stopped(RedisServer(folder / "master", REPLICATION)))
+        replica = stack.enter_context(stopped(RedisServer(folder / "replica", REPLICATION)))
+        master.start()
+        replica.start("--replicaof", HOST, str(master.port))
+        wait_for_replica(replica)
+        watching = stack.enter_context(stopped(_SentinelServer(folder / "sentinel")))
+        watching.write(master)
+        watching.start()
+        wait_until(lambda: _sees_replica(watching), "the sentinel sees no replica")
+        yield Sentinel([master, replica], watching)
+
+
+def _sees_replica(sentinel: RedisServer) -> bool:
+    fields = call(sentinel, "SENTINEL MASTER", Sentinel.SERVICE)
+    if isinstance(fields, list):
+        fields = dict(zip(fields[::2], fields[1::2], strict=True))
+    return int(fields["num-slaves"]) == 1
+
+
+class Cluster:
+    """Masters that share the slots, each with the replicas asked for.
+
+    Attributes:
+        masters: in the order of their slots.
+        replicas: those of each master, in the same order.
+        url: of the cluster, by two of its nodes.
+    """
+
+    def __init__(self, masters: list[RedisServer], replicas: list[list[RedisServer]]) -> None:
+        self.masters = masters
+        self.replicas = replicas
+        self.url = "redis+cluster://" + ",".join(f"{HOST}:{node.port}" for node in masters[:2])
+
+    def client(self, **options: Any) -> redis.RedisCluster:
+        """Return a client; it is the caller's to close."""
+        host, port = self.masters[0].address
+        return redis.RedisCluster(host, port, **options)
+
+    def owner(self, slot: int) -> RedisServer:
+        """Return the master of a slot."""
+        ids = {call(node, "CLUSTER MYID"): node for node in self.masters}
+        living = next(node for node in self.masters if node.process)
+        for first, last, master, *_ in call(living, "CLUSTER SLOTS"):
+            if first <= slot <= last:
+                return ids[master[2]]
+        raise LookupError(slot)
+
+    @contextlib.contextmanager
+    def migrating(self, slot: int, to: RedisServer, *, keys: int = 0) -> Iterator[None]:
+        """Hold a slot half-way to another master (ASK); at the end the move is complete.
+
+        Args:
+            slot: 0 to 16383.
+            to: a master that does not own it.
+            keys: so many keys of the slot have moved while the block runs; 0 for none.
+        """
+        source = self.owner(slot)
+        source_id, target_id = call(source, "CLUSTER MYID"), call(to, "CLUSTER MYID")
+        call(to, "CLUSTER SETSLOT", slot, "IMPORTING", source_id)
+        call(source, "CLUSTER SETSLOT", slot, "MIGRATING", target_id)
+        if keys:
+            self._move(slot, source, to, keys)
+        try:
+            yield
+        finally:
+            while self._move(slot, source, to, 100):
+                pass
+            for node in (to, source, *self.masters):
+                with contextlib.suppress(redis.ConnectionError):
+                    call(node, "CLUSTER SETSLOT", slot, "NODE", target_id)
+
+    def fail_over(self, number: int) -> None:
+        """Kill a master, and have a replica of it take over."""
+        dead = call(self.masters[number], "CLUSTER MYID")
+        self.masters[number].kill()
+        self.masters[number] = self.replicas[number].pop()
+        call(self.masters[number], "CLUSTER FAILOVER", "TAKEOVER")
+
+        def is_forgotten(node: RedisServer) -> bool:
+            return all(shard[2][2] != dead for shard in call(node, "CLUSTER SLOTS"))
+
+        wait_until(lambda: all(map(is_forgotten, self.masters)), "no failover")
+
+    def _move(self, slot: int, source: RedisServer, to: RedisServer, limit: int) -> int:
+        # Names of keys are bytes, which redis-py would decode if the command were one word.
+        with redis.Redis(host=HOST, port=source.port) as client:
+            keys = client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, limit)
+            if keys:
+                client.execute_command("MIGRATE", HOST, to.port, "", 0, 5000, "KEYS", *keys)
+        return len(keys)
+
+
+@contextlib.contextmanager
+def cluster(replicas: int = 0) -> Iterator[Cluster]:
+    """Start a cluster of three masters, with replicas of each."""
+    masters = 3
+    # However busy the machine is, no living node is given up.
+    options = ("--cluster-enabled yes", "--cluster-node-timeout 60000", *REPLICATION)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(new_folder())
+        nodes = [RedisServer(folder / str(i), options) for i in range(masters * (1 + replicas))]
+        for epoch, node in enumerate(nodes, 1):
+            stack.enter_context(stopped(node))
+            node.start()
+            call(node, "CLUSTER SET-CONFIG-EPOCH", epoch)
+        for node, other in itertools.combinations(nodes, 2):
+            call(node, "CLUSTER MEET", *other.address)
+        bounds = [SLOTS * i // masters for i in range(masters + 1)]
+        for i in range(masters):
+            call(nodes[i], "CLUSTER ADDSLOTS", *range(bounds[i], bounds[i + 1]))
+        followers = [nodes[masters + i :: masters] for i in range(masters)]
+        for master, following in zip(nodes[:masters], followers, strict=True):
+            name = call(master, "CLUSTER MYID")
+            for node in following:
+                wait_until(lambda node=node, name=name: _replicates(node, name), "nodes unknown")
+        for node in nodes[masters:]:
+            wait_for_replica(node)
+        wait_until(lambda: all(_knows_all(node, len(nodes)) for node in nodes), "no cluster")
+        yield Cluster(nodes[:masters], followers)
+
+
+def _replicates(node: RedisServer, master: str) -> bool:
+    try:
+        return bool(call(node, "CLUSTER REPLICATE", master))
+    except redis.ResponseError:
+        return False  # it has not heard of its master yet
+
+
+def _knows_all(node: RedisServer, nodes: int) -> bool:
+    info = str(call(node, "CLUSTER INFO"))
+    known = sum(len(shard) - 2 for shard in call(node, "CLUSTER SLOTS"))
+    return (
+        "cluster_state:ok" in info
+        and f"cluster_slots_ok:{SLOTS}" in info
+        and f"cluster_known_nodes:{nodes}" in info
+        and known == nodes
+    )
