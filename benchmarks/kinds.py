@@ -1,4 +1,4 @@
-"""Near-duplicates of several kinds, and pages that only look like some, made from real pages.
+"""Near-duplicates of several kinds, made from real pages.
 
 What is made is labelled by how it was made. Everything is drawn from the names of the pages, so the
 same pages give the same set.
@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from itertools import zip_longest
 from random import Random
 from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
-from benchmarks.documents import MarkedPage, html_of, marks_of
+from benchmarks.documents import MarkedPage, html_of
 from benchmarks.templates import Page, shingles, take_apart
 from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.datasets import Dataset, Pair
@@ -25,7 +24,6 @@ MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (T
 # Pages in their own template with a share of words changed.
 EDITS = {"edits-5": 0.05, "moved-5": 0.05}
 DUPLICATES = (*MIRRORS, *EDITS)
-NEGATIVES = ("template", "topic")
 
 # Documents that share so many of their shingles are one text to begin with; the later goes.
 MAX_ALIKE = 0.2
@@ -43,10 +41,10 @@ _HAN_RUN = re.compile(r"[\u3400-\u9fff]{3,4}")
 def make_kinds(
     documents: Iterable[SavedPage],
     *,
-    kinds: Collection[str] = (*DUPLICATES, *NEGATIVES),
+    kinds: Collection[str] = DUPLICATES,
     name: str = "kinds",
 ) -> Dataset:
-    """Make near-duplicates and their likes from real pages.
+    """Make near-duplicates from real pages; all other pairs of pages are none.
 
     A page takes part if its body is known or found, has at least 200 letters and digits, and
     resembles that of no earlier page. Of each, one page of each kind is made:
@@ -58,42 +56,33 @@ def make_kinds(
     * ``edits-5``: 5% of the words of the body changed.
     * ``moved-5``: the same under another path of the host. Other edits have the address of the page
       with a parameter more, and mirrors that of the other page.
-    * ``template``: no page, but the pairs of pages in one template that the mirrors make.
-    * ``topic``: half of the sentences are those of another body, under a headline of its own.
-      Besides, pages of one site.
 
-    A page in whose template the body is the lesser part is in no negative pair: without its body
-    it is much the same. Two pages made of the same one differ from each other in two ways at once;
-    such pairs are ambiguous. A page whose address is not known gets one, on the host that it names
-    as its own or on a host of its own.
+    Two pages made of the same one differ from each other in two ways at once; such pairs are
+    ambiguous. A page whose address is not known gets one, on the host that it names as its own or
+    on a host of its own.
 
     Args:
         documents: pages; where a line has no ``body``, the extractor ``main`` says what it is.
-        kinds: of ``DUPLICATES`` and ``NEGATIVES``, which to make.
+        kinds: of ``DUPLICATES``, which to make.
         name: of the set.
     """
     addressed = map(_with_address, documents)
     pages = _unlike(page for document in addressed if (page := take_apart(document)))
     making = _Making(pages)
     for kind in MIRRORS:
-        if kind in kinds or (kind == "mirror" and "template" in kinds):
+        if kind in kinds:
             making.mirrors(kind)
     for kind in EDITS:
         if kind in kinds:
             making.edits(kind)
-    if "topic" in kinds:
-        making.blends()
-    negatives = {pair: kind for pair, kind in making.negatives.items() if kind in kinds}
     originals = [page.document for page in pages]
-    return Dataset(name, originals + making.documents, making.pairs, negatives)
+    return Dataset(name, originals + making.documents, making.pairs, {})
 
 
-def made_page(
-    name: str, html: str, url: str | None, body: str | None, lang: str | None = None
-) -> MarkedPage:
+def made_page(name: str, html: str, url: str | None, body: str | None) -> MarkedPage:
     """Return a page whose main text is known."""
     page = Body(html.encode("utf-8", "replace"), "utf-8")
-    return MarkedPage(name, url or name, page, url, {"body": body, "lang": lang})
+    return MarkedPage(name, url or name, page, url, {"body": body})
 
 
 class _Making:
@@ -102,17 +91,15 @@ class _Making:
     def __init__(self, pages: list[Page]) -> None:
         self.documents: list[SavedPage] = []
         self.pairs: dict[tuple[str, str], Pair] = {}
-        self.negatives: dict[tuple[str, str], str] = {}
         self._pages = pages
         self._copies: dict[str, list[str]] = {}  # of each page
-        self._in_template: dict[str, list[str]] = {}  # pages with other texts, of each page
 
     def mirrors(self, kind: str) -> None:
         """Put each body into another page's template."""
         has_other_headline, share = MIRRORS[kind]
         others = self._shuffled(f"templates of {kind}")
         for page in self._shuffled(kind):
-            other = _turn(others, page, to_take=page.text)
+            other = _turn(others, page)
             if other is None:
                 continue
             chance = _chance(kind, page)
@@ -124,13 +111,7 @@ class _Making:
                 draft.rename(headline, headline)
             else:
                 draft.rename(page.own_title, page.headline)
-            made = self._add(page, kind, draft.html(), other.document.url, page.text)
-            self._is_copy(page, made, kind)
-            in_template = self._in_template.setdefault(other.document.name, [other.document.name])
-            for name in in_template:
-                if _ordered(name, made) not in self.pairs:  # two mirrors of one page
-                    self._is_none(name, made, "template")
-            in_template.append(made)
+            self._add(page, kind, draft.html(), other.document.url, page.text)
 
     def edits(self, kind: str) -> None:
         """Change words of each page, and swap a few neighbouring sentences."""
@@ -142,49 +123,23 @@ class _Making:
             url = page.document.url
             if url and kind == "moved-5":
                 url = urljoin(url, urlsplit(url).path.rstrip("/") + "/moved")
-            self._is_copy(page, self._add(page, kind, draft.html(), url), kind)
-
-    def blends(self) -> None:
-        """Replace half of each body by half of another; and name pairs of pages of one site."""
-        others = self._shuffled("others")
-        for page in self._shuffled("topic"):
-            other = _turn(others, page)
-            texts = blended(page, other) if other is not None else []
-            if other is not None and texts and page.takes(page.text):
-                draft = page.draft()
-                draft.fill(texts)
-                headline = other_headline(other, _chance("topic", page))
-                draft.rename(headline, headline)
-                made = self._add(page, "topic", draft.html(), page.document.url)
-                self._is_none(page.document.name, made, "topic")
-                self._is_none(other.document.name, made, "topic")
-        last: dict[str, str] = {}
-        for page in self._pages:
-            if page.site in last:
-                self._is_none(last[page.site], page.document.name, "topic")
-            last[page.site] = page.document.name
+            self._add(page, kind, draft.html(), url)
 
     def _shuffled(self, purpose: str) -> list[Page]:
         return _chance(purpose).sample(self._pages, len(self._pages))
 
     def _add(
         self, page: Page, kind: str, html: str, url: str | None, body: str | None = None
-    ) -> str:
+    ) -> None:
         made = f"{page.document.name}#{kind}"
         if url:
             url += f"{'&' if '?' in url else '?'}made={kind}"
-        self.documents.append(made_page(made, html, url, body, marks_of(page.document).get("lang")))
-        return made
-
-    def _is_copy(self, page: Page, made: str, kind: str) -> None:
+        self.documents.append(made_page(made, html, url, body))
         copies = self._copies.setdefault(page.document.name, [])
         self.pairs[_ordered(page.document.name, made)] = Pair("duplicate", kind)
         for copy in copies:
             self.pairs[_ordered(copy, made)] = Pair("ambiguous")
         copies.append(made)
-
-    def _is_none(self, name: str, made: str, kind: str) -> None:
-        self.negatives[_ordered(name, made)] = kind
 
 
 def _chance(purpose: str, page: Page | None = None) -> Random:
@@ -200,14 +155,14 @@ def _with_address(document: SavedPage) -> SavedPage:
     return replace(document, key=url, url=url)
 
 
-def _turn(others: list[Page], page: Page, to_take: str | None = None) -> Page | None:
-    """Take a page of another site in the same script, which then waits longest for its next turn.
+def _turn(others: list[Page], page: Page) -> Page | None:
+    """Take a page of another site in the same script, whose template takes the text of a page.
 
-    If there is a text to take, its template has to take it.
+    It then waits longest for its next turn.
     """
     for other in others:
         alike = other.site != page.site and _is_chinese(other) == _is_chinese(page)
-        if alike and (to_take is None or other.takes(to_take)):
+        if alike and other.takes(page.text):
             others.remove(other)
             others.append(other)
             return other
@@ -260,36 +215,13 @@ def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
 
 def other_headline(page: Page, chance: Random) -> str:
     """Return what another paper may print above the text: a sentence of it, if a long one cut."""
-    sentences = [s for s in _sentences(page) if len(s) >= 20 and s != page.headline]
+    sentences = [s for line in page.paragraphs for s in _SENTENCE.split(line)]
+    sentences = [s for s in sentences if len(s) >= 20 and s != page.headline]
     headline = chance.choice(sentences or [page.text])
     if len(headline) <= LONGEST_HEADLINE:
         return headline.rstrip(".。 ")
     cut = headline[:LONGEST_HEADLINE]
     return cut if _is_chinese(page) else cut.rpartition(" ")[0] or cut
-
-
-def blended(page: Page, other: Page) -> list[str]:
-    """Half of the sentences of each of two bodies in turn, as much of one as of the other."""
-    space = "" if _is_chinese(page) else " "
-    # The even ones of one and the odd ones of the other: two pages blended both ways share none.
-    sides = _sentences(page)[::2], _sentences(other)[1::2]
-    length = min(sum(map(len, side)) for side in sides)
-    cut = (_cut(side, length) for side in sides)
-    mixed = [s for pair in zip_longest(*cut) for s in pair if s is not None]
-    return [space.join(mixed[at : at + 4]) for at in range(0, len(mixed), 4)]
-
-
-def _sentences(page: Page) -> list[str]:
-    return [s for line in page.paragraphs for s in _SENTENCE.split(line) if s]
-
-
-def _cut(sentences: list[str], length: int) -> list[str]:
-    kept: list[str] = []
-    for sentence in sentences:
-        if sum(map(len, kept)) >= length:
-            break
-        kept.append(sentence[:length])
-    return kept
 
 
 def _is_chinese(page: Page) -> bool:
