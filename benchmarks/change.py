@@ -27,7 +27,7 @@ import lxml.html
 from benchmarks.documents import DATA, html_of, lines_of
 from benchmarks.measuring import Table
 from benchmarks.recrawl import content
-from scrapy_simhash.core.analysis import PageAnalysis, analyse_html
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.offline.datasets import read_dataset
 from scrapy_simhash.rule.state import is_same
@@ -57,7 +57,7 @@ Pair = tuple[Seen, Seen]
 
 
 def seen(html: str) -> Seen:
-    return Seen(html, analyse_html(html, RECIPE))
+    return Seen(html, analyse_body(Body(html.encode("utf-8", "replace"), "utf-8"), RECIPE))
 
 
 def apart(one: Seen, other: Seen) -> int:

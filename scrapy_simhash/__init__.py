@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_simhash.adapters.crawlee import CrawleeDedup
-    from scrapy_simhash.adapters.http import response_page
+    from scrapy_simhash.adapters import CrawleeDedup, response_page
     from scrapy_simhash.addon import Addon
     from scrapy_simhash.core.dedup import Dedup
     from scrapy_simhash.core.sync import SyncDedup
@@ -72,8 +71,7 @@ _MODULES = {
     "Verdict": "core.verdict",
     "Extraction": "extraction.extractor",
     "FeatureSpec": "fingerprint.features",
-    "CrawleeDedup": "adapters.crawlee",
-    "response_page": "adapters.http",
+    **dict.fromkeys(("CrawleeDedup", "response_page"), "adapters"),
     "Recipe": "fingerprint.recipe",
     "named_recipe": "fingerprint.recipe",
     "Index": "index.contract",

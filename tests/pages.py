@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from scrapy_simhash.core.analysis import Body, analyse_body
-from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
@@ -50,13 +50,19 @@ def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: 
     ).encode()
 
 
+def analysed(page: str | Body, recipe: Recipe | None = None) -> PageAnalysis:
+    """Return the analysis of a body, or of the HTML of a page."""
+    if isinstance(page, str):
+        page = Body(page.encode("utf-8", "surrogatepass"), "utf-8")
+    return analyse_body(page, recipe or named_recipe("default"))
+
+
 def judged(one: tuple[str, str | Body], other: tuple[str, str | Body]) -> Ruling:
     """Return the ruling on two pages by their keys, and their HTML or bodies."""
     recipe = named_recipe("default")
     known = []
     for key, html in (one, other):
-        body = html if isinstance(html, Body) else Body(html.encode("utf-8", "surrogatepass"))
-        analysis = analyse_body(body, recipe)
+        analysis = analysed(html, recipe)
         assert analysis.fingerprint is not None, analysis
         known.append((Page(key, analysis.facts), analysis.fingerprint.value))
     (page, value), (other_page, other_value) = known

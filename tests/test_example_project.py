@@ -103,18 +103,18 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
     """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
     from example.demo import html
 
-    from scrapy_simhash.core.analysis import analyse_html
     from scrapy_simhash.fingerprint.recipe import named_recipe
     from scrapy_simhash.fingerprint.simhash import hamming_distance
     from scrapy_simhash.rule.rule import Rule
     from scrapy_simhash.rule.ruling import Page
+    from tests.pages import analysed
 
     recipe = named_recipe("default")
     rule = Rule(recipe.distance)
     pages = []
     for page in site.pages.values():
         if page.answer.content_type == "text/html" and page.answer.status == 200:
-            analysis = analyse_html(html(site, page.url), recipe)
+            analysis = analysed(html(site, page.url), recipe)
             if analysis.fingerprint is not None:
                 pages.append((page, analysis))
     assert len(pages) >= 80

@@ -139,15 +139,6 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
     return extract(utf8_html(body.data, body.charset), recipe.extractor)
 
 
-def analyse_html(html: str | bytes, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Extract the main text of a decoded page and fingerprint it; bytes are UTF-8.
-
-    For what is raised, see :func:`.extract`.
-    """
-    extraction = extract(html, recipe.extractor)
-    return analyse_text(extraction.text, recipe, excerpt_length, extraction)
-
-
 def analyse_text(
     text: str, recipe: Recipe, excerpt_length: int = 0, extraction: Extraction | None = None
 ) -> PageAnalysis:

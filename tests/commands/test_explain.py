@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.core.analysis import PageAnalysis, analyse_html
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
@@ -27,7 +27,7 @@ SINCE = moment(1.7e9)
 
 
 def analysed(text: str, title: str = "A page") -> PageAnalysis:
-    return analyse_html(html(text, title=title).decode(), DEFAULT)
+    return analyse_body(Body(html(text, title=title)), DEFAULT)
 
 
 def fill(url: str, pages: dict[str, PageAnalysis]) -> None:

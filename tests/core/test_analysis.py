@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_html, analyse_text
+from scrapy_simhash.core.analysis import analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.rule.state import STATE_SIZE
+from tests.pages import analysed
 
 RECIPE = replace(named_recipe("default"), min_length=10)
 
@@ -23,7 +24,7 @@ def test_separators_do_not_make_a_text_long_enough() -> None:
 
 
 def test_pages_and_short_texts_have_facts_and_a_long_text_has_its_state_alone() -> None:
-    page = analyse_html("<title>A title</title><p>Ten letters and more.", RECIPE)
+    page = analysed("<title>A title</title><p>Ten letters and more.", RECIPE)
     assert page.fingerprint is not None
     assert page.facts
     assert len(analyse_text("Ten letters and more.", RECIPE).facts) == FACTS_SIZE
@@ -49,5 +50,5 @@ def test_short_texts_that_differ_in_a_number_or_a_name_are_two_items(other: str)
 
 
 def test_page_without_text_is_empty_and_one_of_few_letters_too_short() -> None:
-    assert analyse_html("<p> </p>", RECIPE).reason == "empty"
-    assert analyse_html("<p>Nine.</p>", RECIPE).reason == "too_short"
+    assert analysed("<p> </p>", RECIPE).reason == "empty"
+    assert analysed("<p>Nine.</p>", RECIPE).reason == "too_short"

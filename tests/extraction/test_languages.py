@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_html
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
+from tests.pages import analysed
 
 RECIPE = named_recipe("default")
 
@@ -96,7 +96,7 @@ FRAMED = (
 def distance(one: str, other: str) -> int:
     values = []
     for html in (one, other):
-        analysis = analyse_html(html, RECIPE)
+        analysis = analysed(html, RECIPE)
         assert analysis.fingerprint is not None
         values.append(analysis.fingerprint.value)
     return hamming_distance(*values)

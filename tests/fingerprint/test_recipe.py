@@ -151,8 +151,8 @@ def test_nothing_loads_a_dictionary_or_trafilatura_before_a_recipe_needs_it() ->
         "[r.identity for r in RECIPES.values()]; RECIPES['default'].fingerprint('text'); "
         "print([m for m in ('jieba', 'rjieba', 'scrapy', 'lxml') if m in sys.modules]); "
         "sys.modules['jieba'] = sys.modules['rjieba'] = sys.modules['trafilatura'] = None; "
-        "from scrapy_simhash.core.analysis import analyse_html; import scrapy_simhash.addon; "
-        "print(analyse_html('<p>' + '中文网页的正文内容。' * 30, RECIPES['default']).reason)"
+        "from tests.pages import analysed; import scrapy_simhash.addon; "
+        "print(analysed('<p>' + '中文网页的正文内容。' * 30).reason)"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.split("\n")[:2] == ["[]", "None"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from random import Random
 
-from scrapy_simhash.core.analysis import PageAnalysis, analyse_html, text_body
+from scrapy_simhash.core.analysis import PageAnalysis, text_body
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -14,7 +14,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.prints import Print
 from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.offline.verdicts import decide
-from tests.pages import article, html
+from tests.pages import analysed, article, html
 
 RECIPE = named_recipe("default")
 _FLOODED = 3  # the number of a block
@@ -32,7 +32,8 @@ def made_prints(
 ) -> Iterator[Print]:
     """Yield pages: a third are copies; some share one bucket, and some have one text."""
     random = Random(seed)
-    facts = [analyse_html(html(article(n), title=f"Page {n}"), recipe).facts for n in range(40)]
+    bodies = (html(article(n), title=f"Page {n}").decode() for n in range(40))
+    facts = [analysed(body, recipe).facts for body in bodies]
     size, blocks = 4 * recipe.blocks.count, recipe.blocks.count
     pages: list[tuple[int, bytes, bytes]] = []
     one = random.getrandbits(recipe.bits), random.randbytes(size)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_html, analyse_text
+from scrapy_simhash.core.analysis import analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.state import STATE_SIZE, is_same, lasting, state_of
-from tests.pages import article
+from tests.pages import analysed, article
 
 RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
@@ -15,7 +15,7 @@ BOX = "<ul><li>Price: 19.90 euro</li><li>In stock: 5</li><li>Rated 4.5 (120 revi
 
 
 def is_as_before(before: str, now: str) -> bool:
-    old, new = (analyse_html(html, RECIPE) for html in (before, now))
+    old, new = (analysed(html, RECIPE) for html in (before, now))
     assert old.fingerprint
     assert new.fingerprint
     distance = (old.fingerprint.value ^ new.fingerprint.value).bit_count()
@@ -155,7 +155,7 @@ def test_a_word_more_in_a_text_that_is_no_page_is_a_change() -> None:
     assert not is_same(new, old, 0)
 
 
-@pytest.mark.parametrize("facts", [b"", analyse_html(page(), RECIPE).facts])
+@pytest.mark.parametrize("facts", [b"", analysed(page(), RECIPE).facts])
 def test_without_facts_of_both_the_fingerprint_alone_tells(facts: bytes) -> None:
     assert is_same(facts, b"", 0)
     assert not is_same(b"", facts, 1)

@@ -1,8 +1,9 @@
-"""Crawlee for Python: a handler is called for the pages that are kept."""
+"""Other engines on the core's public verbs: Crawlee, and any ``async`` code that downloads."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,35 @@ if TYPE_CHECKING:
 Handler = Callable[[Any], Awaitable[None]]
 
 
+@asynccontextmanager
+async def response_page(
+    dedup: Dedup, response: Any, *, body: bytes = b"", wait: bool = True
+) -> AsyncIterator[Verdict]:
+    """Yield the verdict on a response, as :meth:`.Dedup.page` does.
+
+    A response whose status is not 200 is skipped, because it may be another one tomorrow.
+
+    Args:
+        dedup: an open memory of pages.
+        response: an ``httpx.Response`` or ``aiohttp.ClientResponse`` that was not read yet, or was.
+        body: what the request posted, which is part of its page's key.
+        wait: whether a copy of a page in progress waits for how that page fares.
+    """
+    url = str(response.url)
+    is_httpx = hasattr(response, "aread")
+    status = response.status_code if is_httpx else response.status
+    key = page_key(url, response.request.method if is_httpx else response.method, body)
+    if status != 200:
+        yield Verdict("skipped", key, "status")
+        return
+    data = await (response.aread() if is_httpx else response.read())
+    document = Document(url, data, response.headers.get("content-type", ""), key)
+    async with dedup.page(document, wait=wait) as verdict:
+        yield verdict
+
+
 class CrawleeDedup:
-    """Keeps one copy of each page that a crawler of Crawlee gets.
+    """Keeps one copy of each page that a crawler of Crawlee gets; handlers see those alone.
 
     Args:
         crawler: of HTTP or Playwright.

@@ -1,1 +1,0 @@
-"""Other engines on the core's public verbs."""

@@ -1,0 +1,249 @@
+"""A reader makes of a document's bytes the text and the values that are compared.
+
+A content type names its reader here, or in SIMHASH_READERS. What comes from a page is hostile: the
+caller bounds its size, a worker process its time and memory, and the readers depth and number.
+
+Data without a text, such as JSON, XML and feeds, is compared by all of its values. A record differs
+from the next one in a value or two, and much data says the same of many things. So two documents
+repeat each other only if they have the same names and values, however they are written. A document
+with hardly any text passes, because an answer without results, say, is the same to many requests.
+
+PDF files are read by pdfium: ``pip install "scrapy-simhash[pdf]"``.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from hashlib import shake_128
+from importlib.util import find_spec
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+from xml.parsers import expat
+
+from scrapy_simhash.extraction.charset import decode_html
+from scrapy_simhash.extraction.extractor import Extraction
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.loading import load
+
+#: A reader gets the bytes, and the charset that the header declares. It returns a text, or an
+#: :class:`.Extraction`; None for a document that says too little to be compared.
+Reader = Callable[[bytes, str | None], Extraction | str | None]
+Values = list[tuple[str, str]]
+
+MOST_TEXT = 1_000_000  # characters that are fingerprinted
+MOST_PAGES = 300  # of a PDF file
+# Values that are looked at; if a document has more, its bytes count, too.
+MOST_VALUES = 50_000
+LEAST_DATA = 300  # characters of its values
+# Letters, because a text is compared without its digits.
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+
+
+# Texts, and bytes of which nothing is known.
+
+
+def text_alone(text: str) -> Extraction:
+    """Return a text that is all that its document shows; its first line names it."""
+    first = next((line.strip() for line in text[:10_000].split("\n") if line.strip()), "")
+    return Extraction(text, thin=True, shown=text, labels=(first[:300],), content=text)
+
+
+def read_text(data: bytes, charset: str | None) -> Extraction:
+    return text_alone(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
+
+
+def read_pdf(data: bytes, _: str | None) -> Extraction | None:
+    """Return the text of the first pages; a file without text, such as a scan, passes."""
+    import pypdfium2
+
+    texts, size = list[str](), 0
+    try:
+        with closing(pypdfium2.PdfDocument(data)) as document:
+            for number in range(min(len(document), MOST_PAGES)):
+                page = document[number]
+                texts.append(page.get_textpage().get_text_bounded())
+                page.close()
+                size += len(texts[-1])
+                if size > MOST_TEXT:
+                    break
+    except pypdfium2.PdfiumError:
+        pass  # damaged, or locked by a password; the pages before the damaged one count
+    text = "\n".join(texts)[:MOST_TEXT].replace("\r", "\n")
+    return text_alone(text) if text.strip() else None
+
+
+def read_bytes(data: bytes, _: str | None) -> Extraction | None:
+    """Return a digest, which only exact copies share; it is long enough for a fingerprint."""
+    return Extraction(in_letters(data, 128), thin=True) if data else None
+
+
+def in_letters(data: bytes, size: int = 16) -> str:
+    """Return a digest of so many bytes, two letters each."""
+    return shake_128(data).hexdigest(size).translate(_LETTERS)
+
+
+# Data.
+
+
+def read_json(data: bytes, charset: str | None) -> Extraction | None:
+    """Return the values of a JSON document; anything else, as lines of JSON, is read as text."""
+    try:
+        # Numbers as they are written: some are too long, or not exact.
+        root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        return read_text(data, charset)
+    values = [*islice(_in_json(root), MOST_VALUES)]
+    return _of_values(values, data, is_whole=len(values) < MOST_VALUES)
+
+
+def _in_json(root: Any) -> Iterator[tuple[str, str]]:
+    """Yield names and values in the order of the document, objects in that of their names."""
+    waiting: list[tuple[str, Any]] = [("", root)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            yield f"{name}{{", ""
+            waiting.append(("}", ""))
+            waiting += sorted(value.items(), key=itemgetter(0), reverse=True)
+        elif isinstance(value, list):
+            yield f"{name}[", ""
+            waiting.append(("]", ""))
+            waiting += [("", each) for each in reversed(value)]
+        else:
+            yield name, value if isinstance(value, str) else str(value)
+
+
+def read_xml(data: bytes, charset: str | None) -> Extraction | None:
+    """Return the values of an XML document or feed; entities stay as they are written."""
+    text = decode_html(data, charset)
+    values: Values = []
+    try:
+        is_whole = _read_values(text, values)
+    except expat.ExpatError:
+        if not values:
+            return read_text(data, charset)
+        values, is_whole = [("", text)], False
+    return _of_values(values, data, is_whole=is_whole)
+
+
+def _read_values(text: str, values: Values) -> bool:
+    """Add the first names and values of an XML document; return whether these are all.
+
+    Raises:
+        ExpatError: it is damaged from there on.
+    """
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        values.append((name, ""))
+        values.extend((f"@{name}", value) for name, value in sorted(attributes.items()))
+
+    def add(content: str) -> None:
+        if content := " ".join(content.split()):
+            values.append(("", content))
+
+    def add_entity(markup: str) -> None:
+        if markup.startswith("&"):
+            add(markup)
+
+    parser.StartElementHandler = begin
+    parser.CharacterDataHandler = parser.CommentHandler = add
+    # With such a handler, the parser does not expand entities.
+    parser.DefaultHandler = add_entity
+    part = 1 << 16  # characters, after which the values are counted
+    for at in range(0, len(text), part):
+        parser.Parse(text[at : at + part].encode("utf-8", "replace"))
+        if len(values) >= MOST_VALUES:
+            del values[MOST_VALUES:]
+            return False
+    parser.Parse(b"", True)
+    return True
+
+
+def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | None:
+    text = "\n".join(value for _, value in values if value)[:MOST_TEXT]
+    if len(text) < LEAST_DATA:
+        return None
+    content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
+    label = in_letters(content if is_whole else data)
+    return Extraction(text, thin=True, shown=text, labels=(label,), content=text)
+
+
+# Readers by content types.
+
+#: The name of what the recipe's extractor reads, and of a text that stands for itself.
+HTML, ITEM = "html", "item"
+#: Readers by their names, those of HTML and of items apart.
+READERS: dict[str, Reader] = {
+    "text": read_text,
+    "json": read_json,
+    "xml": read_xml,
+    "pdf": read_pdf,
+    "bytes": read_bytes,
+}
+#: Content types that have a reader. One that ends with "+json" or "+xml" is read like these.
+TYPES = {
+    **dict.fromkeys(("text/html", "application/xhtml+xml"), HTML),
+    "text/plain": "text",
+    **dict.fromkeys(("application/json", "text/json"), "json"),
+    **dict.fromkeys(("application/xml", "text/xml"), "xml"),
+    "application/pdf": "pdf",
+}
+
+
+def kind_of(content_type: str) -> str:
+    """Return the content type of a header, in lower case and without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def reader_of(kind: str, recipe: Recipe) -> str | None:
+    """Return the name of a recipe's reader of a content type, or None if it passes.
+
+    ``kind`` is what :func:`kind_of` returns.
+    """
+    if kind in recipe.readers:
+        return recipe.readers[kind]
+    type_, _, suffix = kind.rpartition("+")
+    name = TYPES.get(kind) or TYPES.get(f"application/{suffix}" if type_ else "")
+    return None if name == "pdf" and not find_spec("pypdfium2") else name
+
+
+def load_reader(name: str) -> Reader:
+    """Return a reader by its name or import path.
+
+    Raises:
+        ValueError: there is no such reader.
+    """
+    reader: Any = READERS.get(name) or load(name)
+    if not callable(reader):
+        raise ValueError(f"the reader {name!r:.200} is a {type(reader).__name__}, not a callable")
+    return reader  # type: ignore[no-any-return]
+
+
+def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return names of readers by content types, as :func:`kind_of` writes these.
+
+    Raises:
+        ValueError: there is no such reader.
+    """
+    for name in readers.values():
+        if name not in (None, HTML):
+            load_reader(name)
+    return {kind_of(kind): name for kind, name in readers.items()}
+
+
+def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
+    """Read a document of another kind than HTML; None if it says too little to be compared.
+
+    Raises:
+        TypeError: a reader of the project's own returned something else.
+        Exception: whatever it raises.
+    """
+    content = load_reader(name)(data, charset)
+    if isinstance(content, str):
+        return text_alone(content)
+    if content is None or isinstance(content, Extraction):
+        return content
+    raise TypeError(f"the reader {name} returned {type(content).__name__}, not a text")
