@@ -9,57 +9,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_simhash.adapters import CrawleeDedup, response_page
-    from scrapy_simhash.addon import Addon
-    from scrapy_simhash.core.dedup import Dedup
-    from scrapy_simhash.core.sync import SyncDedup
-    from scrapy_simhash.core.verdict import Document, Verdict
-    from scrapy_simhash.exceptions import (
-        NearDuplicateItem,
-        NearDuplicatePage,
-        SettingError,
-        SparedPage,
-    )
-    from scrapy_simhash.extraction.extractor import Extraction
-    from scrapy_simhash.fingerprint.features import FeatureSpec
-    from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-    from scrapy_simhash.index.contract import Index, StoreError
-    from scrapy_simhash.index.registry import Scheme
-    from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored
-    from scrapy_simhash.offline.engines import spark_verdicts
-    from scrapy_simhash.report.dedup_log import read_log
-    from scrapy_simhash.signals import near_duplicate
+    from scrapy_simhash.adapters import CrawleeDedup as CrawleeDedup
+    from scrapy_simhash.adapters import response_page as response_page
+    from scrapy_simhash.addon import Addon as Addon
+    from scrapy_simhash.core.dedup import Dedup as Dedup
+    from scrapy_simhash.core.sync import SyncDedup as SyncDedup
+    from scrapy_simhash.core.verdict import Document as Document
+    from scrapy_simhash.core.verdict import Verdict as Verdict
+    from scrapy_simhash.exceptions import NearDuplicateItem as NearDuplicateItem
+    from scrapy_simhash.exceptions import NearDuplicatePage as NearDuplicatePage
+    from scrapy_simhash.exceptions import SettingError as SettingError
+    from scrapy_simhash.exceptions import SparedPage as SparedPage
+    from scrapy_simhash.extraction.extractor import Extraction as Extraction
+    from scrapy_simhash.fingerprint.features import FeatureSpec as FeatureSpec
+    from scrapy_simhash.fingerprint.recipe import Recipe as Recipe
+    from scrapy_simhash.fingerprint.recipe import named_recipe as named_recipe
+    from scrapy_simhash.index.contract import Index as Index
+    from scrapy_simhash.index.contract import StoreError as StoreError
+    from scrapy_simhash.index.registry import Scheme as Scheme
+    from scrapy_simhash.index.verbs import Answer as Answer
+    from scrapy_simhash.index.verbs import Counts as Counts
+    from scrapy_simhash.index.verbs import Found as Found
+    from scrapy_simhash.index.verbs import Part as Part
+    from scrapy_simhash.index.verbs import Store as Store
+    from scrapy_simhash.index.verbs import Stored as Stored
+    from scrapy_simhash.offline.engines import spark_verdicts as spark_verdicts
+    from scrapy_simhash.report.dedup_log import read_log as read_log
+    from scrapy_simhash.signals import near_duplicate as near_duplicate
 
-__all__ = [
-    "Addon",
-    "Answer",
-    "Counts",
-    "CrawleeDedup",
-    "Dedup",
-    "Document",
-    "Extraction",
-    "FeatureSpec",
-    "Found",
-    "Index",
-    "NearDuplicateItem",
-    "NearDuplicatePage",
-    "Part",
-    "Recipe",
-    "Scheme",
-    "SettingError",
-    "SparedPage",
-    "Store",
-    "StoreError",
-    "Stored",
-    "SyncDedup",
-    "Verdict",
-    "__version__",
-    "named_recipe",
-    "near_duplicate",
-    "read_log",
-    "response_page",
-    "spark_verdicts",
-]
 __version__ = "0.1.0"
 
 _EXCEPTIONS = ("NearDuplicateItem", "NearDuplicatePage", "SettingError", "SparedPage")
@@ -83,6 +60,7 @@ _MODULES = {
     "spark_verdicts": "offline.engines",
     **dict.fromkeys(_EXCEPTIONS, "exceptions"),
 }
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -23,13 +23,14 @@ from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.deliveries import Delivery
 from scrapy_simhash.crawl.requests import (
     QUEUED,
+    content_type,
     is_start,
     request_aliases,
     request_key,
 )
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
-from scrapy_simhash.crawl.summary import Judged, Summary, content_type
+from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.crawl.waiting import Waiting
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.contract import StoreError

@@ -1,8 +1,9 @@
-"""Requests: the entries of their meta that are the filter's, and the keys of their pages."""
+"""Requests: the entries of their meta that are the filter's, the keys and types of their pages."""
 
 from urllib.parse import urlsplit
 
 from scrapy import Request
+from scrapy.http import HtmlResponse, Response, XmlResponse
 
 from scrapy_simhash.keys import aliases, page_key, plain_key
 
@@ -45,6 +46,14 @@ def request_aliases(request: Request, url: str) -> tuple[str, ...]:
     if request.method != "GET" or request.meta.get("simhash_key"):
         return ()
     return aliases(url, request.meta.get("redirect_urls") or ())
+
+
+def content_type(response: Response) -> str:
+    """Return the content type of a response, which is HTML where Scrapy takes it for that."""
+    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+    if isinstance(response, HtmlResponse):
+        return f"text/html;{content_type.partition(';')[2]}"
+    return content_type or ("application/xml" if isinstance(response, XmlResponse) else "")
 
 
 def once_more(request: Request) -> Request:

@@ -4,13 +4,14 @@ It writes a line for each in the dedup log, a line each minute in the crawl's lo
 the end.
 """
 
+import re
 import shlex
 import time
 from collections import Counter
 from dataclasses import dataclass
 
 from scrapy import Request
-from scrapy.http import HtmlResponse, Response, XmlResponse
+from scrapy.http import Response
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
@@ -153,6 +154,8 @@ class Summary:
         for name, said in {**_PAGES, **_ITEMS}.items():
             if not counts[name]:
                 continue
+            if counts[name] == 1:
+                said = re.sub("^items", "item", said)
             if name in ("skipped", "items_skipped"):
                 said = f"{said}: {self._reasons(name)}".removesuffix(": ")
             lines.append(f"{counts[name]:>12,} {said}")
@@ -187,11 +190,3 @@ class Summary:
             return "To see what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl"
         said = "Look at the doubtful drops" if self._counts["doubtful"] else "What each repeats"
         return f"{said}: scrapy simhash report {shlex.quote(str(self._log.path))}"
-
-
-def content_type(response: Response) -> str:
-    """Return the content type of a response, which is HTML where Scrapy takes it for that."""
-    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    if isinstance(response, HtmlResponse):
-        return f"text/html;{content_type.partition(';')[2]}"
-    return content_type or ("application/xml" if isinstance(response, XmlResponse) else "")
