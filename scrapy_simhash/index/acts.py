@@ -11,23 +11,18 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
-from scrapy_simhash.index.decision import Era
 from scrapy_simhash.index.entry_states import Act, Record, State
-from scrapy_simhash.index.errors import StoreUnavailable
 from scrapy_simhash.index.lookups import Lookups, read_fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.index.verbs import Part, Store, Stored
+from scrapy_simhash.index.verbs import Part, Store, Stored, StoreUnavailable
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
-
-T = TypeVar("T")
 
 #: Pages that claim, are put, or are looked for by their keys at a time.
 PAGES = 64
@@ -58,9 +53,6 @@ class Acts:
         self.spec, self._store = spec, store
         self.crawler = new_crawler() if store.is_here else secrets.token_hex(6)
         self._lock, self._closed = threading.RLock(), False
-        self._era = Era()
-        # The entries in progress of each key: their states by position, as this crawler wrote them.
-        self._open: dict[str, dict[int, bytes]] = {}
         # Entries that cannot be read.
         self._damaged: set[int] = set()
 
@@ -98,6 +90,17 @@ class Acts:
                 _crawlers.discard(self.crawler)
                 self._store.close()
 
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
+
+        Fingerprints may lack their block values, which are far apart in some stores.
+        """
+        return (entry for row in self._rows() for entry in self._shown([row]))
+
+    def with_blocks(self) -> Iterator[Entry]:
+        """Yield the entries as another index takes them; one in memory lacks block values."""
+        return (entry for row in self._rows(blocks=True) for entry in self._shown([row]))
+
     @contextmanager
     def _use(self) -> Iterator[Store]:
         """Let one thread at a time through, if the store is open."""
@@ -122,53 +125,6 @@ class Acts:
         yield from range(_ATTEMPTS)
         raise StoreUnavailable("others are always faster than this crawler")
 
-    def _read(self, position: int, stored: Stored, read: Callable[[int, Stored], T]) -> T | None:
-        """Read an entry; one that cannot be read is counted, and passed over."""
-        try:
-            return read(position, stored)
-        except ValueError as error:
-            if not self._damaged:
-                logger.error(
-                    "The index is damaged: entry %d: %s; such entries are passed over, and their "
-                    'copies may be crawled again; "scrapy simhash stats --check" names them',
-                    position,
-                    error,
-                )
-            self._damaged.add(position)
-            return None
-
-    def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
-        records = {at: self._read(at, stored, Record.unpack) for at, stored in entries.items()}
-        return {at: record for at, record in records.items() if record}
-
-    def _states(self, entries: Mapping[int, Stored]) -> dict[int, State]:
-        def read(_: int, stored: Stored) -> State:
-            return State.unpack(stored.state)
-
-        states = {at: self._read(at, stored, read) for at, stored in entries.items()}
-        return {at: state for at, state in states.items() if state}
-
-    def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
-        """Return the entries of keys, in any scope, by position, in the order of the log."""
-        rest, records = iter(dict.fromkeys(keys)), dict[int, Record]()
-        while batch := [*islice(rest, PAGES)]:
-            answer = self._store.find(Lookups.of_keys(batch, self.spec))
-            for at, record in self._records(answer.entries).items():
-                if record.key in batch:
-                    records[at] = record
-        return dict(sorted(records.items()))
-
-    def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
-
-        Fingerprints may lack their block values, which are far apart in some stores.
-        """
-        return (entry for row in self._rows() for entry in self._shown([row]))
-
-    def with_blocks(self) -> Iterator[Entry]:
-        """Yield the entries as another index takes them; one in memory lacks block values."""
-        return (entry for row in self._rows(blocks=True) for entry in self._shown([row]))
-
     def _rows(self, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         after = 0
         while True:
@@ -179,16 +135,43 @@ class Acts:
             yield from rows
             after = rows[-1][0]
 
+    def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
+        """Read entries; one that cannot be read is counted, and passed over."""
+        records: dict[int, Record] = {}
+        for position, stored in entries.items():
+            try:
+                records[position] = Record.unpack(position, stored)
+            except ValueError as error:
+                if not self._damaged:
+                    logger.error(
+                        "The index is damaged: entry %d: %s; such entries are passed over, and "
+                        'their copies may be crawled again; "scrapy simhash stats --check" names '
+                        "them",
+                        position,
+                        error,
+                    )
+                self._damaged.add(position)
+        return records
+
     def _shown(self, rows: Iterable[tuple[int, Stored]]) -> list[Entry]:
-        entries = []
-        for at, stored in rows:
-            if record := self._read(at, stored, Record.unpack):
-                _, key, scope, facts, time, state = record
-                fingerprint = read_fingerprint(stored.content, scope, self.spec.bits)
-                entries.append(
-                    Entry(key, fingerprint, scope, facts, time, state.owner is not None, state.run)
-                )
-        return entries
+        stored = dict(rows)
+        return [
+            Entry(
+                *(key, read_fingerprint(stored[at].content, scope, self.spec.bits), scope, facts),
+                *(time, state.owner is not None, state.run),
+            )
+            for at, (_, key, scope, facts, time, state) in self._records(stored).items()
+        ]
+
+    def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
+        """Return the entries of keys, in any scope, by position, in the order of the log."""
+        rest, records = iter(dict.fromkeys(keys)), dict[int, Record]()
+        while batch := [*islice(rest, PAGES)]:
+            answer = self._store.find(Lookups.of_keys(batch, self.spec))
+            for at, record in self._records(answer.entries).items():
+                if record.key in batch:
+                    records[at] = record
+        return dict(sorted(records.items()))
 
     def _act(self, states: Mapping[int, tuple[bytes, Act]]) -> dict[int, bytes | None]:
         """Act on states of entries, given as they are believed to be; return how they are then."""
@@ -204,8 +187,8 @@ class Acts:
             answer = self._store.commit(parts)
             refused = [at for at, w in zip(changed, answer.written, strict=True) if w is None]
             after_act |= dict.fromkeys(refused)
-            stored = self._store.read(refused) if refused else {}
-            states = {at: (s.pack(), states[at][1]) for at, s in self._states(stored).items()}
+            records = self._records(self._store.read(refused)) if refused else {}
+            states = {at: (r.state.pack(), states[at][1]) for at, r in records.items()}
         return after_act
 
 

@@ -18,21 +18,46 @@ Entries live in time. A *run* is what a spider's crawlers do from start to finis
 knows the run in which its page was last *seen*. A key has one entry that counts in its scope: when
 its page comes with another text, the old entry is *superseded*, which is to say deleted, in the
 same act that admits the new one.
-
-The acts stand in modules of their own: :mod:`.claim_acts`, :mod:`.crawler_acts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
-from scrapy_simhash.index.acts import PAGES
-from scrapy_simhash.index.claim_acts import ClaimActs
-from scrapy_simhash.index.crawler_acts import CrawlerActs
-from scrapy_simhash.index.decision import UNWRITTEN
-from scrapy_simhash.index.entry_states import Record, State, deleted
-from scrapy_simhash.index.errors import (
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.acts import PAGES, Acts
+from scrapy_simhash.index.decision import NEAR_NOTHING, UNWRITTEN, Decision, Era, Terms, groups
+from scrapy_simhash.index.entry_states import (
+    Act,
+    Record,
+    State,
+    confirmed,
+    deleted,
+    released,
+    released_by,
+    renewed,
+)
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.run_list import Member, RunList
+from scrapy_simhash.index.values import (
+    Arrival,
+    Census,
+    Claim,
+    Entry,
+    IndexSpec,
+    Match,
+    Report,
+    Run,
+    Unsettled,
+)
+from scrapy_simhash.index.verbs import (
+    Found,
+    Part,
+    Store,
+    Stored,
     StoreDamaged,
     StoreError,
     StoreMismatch,
@@ -40,9 +65,6 @@ from scrapy_simhash.index.errors import (
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.values import Arrival, Census, Entry
-from scrapy_simhash.index.verbs import Part
 
 __all__ = [
     "Index",
@@ -54,9 +76,348 @@ __all__ = [
     "StoreUnavailable",
 ]
 
+T = TypeVar("T")
 
-class Index(ClaimActs, CrawlerActs):
-    """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders."""
+# The cell that has the runs.
+_RUNS = "index:runs"
+# Entries at which one call looks, to see whether they expire.
+_SWEPT = 1 << 13
+# Seconds without a lease after which nobody comes back for an entry in progress; the crawler of a
+# shorter outage may still tell that it was delivered.
+_ABANDONED = 86_400.0
+
+
+class Index(Acts):
+    """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
+
+    Attributes:
+        retries: pages of this crawler that claimed again, because others had changed what their
+            answer rested on.
+    """
+
+    def __init__(self, store: Store, spec: IndexSpec) -> None:
+        super().__init__(store, spec)
+        self.retries = 0
+        self._era = Era()
+        self._member = Member(self.crawler, spec.spider, self._lives)
+        # The entries in progress of each key: their states by position, as this crawler wrote them.
+        self._open: dict[str, dict[int, bytes]] = {}
+        # Up to which position it was looked whether entries expire.
+        self._swept = 0
+
+    # Pages that arrive.
+
+    def claim(self, arrival: Arrival) -> Claim:
+        """Look for an entry that the page repeats; if there is none, the page becomes an original.
+
+        An index that takes part in no run takes every entry for one that was seen in its run. The
+        first of these sentences that fits decides:
+
+        1. The page's own entry, of its key and scope at any distance, was seen in this run:
+           revisit. If the entry is provisional, it is leased to this crawler from now on. If
+           its text is beyond reach by now, and repeats no other living entry, a provisional entry
+           with its new text supersedes the own one. It is ``SAME`` if an earlier run has delivered
+           its text, by whole seconds.
+        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``,
+           unless it repeats a living entry that was seen in this run, as of 3.
+           The entry is seen in this run, and is provisional until it is confirmed. When it is
+           released, it is again what it was.
+        3. The page repeats, as the judge says, a living entry that was seen in this run or is of
+           another spider: duplicate. Its own entry is seen in this run if the page is the same;
+           else it stays as it was, if its page was delivered, because the next run may find it
+           again; else it is deleted.
+        4. The own entry has another text: original, ``CHANGED``.
+        5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
+           ``MOVED`` from there.
+        6. The page repeats entries that this spider saw in earlier runs: original, ``MOVED`` from
+           the nearest.
+        7. Original, ``NEW``.
+
+        From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
+        its own entry, and the one from which it has moved, if an alias names that: without one, the
+        old address may answer yet. It takes the place of expired entries that are judged to be
+        copies. An own entry that never was confirmed makes no page ``SAME`` or ``CHANGED`` but
+        ``NEW``, because nobody has got that page.
+        """
+        (answer,) = self.claim_all([arrival])
+        return answer
+
+    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        """Claim for several pages, with the same answers as :meth:`claim` one after the other.
+
+        In the log they may stand in another order. When the store fails, some of the pages may have
+        become originals; they claim again, or their leases run out.
+
+        Raises:
+            ValueError: :meth:`.IndexSpec.check` refuses a page; nothing is written.
+        """
+        self.spec.check(arrivals)
+        claims: list[Claim] = []
+        for first in range(0, len(arrivals), PAGES):
+            with self._use():
+                claims += self._claim(arrivals[first : first + PAGES])
+        return claims
+
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        """Decide on what is near the pages, and commit; again with those that were refused.
+
+        Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
+        all pages: its refusal tells what is.
+        """
+        claims: dict[int, Claim] = {}
+        left, seen = [*range(len(arrivals))], Found({}, {}, {})
+        for attempt in self._attempts():
+            lookups = Lookups([arrivals[number] for number in left], self.spec)
+            if self._store.looks_first and not attempt:
+                seen = self._store.find(lookups)
+            answers, found = self._attempt(lookups, seen)
+            claims |= {left[number]: claim for number, claim in answers.items()}
+            if len(claims) == len(arrivals):
+                break
+            refused = [number for number in range(len(left)) if number not in answers]
+            self.retries += len(seen.near.keys() & {*refused})
+            seen = found.of_pages(refused)
+            left = [left[number] for number in refused]
+        return [claims[number] for number in range(len(arrivals))]
+
+    def _attempt(self, lookups: Lookups, seen: Found) -> tuple[dict[int, Claim], Found]:
+        """Return claims by the page's number, and what is near the pages that must claim again."""
+        now = self._now()
+        lease = State(self._era.run, self.crawler, now + self.spec.lease)
+        terms = Terms(self.spec, self._era, now, lease, lambda state: self._is_expired(state, now))
+        records, packed = self._records(seen.entries), lease.pack()
+        near = [
+            [*seen.near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in twins)]
+            for number, twins in enumerate(lookups.twins())
+        ]
+        parts, decisions = list[Part](), list[Decision | None]()
+        claims: dict[int, Claim] = {}
+        for members in groups(near):
+            since = min(seen.ends.get(number, 0) for number in members)
+            pages = {number: lookups.arrivals[number] for number in members}
+            if len(members) == 1 and not near[members[0]]:  # as of nearly all pages
+                ((number, page),) = pages.items()
+                record = Record(0, page.key, page.scope, page.facts, now, lease)
+                parts.append(Part(members, {}, {number: (packed, record.pack())}, {}, since))
+                decisions.append(None)
+                continue
+            decision = Decision(pages, {number: near[number] for number in members}, records, terms)
+            part = decision.part(seen.entries, since)
+            if part.new or part.writes:
+                parts.append(part)
+                decisions.append(decision)
+            else:
+                claims |= self._taken_in(decision)
+        if not parts:
+            return claims, seen
+        answer = self._store.commit(parts, lookups)
+        for part, decided, written in zip(parts, decisions, answer.written, strict=True):
+            if written is not None and decided:
+                decided.place(written)
+                claims |= self._taken_in(decided)
+            elif written is not None:
+                (number,) = part.members
+                claims[number] = NEAR_NOTHING
+                self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = packed
+        return claims, answer.found
+
+    def _taken_in(self, decision: Decision) -> dict[int, Claim]:
+        """Note what a decision has leased to this crawler; return its claims."""
+        for position, record in decision.changed.items():
+            if record.state.owner is not None:
+                self._open.setdefault(record.key, {})[position] = record.state.pack()
+        return decision.claims
+
+    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
+        """Return every entry within reach, nearest first, then oldest.
+
+        It neither writes nor judges. Expired entries are among the answer.
+        """
+        page = Arrival("", fingerprint, scope)
+        self.spec.check([page])
+        with self._use() as store:
+            answer = store.find(Lookups([page], self.spec))
+            records = self._records(answer.entries)
+        near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
+        return [records[at].match(distance) for distance, at in near if at in records]
+
+    # Pages in progress.
+
+    def confirm(self, keys: Iterable[str]) -> None:
+        """Make the entries final that this crawler claimed under these keys.
+
+        An entry that another crawler has in progress by now becomes final too: its page was
+        delivered.
+        """
+        self.report(Report(delivered=[*keys]))
+
+    def release(self, keys: Iterable[str]) -> None:
+        """Take back this crawler's provisional entries of these keys.
+
+        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
+        unknown or leased by another crawler are left alone.
+        """
+        self.report(Report(failed=[*keys]))
+
+    def renew(self, keys: Iterable[str]) -> None:
+        """Start the leases of this crawler's provisional entries of these keys anew.
+
+        The crawler lives on in its run, too.
+        """
+        self.report(Report(renewed=[*keys]))
+
+    def report(self, news: Report) -> Unsettled:
+        """Release, confirm, renew and answer how entries fared, in one call.
+
+        When it fails, a part of it may be done. To do it again does no harm.
+        """
+        with self._use():
+            expires = self._now() + self.spec.lease
+            release = partial(released_by, self.crawler)
+            renew = partial(renewed, self.crawler, expires)
+            acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renew)
+            acts |= dict.fromkeys(news.delivered, confirmed)
+            acts |= dict.fromkeys(news.failed, release)
+            states = {
+                position: (state, act)
+                for key, act in acts.items()
+                for position, state in self._open.get(key, {}).items()
+            }
+            # A claim that had no answer may have made an original of which nobody knows here.
+            if unknown := [key for key in news.failed if key not in self._open]:
+                records = self._of_keys(unknown)
+                states |= {at: (record.state.pack(), release) for at, record in records.items()}
+            after = self._act(states)
+            for key, act in acts.items():
+                positions = self._open.pop(key, {})
+                left = {at: state for at in positions if (state := after[at])}
+                if left and act is renew:
+                    self._open[key] = left
+            if news.renewed is not None and self._era.run:
+                self._change_runs(lambda runs: self._member.renew(runs, expires))
+        return self.unsettled(news.entries)
+
+    def unsettled(self, entries: Iterable[int]) -> Unsettled:
+        """Return how these entries fared; those that are in neither set are confirmed.
+
+        An entry that this run has seen again and that was taken back is gone for this run.
+        """
+        positions = frozenset(entries)
+        if not positions:
+            return Unsettled(frozenset(), frozenset())
+        with self._use() as store:
+            now = self._now()
+            records = self._records(store.read([*positions]))
+        states = {at: record.state for at, record in records.items()}
+        expired = {at for at, state in states.items() if self._is_expired(state, now)}
+        provisional = {at for at, state in states.items() if state.owner is not None} - expired
+        earlier = {at for at, state in states.items() if state.run in self._era.earlier}
+        gone = positions - states.keys() | expired | (earlier - provisional)
+        return Unsettled(frozenset(provisional), gone)
+
+    def was_delivered(self, key: str) -> bool | None:
+        """Return whether a page of this key was delivered; None while one is in progress."""
+        with self._use():
+            entries = self._of_keys([key]).keys()
+        provisional, gone = self.unsettled(entries)
+        return None if provisional else bool(entries - gone)
+
+    # Runs.
+
+    def begin_run(self, resumed: int | None = None) -> Run:
+        """Take part in a run of this crawler's spider; every later claim belongs to it.
+
+        It is the one whose number is given, if that is an unfinished run of the spider; else the
+        last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
+        renewed a lease, or begun, within a lease's time; else a new run.
+        """
+        with self._use() as store:
+            now = self._now()
+            # Entries may be counted of a higher run, if the list was lost.
+            terms = (resumed, now, now + self.spec.lease, max(store.counts().by_run, default=0))
+            number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
+            runs = self.runs()
+            run = next(run for run in runs if run.number == number)
+            self._era = Era.of(run, runs)
+        return run
+
+    def end_run(self, *, finished: bool) -> None:
+        """Leave the run. It ends with its last living crawler, whose word counts."""
+        with self._use():
+            terms = self._era.run, self._now()
+            self._change_runs(lambda runs: self._member.leave(runs, *terms, finished=finished))
+
+    def _change_runs(self, change: Callable[[RunList], T]) -> T:
+        for _ in self._attempts():
+            old = self._store.cells(_RUNS).get(_RUNS)
+            runs = RunList(old)
+            answer = change(runs)
+            new = runs.packed()
+            if new == old or self._store.swap(_RUNS, old, new):
+                break
+        return answer
+
+    def runs(self) -> list[Run]:
+        """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
+        with self._use() as store:
+            return RunList(store.cells(_RUNS).get(_RUNS)).shown(store.counts().by_run)
+
+    def missing(self, run: int) -> Iterator[Entry]:
+        """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
+
+        It may read the whole log. A number that is none of a run has nothing missing.
+        """
+        earlier = {before.number for before in self._earlier(run)}
+        return (entry for entry in self if entry.run in earlier) if earlier else iter(())
+
+    def missing_count(self, run: int) -> int:
+        """Return how many entries :meth:`missing` yields, those in progress included."""
+        return sum(before.pages for before in self._earlier(run))
+
+    def _earlier(self, number: int) -> list[Run]:
+        runs = self.runs()
+        spiders = {run.spider for run in runs if run.number == number}
+        return [run for run in runs if run.number < number and run.spider in spiders]
+
+    def old_runs(self, keep: int) -> list[Run]:
+        """Return this spider's runs that are older than its last ``keep`` finished ones."""
+        runs = [run for run in self.runs() if run.spider == self.spec.spider]
+        newest = [run.number for run in runs if run.finished][-keep:] if keep > 0 else []
+        return [run for run in runs if newest and run.number < newest[0] and len(newest) == keep]
+
+    def expire(self, keep: int, most: int) -> int:
+        """Delete what nobody comes back for; return how many entries have changed.
+
+        These are the entries of this spider's runs before its last ``keep`` finished ones, if
+        ``keep`` is not 0, and entries of any run that have been in progress without a living lease
+        for a day. An entry that an earlier run has delivered is again what that run left.
+
+        At most ``most`` entries change, and a bounded part of the log is looked at; the next call
+        goes on behind it. An old run without entries is forgotten.
+        """
+        old = {run.number for run in self.old_runs(keep)}
+        with self._use() as store:
+            ended = self._now() - _ABANDONED
+
+            def expired(state: State) -> State | None:
+                left: State | None = state
+                if state.owner is not None and state.expires < ended:
+                    left = released(state)
+                return None if left and left.owner is None and left.run in old else left
+
+            rows, after = list[tuple[int, Stored]](), self._swept
+            while len(rows) < _SWEPT and (more := store.scan(after, _SWEPT - len(rows))):
+                rows, after = rows + more, more[-1][0]
+            states = {at: record.state for at, record in self._records(dict(rows)).items()}
+            swept = [at for at, state in states.items() if expired(state) != state][:most]
+            self._act({at: (states[at].pack(), expired) for at in swept})
+            is_full = len(swept) == most
+            self._swept = swept[-1] if is_full else after if len(rows) >= _SWEPT else 0
+            if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
+                self._change_runs(lambda runs: runs.forget(empty))
+        return len(swept)
+
+    # Acts of an operator.
 
     def entries_of(self, keys: Iterable[str]) -> list[Entry]:
         """Return the entries of these keys, in any scope, each scope's in the order of the log.
@@ -73,8 +434,6 @@ class Index(ClaimActs, CrawlerActs):
             records = self._of_keys(keys)
             self._act({at: (record.state.pack(), deleted) for at, record in records.items()})
         return len(records)
-
-    # Acts of an operator.
 
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.

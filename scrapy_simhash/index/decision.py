@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State
 from scrapy_simhash.index.lookups import Near
-from scrapy_simhash.index.values import (
-    Arrival,
-    Change,
-    Claim,
-    IndexSpec,
-    Match,
-    Outcome,
-    Run,
-)
+from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
 from scrapy_simhash.index.verbs import Part, Stored
 from scrapy_simhash.rule.ruling import Page
 
@@ -48,148 +39,53 @@ class Era(NamedTuple):
         return match.run in self.earlier
 
 
-class Step(NamedTuple):
-    """The effect of a claim.
+class Terms(NamedTuple):
+    """All that claims made at one time have in common.
 
     Attributes:
-        admits: the page becomes an entry.
-        replaces: entries that are deleted.
-        keeps: the own entry, which is seen in this run and leased to this crawler.
-        sees: the own entry of an earlier run, which is seen in this run, as confirmed as it was.
-        since: when the text of a page that is admitted was admitted before; None if it never was.
-    """
-
-    claim: Claim
-    admits: bool = False
-    replaces: tuple[Match, ...] = ()
-    keeps: Match | None = None
-    sees: Match | None = None
-    since: float | None = None
-
-
-class Claimant(NamedTuple):
-    """A page on its way to its answer."""
-
-    page: Arrival
-    spec: IndexSpec
-    era: Era
-
-    def decide(self, candidates: Iterable[Match]) -> Step:
-        """Return what the claim does, given all that is near the page or has one of its keys."""
-        page, era = self.page, self.era
-        candidates = sorted(candidates, key=lambda match: (match.distance, match.entry))
-        owns = [match for match in candidates if match.key == page.key]
-        others = [match for match in candidates if match.key != page.key]
-        entry = max(owns, key=lambda match: match.entry, default=None)
-        is_as_before = entry is not None and self._is_as_before(entry)
-        came_before = any(match.run == era.run for match in others)
-        if entry and is_as_before and (era.has_seen(entry) or not came_before):
-            return self._go_on(entry)
-        copies, distinct = self._judged(others)
-        living = [match for match in copies if not (match.expired or era.is_past(match))]
-        matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
-        undelivered = [match for match in copies if not match.delivered]
-        if entry and era.has_seen(entry):
-            claim = Claim(Outcome.REVISIT, (entry._replace(reason=_OWN), *matches), near)
-            if living:
-                return Step(claim, keeps=entry if entry.provisional else None)
-            return Step(claim, admits=True, replaces=(*owns, *undelivered))
-        if living:
-            claim = Claim(Outcome.DUPLICATE, matches, near)
-            sees = entry if entry and entry.delivered and is_as_before else None
-            return Step(claim, replaces=tuple(o for o in owns if not o.delivered), sees=sees)
-        if entry and is_as_before:
-            return self._go_on(entry)
-        change, before, since, moved = Change.NEW, None, None, list[Match]()
-        if entry and entry.delivered:
-            change, before = Change.CHANGED, entry
-        elif not entry:
-            named = [match for match in others if match.key in page.aliases and era.is_past(match)]
-            old = [match for match in copies if match.delivered]
-            moved = (named or old)[:1]
-            if moved and moved[0].delivered:
-                change, before = Change.MOVED, moved[0]
-                since = before.time if self._is_same(before) else None
-        claim = Claim(Outcome.ORIGINAL, (), near, change, before)
-        # The end of the run tells whether a page without an alias has left its old address.
-        left = [match for match in moved if match.key in page.aliases or not match.delivered]
-        replaces = {match.entry: match for match in (*owns, *undelivered, *left)}
-        return Step(claim, admits=True, replaces=tuple(replaces.values()), since=since)
-
-    def _go_on(self, entry: Match) -> Step:
-        """Return what the claim of a page does that is as its own entry has it."""
-        page = self.page
-        if self.era.has_seen(entry):
-            was_delivered = entry.delivered and entry.time < int(self.era.begun)
-            change = Change.SAME if was_delivered and self._is_same(entry) else None
-            claim = Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), change=change)
-            return Step(claim, keeps=entry if entry.provisional else None)
-        claim = NEAR_NOTHING  # of a page that nobody has got
-        if entry.delivered:
-            claim = Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry)
-        if (page.facts, 0) == (entry.facts, entry.distance):
-            return Step(claim, keeps=entry)
-        # The rest of the page is not as it was, and copies are judged by that, too.
-        since = entry.time if entry.delivered else None
-        return Step(claim, admits=True, replaces=(entry,), since=since)
-
-    def _is_as_before(self, entry: Match) -> bool:
-        if self.era.has_seen(entry):
-            return entry.distance <= self.spec.reach
-        return self._is_same(entry)
-
-    def _is_same(self, match: Match) -> bool:
-        return self.spec.same(self.page.facts, match.facts, match.distance)
-
-    def _judged(self, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
-        """Return copies, and other pages, of the entries within reach, with the reasons."""
-        copies, distinct = list[Match](), list[Match]()
-        page = Page(self.page.key, self.page.facts)
-        for match in near:
-            if match.distance <= self.spec.reach:
-                ruling = self.spec.judge(page, Page(match.key, match.facts), match.distance)
-                match = match._replace(reason=ruling.reason)
-                (copies if ruling.is_copy else distinct).append(match)
-        return copies, distinct
-
-
-@dataclass(eq=False, slots=True)
-class Decision:
-    """The answers to the claims of some pages, one after the other, and the changes they make.
-
-    Attributes:
-        pages: the pages by their numbers, in order.
-        twins: for each page, the earlier ones near it or of its key.
         lease: the state of an entry whose lease begins now.
         is_expired: tells whether a state's lease has run out.
-        near: for each page, the entries near it or of one of its keys.
-        records: these entries; those that are deleted or cannot be read are missing.
-        changed: entries that are new, leased or seen in this run, by position.
-        deleted: positions of entries whose place a page takes.
-        unjudged: near entries that were too many to be judged.
-        claims: the answers, by the page's number.
     """
 
-    pages: dict[int, Arrival]
-    twins: Sequence[Near]
     spec: IndexSpec
     era: Era
     now: float
     lease: State
     is_expired: Callable[[State], bool]
-    near: dict[int, Near]
-    records: dict[int, Record]
-    changed: dict[int, Record] = field(default_factory=dict)
-    deleted: set[int] = field(default_factory=set)
-    unjudged: int = 0
-    claims: dict[int, Claim] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.claims = {number: self._answer(number, page) for number, page in self.pages.items()}
+
+class Decision:
+    """The answers to the claims of some pages, one after the other, and the changes they make.
+
+    Args:
+        pages: the pages by their numbers, in order.
+        near: for each page, the entries near it or of one of its keys, the new entries of earlier
+            pages among them.
+        records: these entries; those that are deleted or cannot be read are missing.
+
+    Attributes:
+        claims: the answers, by the page's number.
+        changed: entries that are new, leased or seen in this run, by position.
+        deleted: positions of entries whose place a page takes.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping[int, Arrival],
+        near: Mapping[int, Near],
+        records: Mapping[int, Record],
+        terms: Terms,
+    ) -> None:
+        positions = {position for pairs in near.values() for _, position in pairs}
+        self._near, self._records = near, {at: records[at] for at in positions & records.keys()}
+        self._spec, self._era, self._now, self._lease, self._is_expired = terms
+        self.changed: dict[int, Record] = {}
+        self.deleted: set[int] = set()
+        self.claims = {number: self._claim(number, page) for number, page in pages.items()}
 
     def part(self, entries: Mapping[int, Stored], since: int) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
-        near = {position for pairs in self.near.values() for _, position in pairs}
+        near = {at for pairs in self._near.values() for _, at in pairs if at < UNWRITTEN}
         checks = {position: entries[position].state for position in near}
         new: dict[int, tuple[bytes, bytes]] = {}
         writes: dict[int, bytes | None] = dict.fromkeys(self.deleted)
@@ -199,7 +95,7 @@ class Decision:
                 new[position - UNWRITTEN] = state, record.pack()
             else:
                 writes[position] = state
-        return Part([*self.pages], checks, new, writes, since)
+        return Part([*self.claims], checks, new, writes, since)
 
     def place(self, written: Sequence[int]) -> None:
         """Take in the positions to which the new entries were written."""
@@ -214,48 +110,153 @@ class Decision:
             near = placed(claim.near)
             self.claims[number] = claim._replace(matches=placed(claim.matches), near=near)
 
-    def _answer(self, number: int, page: Arrival) -> Claim:
-        step = Claimant(page, self.spec, self.era).decide(self._candidates(number, page))
-        for match in step.replaces:
-            self._delete(match.entry)
-        if step.admits:
-            time = float(int(step.since or self.now))
-            position = UNWRITTEN + number
-            self._change(Record(position, page.key, page.scope, page.facts, time, self.lease))
-        if step.keeps:
-            record = self.records[step.keeps.entry]
-            state = record.state
-            # An entry that an earlier run has confirmed remembers that run.
-            back = state.run if state.owner is None else state.back
-            state = self.lease._replace(run=self.era.run or state.run, back=back)
-            self._change(record._replace(state=state))
-        if step.sees:
-            record = self.records[step.sees.entry]
-            if record.state.owner is None:
-                self._change(record._replace(state=State(self.era.run)))
-        return step.claim
+    def _claim(self, number: int, page: Arrival) -> Claim:
+        era = self._era
+        candidates = [*self._candidates(page, self._near[number])]
+        owns = [match for match in candidates if match.key == page.key]
+        others = [match for match in candidates if match.key != page.key]
+        entry = max(owns, key=lambda match: match.entry, default=None)
+        is_as_before = entry is not None and self._is_as_before(page, entry)
+        came_before = any(match.run == era.run for match in others)
+        if entry and is_as_before and (era.has_seen(entry) or not came_before):
+            return self._go_on(number, page, entry)
+        copies, distinct = self._judged(page, others)
+        living = [match for match in copies if not (match.expired or era.is_past(match))]
+        undelivered = [match for match in copies if not match.delivered]
+        matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
+        if entry and era.has_seen(entry):
+            if not living:
+                self._admit(number, page, [*owns, *undelivered])
+            elif entry.provisional:
+                self._keep(entry)
+            return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN), *matches), near)
+        if living:
+            self._delete([own for own in owns if not own.delivered])
+            if entry and entry.delivered and is_as_before:
+                self._see(entry)
+            return Claim(Outcome.DUPLICATE, matches, near)
+        if entry and is_as_before:
+            return self._go_on(number, page, entry)
+        change, before, since, moved = Change.NEW, None, None, list[Match]()
+        if entry and entry.delivered:
+            change, before = Change.CHANGED, entry
+        elif not entry:
+            named = [match for match in others if match.key in page.aliases and era.is_past(match)]
+            moved = (named or [match for match in copies if match.delivered])[:1]
+            if moved and moved[0].delivered:
+                change, before = Change.MOVED, moved[0]
+                since = before.time if self._is_same(page, before) else None
+        # The end of the run tells whether a page without an alias has left its old address.
+        left = [match for match in moved if match.key in page.aliases or not match.delivered]
+        self._admit(number, page, [*owns, *undelivered, *left], since)
+        return Claim(Outcome.ORIGINAL, (), near, change, before)
 
-    def _change(self, record: Record) -> None:
-        self.changed[record.position] = self.records[record.position] = record
+    def _go_on(self, number: int, page: Arrival, entry: Match) -> Claim:
+        """Claim for a page that is as its own entry has it."""
+        if self._era.has_seen(entry):
+            was_delivered = entry.delivered and entry.time < int(self._era.begun)
+            change = Change.SAME if was_delivered and self._is_same(page, entry) else None
+            if entry.provisional:
+                self._keep(entry)
+            return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), change=change)
+        if (page.facts, 0) == (entry.facts, entry.distance):
+            self._keep(entry)
+        else:
+            # The rest of the page is not as it was, and copies are judged by that, too.
+            self._admit(number, page, [entry], entry.time if entry.delivered else None)
+        if not entry.delivered:  # nobody has got the page
+            return NEAR_NOTHING
+        return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry)
 
-    def _delete(self, position: int) -> None:
-        del self.records[position]
-        self.changed.pop(position, None)
-        if position < UNWRITTEN:
-            self.deleted.add(position)
-
-    def _candidates(self, number: int, page: Arrival) -> Iterator[Match]:
+    def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
         names = {page.key, *page.aliases}
-        twins = [(distance, UNWRITTEN + twin) for distance, twin in self.twins[number]]
         count = 0
-        for distance, position in sorted(self.near.get(number, []) + twins):
-            record = self.records.get(position)
+        for distance, position in sorted(near):
+            record = self._records.get(position)
             if record is None:
                 continue
             is_named = record.key in names and record.scope == page.scope
-            if not is_named and distance <= self.spec.reach:
-                count += 1
-                self.unjudged += count > RULINGS
-            if is_named or (distance <= self.spec.reach and count <= RULINGS):
-                yield record.match(distance, expired=self.is_expired(record.state))
+            count += not is_named and distance <= self._spec.reach
+            if is_named or (distance <= self._spec.reach and count <= RULINGS):
+                yield record.match(distance, expired=self._is_expired(record.state))
+
+    def _is_as_before(self, page: Arrival, entry: Match) -> bool:
+        if self._era.has_seen(entry):
+            return entry.distance <= self._spec.reach
+        return self._is_same(page, entry)
+
+    def _is_same(self, page: Arrival, match: Match) -> bool:
+        return self._spec.same(page.facts, match.facts, match.distance)
+
+    def _judged(self, page: Arrival, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
+        """Return copies, and other pages, of the entries within reach, with the reasons."""
+        copies, distinct = list[Match](), list[Match]()
+        judged = Page(page.key, page.facts)
+        for match in near:
+            if match.distance <= self._spec.reach:
+                ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
+                match = match._replace(reason=ruling.reason)
+                (copies if ruling.is_copy else distinct).append(match)
+        return copies, distinct
+
+    def _admit(
+        self, number: int, page: Arrival, replaced: Iterable[Match], since: float | None = None
+    ) -> None:
+        """Make a page an entry in the place of others; its text may be known since a time."""
+        self._delete(replaced)
+        position, time = UNWRITTEN + number, float(int(since or self._now))
+        self._change(Record(position, page.key, page.scope, page.facts, time, self._lease))
+
+    def _keep(self, entry: Match) -> None:
+        """Lease an entry to this crawler; it is seen in this run."""
+        record = self._records[entry.entry]
+        state = record.state
+        # An entry that an earlier run has confirmed remembers that run.
+        back = state.run if state.owner is None else state.back
+        state = self._lease._replace(run=self._era.run or state.run, back=back)
+        self._change(record._replace(state=state))
+
+    def _see(self, entry: Match) -> None:
+        """Note that an entry, if it is confirmed, is seen in this run."""
+        record = self._records[entry.entry]
+        if record.state.owner is None:
+            self._change(record._replace(state=State(self._era.run)))
+
+    def _change(self, record: Record) -> None:
+        self.changed[record.position] = self._records[record.position] = record
+
+    def _delete(self, matches: Iterable[Match]) -> None:
+        for position in {match.entry for match in matches}:
+            del self._records[position]
+            self.changed.pop(position, None)
+            if position < UNWRITTEN:
+                self.deleted.add(position)
+
+
+def groups(near: Sequence[Near]) -> list[list[int]]:
+    """Return the numbers of the pages, those together whose answers depend on each other.
+
+    They are near each other, or near the same entry, in however many steps.
+
+    Args:
+        near: for each page, the positions near it; that of an earlier page is ``UNWRITTEN`` and its
+            number.
+    """
+    if not any(near):
+        return [[number] for number in range(len(near))]
+    leaders: dict[int, int] = {}
+
+    def leader(position: int) -> int:
+        while (above := leaders.get(position, position)) != position:
+            leaders[position] = leaders.get(above, above)
+            position = above
+        return position
+
+    for number, pairs in enumerate(near):
+        for _, position in pairs:
+            leaders[leader(position)] = leader(UNWRITTEN + number)
+    members: dict[int, list[int]] = {}
+    for number in range(len(near)):
+        members.setdefault(leader(UNWRITTEN + number), []).append(number)
+    return [*members.values()]

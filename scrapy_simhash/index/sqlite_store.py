@@ -20,17 +20,22 @@ from urllib.parse import quote
 
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.decision import RULINGS
-from scrapy_simhash.index.errors import (
+from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
+from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.registry import file_of
+from scrapy_simhash.index.values import IndexSpec
+from scrapy_simhash.index.verbs import (
+    RUN_BYTES,
+    Answer,
+    Counts,
+    Found,
+    Part,
+    Stored,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
 )
-from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
-from scrapy_simhash.index.neighbours import Neighbours
-from scrapy_simhash.index.registry import file_of
-from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import RUN_BYTES, Answer, Counts, Found, Part, Stored
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68

@@ -22,18 +22,22 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.errors import (
+from scrapy_simhash.index.lookups import Lookups, Near
+from scrapy_simhash.index.redis.client import Client, Talk, script
+from scrapy_simhash.index.redis.location import MOST_SHARDS
+from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
+from scrapy_simhash.index.verbs import (
+    Answer,
+    Counts,
+    Found,
+    Part,
+    Stored,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.lookups import Lookups, Near
-from scrapy_simhash.index.redis.client import Client, Talk, script
-from scrapy_simhash.index.redis.location import MOST_SHARDS
-from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
-from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Stored
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
