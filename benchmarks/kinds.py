@@ -76,7 +76,7 @@ def make_kinds(
         if kind in kinds:
             making.edits(kind)
     originals = [page.document for page in pages]
-    return Dataset(name, originals + making.documents, making.pairs, {})
+    return Dataset(name, originals + making.documents, making.pairs)
 
 
 def made_page(name: str, html: str, url: str | None, body: str | None) -> MarkedPage:

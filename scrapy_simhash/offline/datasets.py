@@ -13,7 +13,7 @@ _LABELS = ("duplicate", "ambiguous", "negative")
 
 
 class Pair(NamedTuple):
-    """The label of two documents: ``duplicate``, or ``ambiguous``, which counts neither way."""
+    """The label of two documents: duplicate, negative, or ambiguous, which counts neither way."""
 
     label: str
     kind: str | None = None
@@ -25,15 +25,12 @@ class Dataset:
 
     Attributes:
         documents: in the order of the file, each with a name of its own.
-        pairs: by the two names, the lesser first; a pair that is not here is not a near-duplicate.
-        negatives: pairs that are known not to be near-duplicates and are likely to be taken for
-            such, by names as above, with their kind.
+        pairs: by the two names, the lesser first; a pair that is not here is ``negative``.
     """
 
     name: str
     documents: list[SavedPage]
     pairs: dict[tuple[str, str], Pair]
-    negatives: dict[tuple[str, str], str]
 
 
 def read_dataset(folder: str | Path) -> Dataset:
@@ -70,6 +67,4 @@ def read_dataset(folder: str | Path) -> Dataset:
         if label not in _LABELS:
             raise FileError(f"{where}: the label {label!r} must be {', '.join(_LABELS)}")
         labels[pair] = Pair(label, kind or row.get("kind") or None)
-    pairs = {pair: named for pair, named in labels.items() if named.label != "negative"}
-    negatives = {pair: labels[pair].kind or "negative" for pair in labels.keys() - pairs.keys()}
-    return Dataset(folder.resolve().name, list(documents.values()), pairs, negatives)
+    return Dataset(folder.resolve().name, list(documents.values()), labels)

@@ -98,23 +98,24 @@ def scored(
     names = [document.name for document in dataset.documents]
     number = {name: place for place, name in enumerate(names)}
     labels = {_ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()}
-    duplicates = [pair for pair, label in labels.items() if label.label == "duplicate"]
+    duplicates = [pair for pair, (label, _) in labels.items() if label == "duplicate"]
+    ambiguous = {pair for pair, (label, _) in labels.items() if label == "ambiguous"}
+    right_or_open = ambiguous.union(duplicates)
     copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
-    false = [pair for pair in copies if pair not in labels]
+    false = [pair for pair in copies if pair not in right_or_open]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
     right = len(duplicates) - len(missed)
     cluster, dropped = clusters(len(names), duplicates), replay(copies)
-    wrong = wrong_drops(dropped, cluster, labels.keys() - {*duplicates})
+    wrong = wrong_drops(dropped, cluster, ambiguous)
     distinct = len(set(cluster))
 
     def named(pair: Numbers) -> WrongPair:
         a, b = (names[number] for number in pair)
         distance, ruling = near.get(_ordered(*pair), (None, None))
-        by_names = min(a, b), max(a, b)
-        label = dataset.pairs.get(by_names)
-        kind = label.kind if label else dataset.negatives.get(by_names)
-        return WrongPair(a, b, distance, ruling.reason if ruling else None, kind)
+        label = labels.get(_ordered(*pair))
+        reason, kind = ruling and ruling.reason, label and label.kind
+        return WrongPair(a, b, distance, reason, kind)
 
     return Result(
         dataset=dataset.name,

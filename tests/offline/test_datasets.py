@@ -29,9 +29,11 @@ def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path: Path
     dataset = read_dataset(written(tmp_path, PAGES, labels))
     assert dataset.name == tmp_path.name
     assert [page.name for page in dataset.documents] == ["a", "b", "c"]
-    pairs = {("a", "b"): Pair("duplicate", "mirror"), ("b", "c"): Pair("ambiguous")}
-    assert dataset.pairs == pairs
-    assert dataset.negatives == {("a", "c"): "template"}
+    assert dataset.pairs == {
+        ("a", "b"): Pair("duplicate", "mirror"),
+        ("a", "c"): Pair("negative", "template"),
+        ("b", "c"): Pair("ambiguous"),
+    }
 
 
 def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path: Path) -> None:

@@ -66,9 +66,8 @@ def pages() -> list[SavedPage]:
 
 def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     pairs = {(A, B): Pair("duplicate", "mirror"), (A, SIBLING): Pair("duplicate", "edits")}
-    negatives = {(A, "http://a.test/other"): "template"}
     done: list[int] = []
-    dataset = Dataset("pages", pages(), pairs, negatives)
+    dataset = Dataset("pages", pages(), pairs)
     result = evaluate(dataset, DEFAULT, lambda: done.append(1))
     assert len(done) == 5
     assert (result.labelled, result.precision, result.recall) == (2, 1, 0.5)
@@ -84,7 +83,7 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
 
 
 def test_a_wrong_drop_is_named_and_counted_by_distinct_pages() -> None:
-    result = evaluate(Dataset("pages", pages(), {}, {}), DEFAULT)
+    result = evaluate(Dataset("pages", pages(), {}), DEFAULT)
     assert [(p.a, p.b, p.reason) for p in result.wrong_drops] == [(B, A, "like-headings")]
     assert result.wrong_per_thousand == 200
 
@@ -95,7 +94,7 @@ def failing(page: str) -> str:
 
 def test_a_page_that_the_extractor_fails_on_is_skipped() -> None:
     recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
-    result = evaluate(Dataset("pages", pages()[:2], {}, {}), recipe)
+    result = evaluate(Dataset("pages", pages()[:2], {}), recipe)
     assert result.skipped == {"extractor_error": 2}
     assert (result.precision, result.recall) == (None, None)
 
