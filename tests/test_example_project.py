@@ -9,13 +9,24 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from example.site.archive import Archive
+from example.site.newsroom import Newsroom
+from example.site.truth import judge
+from example.spiders.pages import PagesSpider
+from scrapy.exceptions import UsageError
 from w3lib.url import canonicalize_url
+
+from scrapy_simhash.core.analysis import Body, analyse_body
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.report.words import width
+from scrapy_simhash.rule.rule import Rule
+from scrapy_simhash.rule.ruling import Page
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "example_project"
 # The default recipe takes 48 of 256 bits; the generator must not plant anything near that line.
@@ -23,19 +34,7 @@ SURELY_NEAR, SURELY_FAR = 44, 60
 
 
 @pytest.fixture(scope="module")
-def example() -> Iterator[None]:
-    """The example's modules can be imported."""
-    sys.path.insert(0, str(EXAMPLE))
-    yield
-    sys.path.remove(str(EXAMPLE))
-    for name in [name for name in sys.modules if name.split(".")[0] == "example"]:
-        del sys.modules[name]
-
-
-@pytest.fixture(scope="module")
-def site(example: None) -> Any:
-    from example.site.newsroom import Newsroom
-
+def site() -> Newsroom:
     return Newsroom()
 
 
@@ -88,33 +87,23 @@ def crawl(ran: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return ran[1]
 
 
-def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Any) -> None:
+def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Newsroom) -> None:
     """The truth holds by address, so addresses must be what the index calls the pages."""
-    from example.site.newsroom import Newsroom
-
-    again = Newsroom()
-    assert {url: page.answer for url, page in site.pages.items()} == {
-        url: page.answer for url, page in again.pages.items()
-    }
+    answers, again = (
+        {url: page.answer for url, page in made.pages.items()} for made in (site, Newsroom())
+    )
+    assert answers == again
     assert all(canonicalize_url(url) == url for url in site.pages)
 
 
-def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
+def test_planted_pages_are_near_and_all_others_are_far(site: Newsroom) -> None:
     """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
-    from example.demo import html
-
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-    from scrapy_simhash.fingerprint.simhash import hamming_distance
-    from scrapy_simhash.rule.rule import Rule
-    from scrapy_simhash.rule.ruling import Page
-    from tests.pages import analysed
-
     recipe = named_recipe("default")
     rule = Rule(recipe.distance)
     pages = []
     for page in site.pages.values():
         if page.answer.content_type == "text/html" and page.answer.status == 200:
-            analysis = analysed(html(site, page.url), recipe)
+            analysis = analyse_body(Body(page.answer.body), recipe)
             if analysis.fingerprint is not None:
                 pages.append((page, analysis))
     assert len(pages) >= 80
@@ -129,11 +118,9 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Any) -> None:
 
 
 def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
-    site: Any, crawl: dict[str, Any]
+    site: Newsroom, crawl: dict[str, Any]
 ) -> None:
     """Of each cluster one page is kept, each other names one of its own; all else is kept."""
-    from example.site.truth import judge
-
     drops = {dropped: original for dropped, original, *_ in crawl["drops"]}
     verdict = judge(site, drops, set(crawl["delivered"]))
 
@@ -142,7 +129,7 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
     assert set(drops.values()) <= set(crawl["delivered"])
 
 
-def test_what_only_looks_repeated_reaches_the_spider(site: Any, crawl: dict[str, Any]) -> None:
+def test_what_only_looks_repeated_reaches_the_spider(site: Newsroom, crawl: dict[str, Any]) -> None:
     """Short pages, listings, one template, files, redirects, retries: each is delivered."""
     delivered = set(crawl["delivered"])
     for kind in ("short", "listing", "same template", "image", "archive", "behind a redirect",
@@ -154,7 +141,7 @@ def test_what_only_looks_repeated_reaches_the_spider(site: Any, crawl: dict[str,
     assert len(live) == 2 * len(set(live)), "the same address again is delivered again"
 
 
-def test_the_counts_add_up(site: Any, crawl: dict[str, Any]) -> None:
+def test_the_counts_add_up(site: Newsroom, crawl: dict[str, Any]) -> None:
     """Every response but those of robots.txt has one verdict, every skipped one a reason."""
     stats = crawl["stats"]
     counts = {
@@ -170,10 +157,8 @@ def test_the_counts_add_up(site: Any, crawl: dict[str, Any]) -> None:
     assert counts["revisit"] == len(site.fronts)
 
 
-def test_a_wrong_crawl_is_told_from_a_right_one(site: Any) -> None:
+def test_a_wrong_crawl_is_told_from_a_right_one(site: Newsroom) -> None:
     """The judge sees a page kept twice, a wrong original, a lost page and a wrong drop."""
-    from example.site.truth import judge
-
     whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}
     first, second = sorted(site.clusters().values(), key=sorted)[:2]
     alone = next(page.url for page in site.pages.values() if page.kind == "same template")
@@ -201,11 +186,7 @@ def test_the_demo_prints_the_table_and_the_check(demo: str) -> None:
     assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
 
 
-def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(
-    example: None, demo: str
-) -> None:
-    from example.site.archive import Archive
-
+def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(demo: str) -> None:
     site = Archive(later=True)
     assert f"1 says something else: {site.changed.removeprefix('http://')}\n    …" in demo
     old, new = (url.removeprefix("http://") for url in site.moved)
@@ -220,14 +201,12 @@ def test_the_demo_keeps_all_records_of_one_template_and_shows_what_differs(demo:
 
 
 def test_the_demo_fits_on_two_screens(demo: str) -> None:
-    from scrapy_simhash.report.words import width
-
     lines = demo.splitlines()
     assert len(lines) <= 100
     assert max(map(width, lines)) <= 100
 
 
-def page(site: Any, place: int) -> str:
+def page(site: Newsroom, place: int) -> str:
     """One of the generator's articles, as HTML."""
     articles = [page for page in site.pages.values() if page.kind == "article"]
     return articles[place].answer.body.decode("utf-8")
@@ -245,7 +224,7 @@ def kept(*arguments: str, tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_progress(
-    site: Any, tmp_path: Path
+    site: Newsroom, tmp_path: Path
 ) -> None:
     """On a terminal it says how many pages it has, keeps and drops; and erases that line."""
     folder, out = tmp_path / "saved pages", tmp_path / "kept.jsonl"
@@ -267,7 +246,7 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_
     assert "Traceback" not in done.stdout + log.read_text("utf-8")
 
 
-def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path) -> None:
+def test_the_pages_spider_reads_what_it_wrote(site: Newsroom, tmp_path: Path) -> None:
     """Of a page that a crawl has met twice, the first one is served."""
     lines = [
         {"url": "https://news.test/a", "html": page(site, 0)},
@@ -288,9 +267,7 @@ def test_the_pages_spider_reads_what_it_wrote(site: Any, tmp_path: Path) -> None
     assert kept(f"pages={again}", tmp_path=tmp_path) == first
 
 
-def test_the_pages_spider_requests_again_what_requeue_wrote(example: None, tmp_path: Path) -> None:
-    from example.spiders.pages import PagesSpider
-
+def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path: Path) -> None:
     again = tmp_path / "again.jsonl"
     again.write_text('{"url": "http://a.test/", "meta": {"dont_simhash": true}}\n')
 
@@ -319,10 +296,7 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     assert len(urls) == 2
 
 
-def test_a_bad_argument_is_one_clear_error(example: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from example.spiders.pages import PagesSpider
-    from scrapy.exceptions import UsageError
-
+def test_a_bad_argument_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLE)
     needed = "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
     for arguments, message in (
@@ -343,7 +317,7 @@ def commands_of_the_compose_file() -> list[list[str]]:
 
 
 def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
-    site: Any, server: Any, tmp_path: Path
+    site: Newsroom, server: Any, tmp_path: Path
 ) -> None:
     """Three processes at once, with one Redis, as three containers."""
     assert len(commands_of_the_compose_file()) == 3
