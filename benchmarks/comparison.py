@@ -7,8 +7,8 @@ its authors' manual has it:
 - by address: Scrapy's dupefilter, and scrapy-deltafetch in the crawls after the first
 - MD5 of the body: an exact filter, as crawlers for archives have it
 - trafilatura and the package simhash: 64 bits, k = 3, its own index
-- trafilatura and datasketch: MinHash of 128 permutations of the character 5-grams, LSH
-  from 0.8 on
+- trafilatura and datasketch: MinHash of 128 permutations of the character 5-grams of the
+  normalised text, LSH from 0.8 on
 - this filter, with the classic recipe (64 bits, 4 blocks of 16, k = 3), and with its default
 
 A page is lost if it is dropped and no copy of it was kept. CPU is that of this process, without
@@ -22,12 +22,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from benchmarks.measuring import Table
+from benchmarks.rivals import Filter, by_minhash, by_simhash
 from scrapy_simhash import Document, SyncDedup
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
@@ -49,43 +49,8 @@ def by_digest(digest_of: Callable[[Page], bytes]) -> Tool:
     return repeats
 
 
-def by_text(sketch: Callable[[str], Any], query: Callable[[Any], Any], add: Any) -> Tool:
-    """Return a tool that asks an index for a sketch of the text of trafilatura."""
-
-    def repeats(page: Page) -> bool:
-        import trafilatura
-
-        text = trafilatura.extract(page.answer.body.decode("utf-8", "replace"))
-        if not text:
-            return False
-        made = sketch(text)
-        if query(made):
-            return True
-        add(page.url, made)
-        return False
-
-    return repeats
-
-
-def simhash() -> Tool:
-    from simhash import Simhash, SimhashIndex
-
-    index = SimhashIndex([], k=3)
-    return by_text(Simhash, index.get_near_dups, index.add)
-
-
-def minhash() -> Tool:
-    from datasketch import MinHash, MinHashLSH
-
-    index = MinHashLSH(threshold=0.8, num_perm=128)
-
-    def sketch(text: str) -> MinHash:
-        grams = {text[i : i + 5] for i in range(max(len(text) - 4, 1))}
-        made = MinHash(num_perm=128)
-        made.update_batch([gram.encode() for gram in grams])
-        return made
-
-    return by_text(sketch, index.query, index.insert)
+def by_text(repeats: Filter) -> Tool:
+    return lambda page: repeats(page.url, page.answer.body.decode("utf-8", "replace"))
 
 
 def this_filter(recipe: str) -> Tool:
@@ -105,8 +70,8 @@ TOOLS: dict[str, Callable[[], Tool]] = {
         lambda page: fingerprint(Request(page.url))
     ),
     "MD5 of the body": lambda: by_digest(lambda page: hashlib.md5(page.answer.body).digest()),
-    "trafilatura and PyPI simhash, 64 bits, k = 3": simhash,
-    "trafilatura and datasketch, MinHash LSH 0.8": minhash,
+    "trafilatura and PyPI simhash, 64 bits, k = 3": lambda: by_text(by_simhash()),
+    "trafilatura and datasketch, MinHash LSH 0.8": lambda: by_text(by_minhash()),
     "scrapy-simhash, recipe classic": lambda: this_filter("classic"),
     "scrapy-simhash": lambda: this_filter("default"),
 }

@@ -6,12 +6,12 @@ that compares the text of trafilatura by the package simhash. The ways follow ea
 round; figures are medians over the rounds, and ratios compare neighbours. The first pages do not
 count, because they start workers and fill caches.
 
-``--start`` measures what the add-on costs before the first page, ``--stages`` where the time of a
-page goes in a worker, and ``--growth`` whether a long crawl of made pages takes more and more
-memory, files or threads: bytes a page are its growth after two fifths of the pages, when caches are
-full. What it takes beyond a crawl without the filter, and beyond the index alone, should be
-nothing. Otherwise the pages are those of ../shared/data (articles-html, and one release of
-docs-html); where that folder is missing, those of the example's newspapers.
+``--growth`` measures whether a long crawl of made pages takes more and more memory, files or
+threads: bytes a page are its growth after two fifths of the pages, when caches are full. What it
+takes beyond a crawl without the filter, and beyond the index alone, should be nothing.
+
+Otherwise the pages are those of ../shared/data (articles-html, and one release of docs-html); where
+that folder is missing, those of the example's newspapers.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.measuring import Table, cpu_of, megabytes, workers
+from benchmarks.rivals import by_simhash
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -53,33 +53,19 @@ WAYS: dict[str, dict[str, Any]] = {
     "trafilatura and PyPI simhash": {"ITEM_PIPELINES": {"benchmarks.crawl.SimhashPipeline": 1}},
 }
 LOGGED = {**ADDON, "SIMHASH_LOG": "{folder}/dedup.jsonl"}
-STARTS: dict[str, dict[str, Any]] = {
-    "no add-on": {},
-    "switched off": {**ADDON, "SIMHASH_ENABLED": False},
-    "on": ADDON,
-    "on, with a JOBDIR": {**ADDON, "JOBDIR": "{folder}"},
-}
 
 
 class SimhashPipeline:
-    """The rival as its manuals have it: the text of trafilatura, 64 bits, k = 3, in the crawl."""
+    """The rival as its manuals have it, in the crawl."""
 
     def __init__(self) -> None:
-        from simhash import SimhashIndex
-
-        self.index = SimhashIndex([], k=3)
+        self.is_near = by_simhash()
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
-        import trafilatura
         from scrapy.exceptions import DropItem
-        from simhash import Simhash
 
-        # With NumPy 2 the package cannot multiply by a count above 255.
-        with contextlib.suppress(OverflowError):
-            value = Simhash(trafilatura.extract(item["html"]) or "")
-            if self.index.get_near_dups(value):
-                raise DropItem("a near-duplicate")
-            self.index.add(item["url"], value)
+        if self.is_near(item["url"], item["html"]):
+            raise DropItem("a near-duplicate")
         return item
 
 
@@ -235,10 +221,6 @@ def _crawl(order: dict[str, Any]) -> None:
                 "links": [link.url for link in self.links.extract_links(response)],
             }
 
-    def opened() -> None:
-        if not count:
-            report.update(cpu=_now()[1], memory=megabytes())
-
     def page_done() -> None:
         done[0] += 1
         if grows and done[0] % (count // 5) == 0:
@@ -268,7 +250,6 @@ def _crawl(order: dict[str, Any]) -> None:
         }
     )
     crawler = process.create_crawler(Ordinary)
-    crawler.signals.connect(opened, signal=signals.spider_opened, weak=False)
     # An item is scraped or dropped when pipelines are done with it; a copy has none.
     for signal in (signals.item_scraped, signals.item_dropped, near_duplicate):
         crawler.signals.connect(page_done, signal=signal, weak=False)
@@ -297,49 +278,24 @@ def growth(count: int) -> None:
             table.row(name, 1e6 * more / (count * 3 / 5), *map(round, sizes), *numbers)
 
 
-def _table(head: list[str], rows: dict[str, list[dict[str, float]]], base: str) -> None:
-    fields = [*next(iter(rows.values()))[0]]
-    table = Table("", *head)
-    for name, runs in rows.items():
-        pairs = zip(runs, rows[base], strict=True)
+def compare(runs: dict[str, list[dict[str, float]]]) -> None:
+    """Print the medians of each way, and the ratio of its CPU to that of the first way."""
+    columns = ("CPU crawl", "CPU workers", "pages/s", "MB crawl", "MB workers")
+    table = Table("", *columns, "all CPU, by no filter")
+    base, *_ = runs.values()
+    for name, measured in runs.items():
         ratio = median(
-            (run["cpu"] + run.get("workers", 0)) / (other["cpu"] + other.get("workers", 0))
-            for run, other in pairs
+            (run["cpu"] + run["workers"]) / (first["cpu"] + first["workers"])
+            for run, first in zip(measured, base, strict=True)
         )
-        medians = [median(run[field] for run in runs) for field in fields]
+        medians = [median(run[field] for run in measured) for field in measured[0]]
         table.row(name, *(f"{figure:.2f}" for figure in [*medians, ratio]))
-
-
-def stages(count: int) -> None:
-    """Print the CPU of each stage of a page, as a worker has them."""
-    from scrapy_simhash.core.analysis import analyse_body, body_of
-    from scrapy_simhash.extraction.charset import utf8_html
-    from scrapy_simhash.extraction.extractor import extract
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-
-    recipe, times, pages = named_recipe("default"), Counter[str](), [*read_pages()][:count]
-    for data, content_type in pages:
-        if (body := body_of(data, content_type, recipe)) is None:
-            continue
-        begun = time.process_time()
-        html = utf8_html(data)
-        decoded = time.process_time()
-        extract(html)
-        extracted = time.process_time()
-        analyse_body(body, recipe)
-        times["decode"] += decoded - begun
-        times["parse and extract"] += extracted - decoded
-        times["whole analysis"] += time.process_time() - extracted
-    for stage, seconds in times.items():
-        print(f"{1000 * seconds / len(pages):8.2f} ms a page: {stage}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pages", type=int, help="of each crawl; 500, and 50,000 for the growth")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--start", action="store_true", help="before the first page")
-    parser.add_argument("--stages", action="store_true", help="in a worker")
     parser.add_argument("--growth", action="store_true", help="of memory, files and threads")
     parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
@@ -352,31 +308,15 @@ def main() -> None:
         return asyncio.run(_serve(options.serve))
     if options.growth:
         return growth(options.pages or 50_000)
-    pages = options.pages or 500
-    if options.stages:
-        return stages(pages)
-    ways = STARTS if options.start else WAYS
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     with serving("pages") as (port, count):
-        count = 0 if options.start else min(count, pages)
-        for number in range(options.rounds + options.start):
-            for name, settings in ways.items():
-                run = in_a_process({"settings": settings, "port": port, "count": count})
-                if number >= options.start:  # the first start compiles modules
-                    runs[name].append(run)
-    base = next(iter(ways))
-    if options.start:
-        return _table(["CPU, s", "memory, MB", "by CPU"], runs, base)
+        count = min(count, options.pages or 500)
+        for _ in range(options.rounds):
+            for name, settings in WAYS.items():
+                order = {"settings": settings, "port": port, "count": count}
+                runs[name].append(in_a_process(order))
     print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page")
-    head = [
-        "CPU crawl",
-        "CPU workers",
-        "pages/s",
-        "MB crawl",
-        "MB workers",
-        "all CPU, by no filter",
-    ]
-    return _table(head, runs, base)
+    return compare(runs)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
-"""Other packages that find near-duplicates, judged beside the recipes where they are installed.
-
-They get the text that the extractor of the recipe takes from a page, whatever its length.
-"""
+"""Other packages that find near-duplicates, as their manuals have them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,28 +13,34 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 
 # MinHash makes an array of permutations x features: 4 MB of this many at 256.
 _BATCH = 4096
+# Returns whether a page, by its address and HTML, repeats an earlier one.
+Filter = Callable[[str, str], bool]
+
+
+def pypi_simhash(text: str) -> Any:
+    """Return the Simhash of a text: 64 bits of the package's own features."""
+    from simhash import Simhash
+
+    try:
+        return Simhash(text)
+    except OverflowError:
+        # With NumPy 2 it cannot multiply by a count above 255; with floats it can.
+        letters = "".join(re.findall(r"[\w\u4e00-\u9fcc]+", text.lower()))
+        grams = Counter(letters[i : i + 4] for i in range(max(1, len(letters) - 3)))
+        return Simhash({gram: float(count) for gram, count in grams.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class PypiSimhash:
-    """The package simhash with its defaults: 64 bits of its own features."""
+    """The package simhash with its defaults."""
 
     def sketch(self, text: str) -> Fingerprint:
-        from simhash import Simhash
-
-        try:
-            value = Simhash(text).value
-        except OverflowError:
-            # With NumPy 2 it cannot multiply by a count above 255; with floats it can.
-            letters = "".join(re.findall(r"[\w\u4e00-\u9fcc]+", text.lower()))
-            grams = Counter(letters[i : i + 4] for i in range(max(1, len(letters) - 3)))
-            value = Simhash({gram: float(count) for gram, count in grams.items()}).value
-        return Fingerprint(value, 64)
+        return Fingerprint(pypi_simhash(text).value, 64)
 
 
 @dataclass(frozen=True, slots=True)
 class MinHashLSH:
-    """The MinHash LSH of datasketch: what its index returns, unchecked, as its manual has it.
+    """The MinHash LSH of datasketch: what its index returns, unchecked.
 
     Its sets are the character 5-grams of the normalised text.
     """
@@ -46,21 +49,26 @@ class MinHashLSH:
     threshold: float = 0.8
 
     def sketch(self, text: str) -> Any:
+        from datasketch import MinHash
+
         normal = normalise(text)
         if not normal:
             return None
         grams = list({normal[i : i + 5] for i in range(max(1, len(normal) - 4))})
-        minhash = self._minhash()
+        minhash = MinHash(num_perm=self.permutations)
         for start in range(0, len(grams), _BATCH):
             batch = grams[start : start + _BATCH]
             minhash.update_batch([gram.encode("utf-8", "surrogatepass") for gram in batch])
         return minhash
 
-    def pairs(self, sketches: Sequence[Any]) -> list[tuple[int, int]]:
-        """Return the pairs that the index finds among the sketches; None where there is no text."""
+    def index(self) -> Any:
         from datasketch import MinHashLSH as Index
 
-        index = Index(threshold=self.threshold, num_perm=self.permutations)
+        return Index(threshold=self.threshold, num_perm=self.permutations)
+
+    def pairs(self, sketches: Sequence[Any]) -> list[tuple[int, int]]:
+        """Return the pairs that the index finds among the sketches; None where there is no text."""
+        index = self.index()
         pairs = set()
         for number, minhash in enumerate(sketches):
             if minhash is not None:
@@ -68,7 +76,35 @@ class MinHashLSH:
                 index.insert(number, minhash)
         return sorted(pairs)
 
-    def _minhash(self) -> Any:
-        from datasketch import MinHash
 
-        return MinHash(num_perm=self.permutations)
+def by_simhash() -> Filter:
+    """Return a filter by the package simhash: 64 bits, k = 3, its own index."""
+    from simhash import SimhashIndex
+
+    index = SimhashIndex([], k=3)
+    return _by_text(pypi_simhash, index.get_near_dups, index.add)
+
+
+def by_minhash() -> Filter:
+    """Return a filter by datasketch: 128 permutations, LSH from 0.8 on."""
+    minhash = MinHashLSH(128)
+    index = minhash.index()
+    return _by_text(minhash.sketch, index.query, index.insert)
+
+
+def _by_text(sketch: Callable[[str], Any], query: Callable[[Any], Any], add: Any) -> Filter:
+    """Return a filter that asks an index for a sketch of the text of trafilatura."""
+
+    def repeats(url: str, html: str) -> bool:
+        import trafilatura
+
+        text = trafilatura.extract(html)
+        if not text:
+            return False
+        made = sketch(text)
+        if query(made):
+            return True
+        add(url, made)
+        return False
+
+    return repeats
