@@ -22,7 +22,7 @@ from scrapy_simhash.url_patterns.rows import (
     to_cell,
 )
 from scrapy_simhash.url_patterns.table import PatternTable
-from tests.url_patterns.test_learner import learn_old_versions, old, spared
+from tests.url_patterns.test_learner import OLD, learn_old_versions, spared
 
 
 class MadeCells:
@@ -137,15 +137,15 @@ def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
     cells, crawlers = MadeCells(), [crawler() for _ in range(3)]
     for n in range(300):
         learner, rows_of_all = crawlers[n % 3]
-        forecast = learner.forecast(old(n))
+        forecast = learner.forecast(OLD(n))
         if not forecast.spared:
-            learner.record(forecast, key=old(n), original=f"http://wiki.test/{n}", size=9)
+            learner.record(forecast, key=OLD(n), original=f"http://wiki.test/{n}", size=9)
         if n % 7 == 0:
             exchange(learner, rows_of_all, cells)
     for _ in range(2):
         for each in crawlers:
             exchange(*each, cells)
-    urls = [old(n) for n in range(1000, 1200)]
+    urls = [OLD(n) for n in range(1000, 1200)]
     forecasts = [
         [(f.signature, f.bound) for f in map(learner.forecast, urls)] for learner, _ in crawlers
     ]
@@ -159,7 +159,7 @@ def test_a_later_crawler_spares_from_its_first_page() -> None:
     learn_old_versions(first[0])
     exchange(*first, cells)
     rows_of_all.read(cells)
-    assert spared(second, map(old, range(1000, 1200))) > 150
+    assert spared(second, OLD) > 0.7
 
 
 def test_what_could_not_be_sent_is_sent_later() -> None:
