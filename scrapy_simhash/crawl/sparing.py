@@ -97,15 +97,15 @@ class Sparing:
 
     def linked(self, page: str, link: str) -> None:
         """Note an address that the callback of a page asks for."""
-        if self._is_off or not self._traps.may_be_part(page, link):
+        if self._is_off:
             return
-        forecast = self._learner.forecast(link)
-        if self._traps.link(page, forecast.name):
+        signature = self._traps.link(page, link, lambda url: self._learner.forecast(url).name)
+        if signature:
             logger.warning(
                 "%d pages in a row were near others and linked nothing new but more of their kind, "
                 "as in a calendar without end: deny %s in your link extractor, such as %s",
                 PAGES,
-                forecast.name,
+                signature,
                 link,
                 extra={"spider": self.crawler.spider},
             )

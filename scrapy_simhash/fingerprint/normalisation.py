@@ -66,8 +66,8 @@ def normalise(text: str, *, by_line: bool = False) -> str:
     lowered = _lowered(text)
     if not lowered.min():
         lowered = _lowered(composed(text))
-    kept = lowered.compress(lowered > (_SEPARATOR if by_line else _LINE_BREAK))
-    return _compatible(kept.tobytes().decode("utf-32-le"))
+    letters = lowered.compress(lowered > (_SEPARATOR if by_line else _LINE_BREAK))
+    return _compatible(letters.tobytes().decode("utf-32-le"))
 
 
 def has_words(text: str) -> bool:
@@ -84,9 +84,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = _compatible(_UNFOLDABLE.sub(" ", text).lower()).replace(_TATWEEL, "")
-    for letter, others in _ONE_LETTER.items():
-        for other in others[:2]:
-            folded = folded.replace(other, letter)
+    for letter, forms in _ONE_LETTER.items():
+        for form in forms[:2]:  # NFKC has replaced the rest
+            folded = folded.replace(form, letter)
     return folded
 
 
@@ -128,8 +128,8 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     """
     # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
     # that of U+0130, is an i and a separator.
-    known = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    lowered = known.replace("\u0130", "i").lower()
+    characters = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    lowered = characters.replace("\u0130", "i").lower()
     words = code_points("".join(re.findall(r"\w+", lowered)))
     later = _in_ranges(_LATER)
     table = np.full(_BEYOND + 1, _SEPARATOR, dtype="<u4")
@@ -137,8 +137,8 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     table[later] = _SEPARATOR
     table[:-1] = table[code_points(lowered)]
     table[later] = _SEPARATOR  # the lower case of some is a letter of 13.0
-    for letter, others in _ONE_LETTER.items():
-        table[_in_ranges(others)] = ord(letter)
+    for letter, forms in _ONE_LETTER.items():
+        table[_in_ranges(forms)] = ord(letter)
     table[ord(_TATWEEL)] = _SEPARATOR
     for point in np.flatnonzero(_in_ranges(_POINTED)).tolist():
         table[point] = ord(unicodedata.normalize("NFD", chr(point))[0])
@@ -149,10 +149,10 @@ def _lower_case() -> npt.NDArray[np.uint32]:
 
 def _in_ranges(characters: str) -> npt.NDArray[np.bool_]:
     """Return for each code point up to ``_BEYOND`` whether a character class has it."""
-    found = np.zeros(_BEYOND + 1, np.bool_)
+    members = np.zeros(_BEYOND + 1, np.bool_)
     for first, last in re.findall("(.)(?:-(.))?", characters):
-        found[ord(first) : ord(last or first) + 1] = True
-    return found
+        members[ord(first) : ord(last or first) + 1] = True
+    return members
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:

@@ -99,8 +99,8 @@ class Recipe:
             seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
         kind, _, numbers = str(self.blocks).partition(":")
         sign = "" if self.sign == ">" else self.sign
-        own = {_versioned(name) for name in self.readers.values() if name and "." in name}
-        readers = ",".join(sorted(name for name in own if "/" in name))
+        names = {_versioned(name) for name in self.readers.values() if name and "." in name}
+        readers = ",".join(sorted(name for name in names if "/" in name))
         return (
             f"{_versioned('simhash')}{sign} bits={self.bits} "
             f"extractor={_versioned(self.extractor)} "
@@ -206,7 +206,7 @@ RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
 def named_recipe(name: str) -> Recipe:
-    """Return one of ``RECIPES``, or a project's own by its import path.
+    """Return one of ``RECIPES``, or that of a project by its import path.
 
     Raises:
         ValueError: there is no such recipe; one line says which there are.
@@ -215,10 +215,10 @@ def named_recipe(name: str) -> Recipe:
         return RECIPES[name]
     if "." not in name:
         raise ValueError(f"unknown recipe {name!r}; there are {', '.join(RECIPES)}")
-    own = load(name)
-    if not isinstance(own, Recipe):
+    recipe = load(name)
+    if not isinstance(recipe, Recipe):
         raise ValueError(f"{name!r:.200} is no scrapy_simhash.Recipe")
-    for path in (own.spec.kind, own.hash):
+    for path in (recipe.spec.kind, recipe.hash):
         if "." in path:
             load(path)
-    return own
+    return recipe

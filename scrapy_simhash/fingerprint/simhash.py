@@ -135,8 +135,8 @@ def ngram_sums(
     # Most have the greatest weight; counting the others several times is less than another pass.
     most = max(weights, default=1)
     is_surest = each == most
-    others = lanes.repeat(np.where(is_surest, 0, each), axis=1)
-    sums = most * bit_sums(lanes.compress(is_surest, axis=1)) + bit_sums(others)
+    less_sure = lanes.repeat(np.where(is_surest, 0, each), axis=1)
+    sums = most * bit_sums(lanes.compress(is_surest, axis=1)) + bit_sums(less_sure)
     return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
 
 

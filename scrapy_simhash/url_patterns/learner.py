@@ -223,12 +223,15 @@ class Learner:
         """
         if not place.values:
             return STARS["token"] not in place.signature
-        are_new = [self._is_new(pair, place.name) for pair in enumerate(place.values)]
-        return all(are_new)
+        pairs = [hash((pair, place.name)) for pair in enumerate(place.values)]
+        seen = [pair for pair in pairs if pair in self._pairs]
+        # Of a copy that is no evidence, the values that are new may make the next one evidence.
+        self._pairs.update(dict.fromkeys(seen or pairs))
+        return not seen
 
-    def _is_new(self, member: str | tuple[int, str], name: str) -> bool:
-        """Note that a page or a value belongs to a signature; return whether that is new."""
-        pair = hash((member, name))
+    def _is_new(self, key: str, name: str) -> bool:
+        """Note that a page has an address of a signature; return whether that is new."""
+        pair = hash((key, name))
         is_new = pair not in self._pairs
         self._pairs[pair] = None
         return is_new

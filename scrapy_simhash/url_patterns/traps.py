@@ -3,6 +3,8 @@
 A calendar without end is one: each month is near the others, and links the next.
 """
 
+from collections.abc import Callable
+
 from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import REMEMBERED
@@ -29,23 +31,25 @@ class Traps:
         else:
             self._rows.pop(signature, None)
 
-    def may_be_part(self, url: str, link: str) -> bool:
-        """Note a link; return whether it is new and stands on a poor page."""
+    def link(self, url: str, link: str, signature_of: Callable[[str], str]) -> str:
+        """Note a link of a page; return its signature, once, if that is a trap, or else nothing.
+
+        ``signature_of`` returns the signature of an address.
+        """
         name = _name(link)
         is_new = name not in self._linked
         self._linked[name] = None
-        return is_new and url in self._poor
-
-    def link(self, url: str, signature: str) -> bool:
-        """Note the signature of a new link on a poor page; return True once if it is a trap."""
+        if not is_new or url not in self._poor:
+            return ""
+        signature = signature_of(link)
         if signature != self._poor[url]:
             self._rows.pop(self._poor.pop(url), None)
-            return False
+            return ""
         row = self._rows[signature] = self._rows.get(signature, 0) + 1
         if row < PAGES or signature in self._told:
-            return False
+            return ""
         self._told[signature] = None
-        return True
+        return signature
 
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""

@@ -101,20 +101,6 @@ def test_counting_holds_at_every_boundary(count: int) -> None:
     assert (feature_sums(heavier, 64, "xxh3").values == sums).all()
 
 
-def test_repeated_ngrams_count_with_their_greatest_weight() -> None:
-    """Long lines full of repetition have the sums of their n-grams, each with its most weight."""
-    rng = random.Random(7)
-    lines = ["".join(rng.choices("abcdefgh", k=rng.randrange(200))) for _ in range(200)]
-    weights = rng.choices((1, 2, 3), k=200)
-    grams: dict[str, float] = {}
-    for weight, line in sorted(zip(weights, lines, strict=True)):
-        grams |= dict.fromkeys(ngram_counts(line, 5), float(weight)) if len(line) >= 5 else {}
-    fast = ngram_sums("\n".join(lines), 5, 128, None, weights)
-    assert (fast.values == slow_sums(grams, 128).values).all()
-    sure = slow_sums({gram: 1.0 for gram in grams if grams[gram] > 1}, 128)
-    assert (np.sort(fast.hashes) == np.sort(sure.hashes)).all()
-
-
 def test_nothing_has_the_fingerprint_nought() -> None:
     """No features, and features without weight, have sums of 0, and so the value 0."""
     empty = feature_sums({}, 64, "xxh3"), feature_sums({"a": 0.0}, 64, "xxh3")
