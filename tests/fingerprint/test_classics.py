@@ -23,7 +23,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Outcome
-from scrapy_simhash.offline.transfer import index_in
+from scrapy_simhash.offline.transfer import entries_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -134,7 +134,7 @@ def test_old_fingerprints_that_were_imported_find_all_of_their_texts(
             for n, value in enumerate(signed)
         )
     )
-    spec, entries = index_in(old, recipe)
+    spec, entries = entries_in(old, recipe)
     index = open_index("memory://", spec)
     index.put(entries())
     for number, text in enumerate(texts):
