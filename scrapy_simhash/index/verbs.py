@@ -131,12 +131,10 @@ class Store(Protocol):
 
     Attributes:
         looks_first: a look costs little, beside a commit that is refused.
-        is_here: only processes of this machine can reach it.
         flooded: look-ups that read only the newest entries that share a value.
     """
 
     looks_first: bool
-    is_here: bool
 
     @property
     def flooded(self) -> int: ...

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.acts import HERE, is_dead
 from scrapy_simhash.index.contract import Index, StoreUnavailable
-from tests.index.promises.made import page, spec
+from tests.index.promises.made import LEASE, at, page, spec
 
 
 def opened(path: Path, **changed) -> Index:
@@ -35,7 +34,7 @@ for i in range(10**6):
 """
 
 
-def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(tmp_path):
+def test_kill_9_loses_no_acknowledged_claim_and_its_leases_run_out(tmp_path):
     path = tmp_path / "index.sqlite"
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER, path],
@@ -54,35 +53,11 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(tmp_path):
         entries = list(index)
         assert {entry.key for entry in entries} >= set(acknowledged)
         provisional = {entry.key for entry in entries if entry.provisional}
-        # A dead crawler's leases need not run out.
+        at(index, time.time() + LEASE)
         fate = index.unsettled(index.query(e.fingerprint)[0].entry for e in entries)
         assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(tmp_path):
-    path = tmp_path / "index.sqlite"
-    one = opened(path)
-    one.claim(page("a"))
-    with contextlib.closing(opened(path)) as other:
-        (match,) = other.claim(page("copy", 1)).matches
-        assert other.unsettled([match.entry]).provisional
-        one.close()
-        assert other.unsettled([match.entry]).gone
-
-
-def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
-    assert not is_dead("elsewhere:1:abc")
-    assert not is_dead("rubbish")
-    here = HERE
-    # A container of this machine: 1 is a process of its own.
-    assert not is_dead(f"{socket.gethostname()}pid:[1]:{10**6}:abc")
-    assert not is_dead(f"{here}:{10**30}:abc")
-    assert not is_dead(f"{here}:{'1' * 5000}:abc")
-    assert not is_dead(f"{here}:rubbish:abc")
-    assert not is_dead(f"{here}:{os.getppid()}:abc")
-    assert is_dead(f"{here}:{os.getpid()}:abc")
 
 
 def test_a_forked_process_is_told_to_open_the_index_itself(tmp_path):

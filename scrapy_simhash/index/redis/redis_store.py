@@ -77,7 +77,7 @@ class RedisStore:
         StoreMismatch: the index there is another one.
     """
 
-    looks_first = is_here = False
+    looks_first = False
 
     def __init__(self, client: Client, spec: IndexSpec, header: Mapping[str, str]) -> None:
         self.client, self._spec, self._width = client, spec, spec.bits // 8

@@ -87,7 +87,7 @@ def hash_tags(name: str, count: int) -> list[str]:
 class ShardedStore:
     """See :class:`.Store`."""
 
-    looks_first = is_here = False
+    looks_first = False
 
     def __init__(self, stores: Sequence[RedisStore], home: RedisStore) -> None:
         self._stores, self._home, self._count = stores, home, len(stores)
