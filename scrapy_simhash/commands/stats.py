@@ -31,7 +31,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         census, spec, runs = index.census(), index.spec, index.runs()
         damages = index.check() if options.check else []
-    total = sum(census.sizes.values())
     values = {
         "pages": census.pages,
         "in_progress": census.provisional,
@@ -39,18 +38,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "bits": spec.bits,
         "distance": spec.distance,
         "blocks": spec.blocks,
-        "bytes": census.sizes,
+        "bytes": census.size,
         "runs": [each._asdict() for each in runs],
         **({"damaged": damages} if options.check else {}),
     }
-    per_page = f", {size(total / census.pages)} a page" if census.pages else ""
+    per_page = f", {size(census.size / census.pages)} a page" if census.pages else ""
     rows = [
         ("pages", f"{census.pages:,}"),
         ("in progress", f"{census.provisional:,}"),
         ("recipe", spec.recipe),
         ("distance", f"{spec.distance} of {spec.bits} bits"),
         ("found by", f"{spec.blocks} block values a page"),
-        ("size", size(total) + per_page if total else "the server does not tell"),
+        ("size", size(census.size) + per_page if census.size else "the server does not tell"),
         *(("damaged", text) for text in damages),
         *([("whole", "yes")] if options.check and not damages else []),
     ]

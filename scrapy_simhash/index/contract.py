@@ -486,7 +486,7 @@ class Index(Acts):
         """Count what is there; no call to the store is a large one."""
         with self._use() as store:
             by_run, provisional = store.counts()
-            return Census(sum(by_run.values()), provisional, store.sizes())
+            return Census(sum(by_run.values()), provisional, store.size())
 
     def __len__(self) -> int:
         with self._use() as store:

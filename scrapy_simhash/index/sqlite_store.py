@@ -401,11 +401,11 @@ class SqliteStore:
         ((leases,),) = self._run("SELECT count(*) FROM leases")
         return Counts(by_run, leases)
 
-    def sizes(self) -> dict[str, int]:
+    def size(self) -> int:
         """Return the bytes of the file without its write-ahead log."""
         sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
         ((size,),) = self._run(sql)
-        return {"file" if self._file.path else "RAM": size}
+        return int(size)
 
     def check(self) -> list[str]:
         rows = self._run("PRAGMA quick_check(20)")

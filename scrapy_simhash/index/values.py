@@ -234,8 +234,8 @@ class Entry(NamedTuple):
 
 
 class Census(NamedTuple):
-    """Entries, those still in progress, and the bytes of each part, in Redis by a sample."""
+    """Entries, those still in progress, and bytes, in Redis by a sample; 0 if nobody knows."""
 
     pages: int
     provisional: int
-    sizes: dict[str, int]
+    size: int

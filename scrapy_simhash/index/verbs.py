@@ -98,7 +98,8 @@ class Found(NamedTuple):
         return Found(near, self.entries, {place: self.ends[number] for place, number in looked})
 
     def update(self, more: Found) -> None:
-        self.near.update(more.near)
+        for number, near in more.near.items():
+            self.near[number] = sorted(self.near.get(number, []) + near)
         self.entries.update(more.entries)
         self.ends.update(more.ends)
 
@@ -166,8 +167,8 @@ class Store(Protocol):
 
     def counts(self) -> Counts: ...
 
-    def sizes(self) -> dict[str, int]:
-        """Return the bytes of each of its parts, maybe from a sample."""
+    def size(self) -> int:
+        """Return its bytes, maybe by a sample; 0 if that is not known."""
 
     def check(self) -> list[str]:
         """Return what it knows to be damaged beside its entries, a sentence each."""

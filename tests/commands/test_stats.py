@@ -41,7 +41,7 @@ def test_stats_are_those_of_the_index(stores: Callable[[str], Any], capsys: Any)
     assert (stats["pages"], stats["in_progress"]) == (1001, 1)
     assert (stats["recipe"], stats["distance"]) == (DEFAULT.identity, 48)
     # A fingerprint is 32 bytes, its block values 80.
-    assert 1000 * 112 < sum(stats["bytes"].values()) < 1000 * 5000
+    assert 1000 * 112 < stats["bytes"] < 1000 * 5000
     assert simhash("stats", "--index", store.url) == 0
     out = capsys.readouterr().out
     assert all(text in out for text in ("1,001", DEFAULT.identity, "48 of 256 bits"))

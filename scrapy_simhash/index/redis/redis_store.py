@@ -15,7 +15,7 @@ import secrets
 import struct
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,8 @@ class RedisStore:
     """See :class:`.Store`.
 
     Args:
-        header: what a new index is said to be besides, by field; an old one must be the same.
+        shard: its number among ``shards`` ones, by which their positions differ.
+        shown: the shard as the header has it; that of the whole index is their number.
 
     Raises:
         StoreMismatch: the index there is another one.
@@ -79,15 +80,23 @@ class RedisStore:
 
     looks_first = False
 
-    def __init__(self, client: Client, spec: IndexSpec, header: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        spec: IndexSpec,
+        shard: int,
+        shards: int,
+        shown: str = "",
+    ) -> None:
         self.client, self._spec, self._width = client, spec, spec.bits // 8
+        self._shard, self._shards = shard, shards
         self._keys = [client.key(part) for part in ("meta", "entries", "leases", "")]
         self._asked = {
             "format": str(FORMAT),
             "recipe": spec.recipe,
             "bits": str(spec.bits),
             "blocks": str(spec.blocks),
-            **header,
+            "shards": shown or str(shards),
         }
         self.flooded = 0
         self._base, self._last, self._ahead = 0, 0, -math.inf
@@ -139,12 +148,12 @@ class RedisStore:
 
     def _place(self, position: int) -> int:
         """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
-        place = position - self._base >> _CHECK
+        place = position // self._shards - self._base >> _CHECK
         return place if 0 <= place < 1 << _PLACE else 0
 
     def _position(self, place: int, fingerprint_and_body: bytes) -> int:
         check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK) - 1
-        return self._base + (place << _CHECK | check)
+        return (self._base + (place << _CHECK | check)) * self._shards + self._shard
 
     def _row(self, place: int, entry: bytes, lease: bytes | None) -> tuple[int, Stored]:
         """Return position and entry, given the entry as Redis has it."""
@@ -226,7 +235,7 @@ class RedisStore:
             changed = [(at, state) for at, state in writes.items() if state is not None]
             deleted = [at for at, state in writes.items() if state is None]
             counts = map(len, (members, checks, new, changed, deleted))
-            since = min(max(since - self._base >> _CHECK, 0), (1 << 32) - 1)
+            since = min(max(since // self._shards - self._base >> _CHECK, 0), (1 << 32) - 1)
             arguments += (_HEAD.pack(*counts, since), *(looks[number] for number in members))
             for at, state in checks.items():
                 arguments += (self._place(at), state)
@@ -260,7 +269,7 @@ class RedisStore:
                 look = next(looks_left)
                 pairs = zip(look[::2], look[1::2], strict=True)
                 near[number] = sorted((distance, positions[place]) for distance, place in pairs)
-        end = self._base + (last + 1 << _CHECK)
+        end = (self._base + (last + 1 << _CHECK)) * self._shards + self._shard
         return Answer(written, Found(near, entries, dict.fromkeys(near, end)))
 
     def _written(self, first: int, part: Part, lookups: Lookups | None) -> list[int]:
@@ -360,26 +369,22 @@ class RedisStore:
         leases = self.client.call("HLEN", self._keys[2]) - 1
         return Counts({run: pages for run, pages in by_run.items() if pages}, max(leases, 0))
 
-    def sizes(self) -> dict[str, int]:
-        """Return the bytes of each part, from a sample; none where the server does not tell."""
-
-        def size(key: str | bytes) -> int:
-            return self.client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) or 0
-
+    def size(self) -> int:
+        """Return the bytes, of the leaves by a sample; 0 where the server does not tell."""
+        step = _LEAVES // _SAMPLES
+        sample = [
+            self._leaf((block << 16 | n).to_bytes(3, "big"))
+            for block in (0, self._spec.blocks)
+            for n in range(0, _LEAVES, step)
+        ]
         try:
-            parts = zip(("meta", "entries", "leases"), self._keys, strict=False)
-            sizes = {part: size(key) for part, key in parts}
-            step = _LEAVES // _SAMPLES
-            sample = [
-                (block << 16 | n).to_bytes(3, "big")
-                for block in (0, self._spec.blocks)
-                for n in range(0, _LEAVES, step)
+            sizes = [
+                self.client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) or 0
+                for key in (*self._keys[:3], *sample)
             ]
-            of_leaves = sum(size(self._leaf(name)) for name in sample) / len(sample)
         except StoreUnavailable:
-            return {}
-        sizes["leaves"] = int(of_leaves * _LEAVES * (self._spec.blocks + 1))
-        return {part: size for part, size in sizes.items() if size}
+            return 0
+        return sum(sizes[:3]) + sum(sizes[3:]) * _LEAVES * (self._spec.blocks + 1) // len(sample)
 
     def check(self) -> list[str]:
         self._begin()

@@ -1,8 +1,8 @@
 """A store whose scopes are spread over several, each in a slot of its own of a cluster.
 
 Pages of different scopes never match, so each decides about its scopes as if it were alone. One of
-them, the *home*, has the name of the index itself, and the cells. The position of an entry is that
-in its store, times the number of stores, and the number of its store.
+them, the *home*, has the name of the index itself, and the cells. The position of an entry, divided
+by the number of stores, leaves the number of its store.
 """
 
 from __future__ import annotations
@@ -48,16 +48,15 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
                 check_server(client)
                 count = count or _stored_count(client)
             count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
-            if count == 1:
-                return RedisStore(client, spec, {"shards": "1"}), spec
-            home = RedisStore(client, spec, {"shards": str(count)})
-            stores = [
-                home
-                if tag == address.name
-                else RedisStore(client.of_shard(tag), spec, {"shards": f"{number} of {count}"})
-                for number, tag in enumerate(hash_tags(address.name, count))
-            ]
-            return ShardedStore(stores, home), spec
+            tags = hash_tags(address.name, count)
+            # If the home is of other shards, no other one is made.
+            stores = {address.name: RedisStore(client, spec, tags.index(address.name), count)}
+            home = stores[address.name]
+            for number, tag in enumerate(tags):
+                if tag != address.name:
+                    shard = client.of_shard(tag)
+                    stores[tag] = RedisStore(shard, spec, number, count, f"{number} of {count}")
+            return home if count == 1 else ShardedStore([stores[tag] for tag in tags], home), spec
     except BaseException:
         client.close()
         raise
@@ -90,7 +89,7 @@ class ShardedStore:
     looks_first = False
 
     def __init__(self, stores: Sequence[RedisStore], home: RedisStore) -> None:
-        self._stores, self._home, self._count = stores, home, len(stores)
+        self._stores, self._client = stores, home.client
         self.time, self.cells, self.swap, self.close = home.time, home.cells, home.swap, home.close
 
     @property
@@ -98,87 +97,54 @@ class ShardedStore:
         return sum(store.flooded for store in self._stores)
 
     def _number(self, scope: str) -> int:
-        number: int = xxhash.xxh32_intdigest(scope.encode()) % self._count
+        number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._stores)
         return number
 
-    def _inside(self, values: Mapping[int, T]) -> dict[int, T]:
-        return {at // self._count: value for at, value in values.items()}
-
-    def _outside(self, number: int, values: Mapping[int, T]) -> dict[int, T]:
-        return {at * self._count + number: value for at, value in values.items()}
-
-    def _found(self, answers: Mapping[int, Found]) -> Found:
-        """Return what the stores have found with positions as they are outside."""
-        merged = Found({}, {}, {})
-        for number, answer in answers.items():
-            for page, pairs in answer.near.items():
-                near = [(distance, at * self._count + number) for distance, at in pairs]
-                merged.near[page] = sorted(merged.near.get(page, []) + near)
-                merged.ends[page] = answer.ends[page] * self._count + number
-            merged.entries.update(self._outside(number, answer.entries))
-        return merged
-
     def _together(self, talks: Mapping[int, Talk[T]]) -> dict[int, T]:
-        answers = self._home.client.together([*talks.values()])
-        return dict(zip(talks, answers, strict=True))
+        return dict(zip(talks, self._client.together([*talks.values()]), strict=True))
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         split = defaultdict[int, list[int]](list)
         for place, part in enumerate(parts):
-            split[self._store_of(part, lookups)].append(place)
+            if part.members and lookups:
+                number = self._number(lookups.arrivals[part.members[0]].scope)
+            else:
+                number = next(iter(part.checks)) % len(self._stores)
+            split[number].append(place)
         talks = {
-            number: self._stores[number].committing(
-                [
-                    part._replace(
-                        checks=self._inside(part.checks),
-                        writes=self._inside(part.writes),
-                        since=part.since // self._count,
-                    )
-                    for part in map(parts.__getitem__, places)
-                ],
-                lookups,
-            )
+            number: self._stores[number].committing([parts[place] for place in places], lookups)
             for number, places in split.items()
         }
-        answers = self._together(talks)
-        written: list[Sequence[int] | None] = [None] * len(parts)
-        for number, answer in answers.items():
-            for place, positions in zip(split[number], answer.written, strict=True):
-                if positions is not None:
-                    written[place] = [at * self._count + number for at in positions]
-        found = self._found({number: answer.found for number, answer in answers.items()})
-        return Answer(written, found)
-
-    def _store_of(self, part: Part, lookups: Lookups | None) -> int:
-        if part.members and lookups:
-            return self._number(lookups.arrivals[part.members[0]].scope)
-        return next(iter(part.checks)) % self._count
+        written, found = dict[int, Sequence[int] | None](), Found({}, {}, {})
+        for number, answer in self._together(talks).items():
+            written |= dict(zip(split[number], answer.written, strict=True))
+            found.update(answer.found)
+        return Answer([written[place] for place in range(len(parts))], found)
 
     def find(self, lookups: Lookups) -> Found:
+        everywhere = range(len(self._stores))
         split = defaultdict[int, list[int]](list)
         for page, arrival in enumerate(lookups.arrivals):
-            numbers = range(self._count) if lookups.everywhere else [self._number(arrival.scope)]
-            for number in numbers:
+            for number in everywhere if lookups.everywhere else [self._number(arrival.scope)]:
                 split[number].append(page)
         talks = {n: self._stores[n].finding(lookups, pages) for n, pages in split.items()}
-        return self._found(self._together(talks))
+        found = Found({}, {}, {})
+        for answer in self._together(talks).values():
+            found.update(answer)
+        return found
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         split = defaultdict[int, list[int]](list)
         for position in positions:
-            split[position % self._count].append(position // self._count)
+            split[position % len(self._stores)].append(position)
         talks = {number: self._stores[number].reading(own) for number, own in split.items()}
-        stored: dict[int, Stored] = {}
-        for number, rows in self._together(talks).items():
-            stored |= self._outside(number, rows)
-        return stored
+        return {at: row for rows in self._together(talks).values() for at, row in rows.items()}
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
-        first, place = after % self._count, after // self._count
-        for number in range(first, self._count):
-            if rows := self._stores[number].scan(place, most, blocks=blocks):
-                return [*self._outside(number, dict(rows)).items()]
-            place = 0
+        for store in self._stores[after % len(self._stores) :]:
+            if rows := store.scan(after, most, blocks=blocks):
+                return rows
+            after = 0
         return []
 
     def counts(self) -> Counts:
@@ -186,8 +152,8 @@ class ShardedStore:
         by_run = sum((Counter(count.by_run) for count in counts), Counter[int]())
         return Counts(dict(by_run), sum(count.provisional for count in counts))
 
-    def sizes(self) -> dict[str, int]:
-        return dict(sum((Counter(store.sizes()) for store in self._stores), Counter[str]()))
+    def size(self) -> int:
+        return sum(store.size() for store in self._stores)
 
     def check(self) -> list[str]:
         texts = ((n, text) for n, store in enumerate(self._stores) for text in store.check())
