@@ -8,7 +8,7 @@ carried over: a copy across an outage is delivered twice, and no page is lost.
 import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from scrapy_simhash.index import open_index
@@ -64,7 +64,7 @@ class Breaker:
         self._memory: Index | None = None
         # Since when the store is away, and when it may be asked again.
         self._away_since, self._due = math.inf, 0.0
-        # Keys that were settled in the store's absence, with whether they failed.
+        # Keys of which the store was not told how they fared: whether they failed.
         self._owed: dict[str, bool] = {}
         try:
             self._store = open_store()
@@ -81,26 +81,23 @@ class Breaker:
     @property
     def counts(self) -> dict[str, int]:
         """The counts of the store's index for this crawler."""
-        names = ("flooded", "damaged")
-        return {name: getattr(self._store, name, 0) for name in names}
+        return {name: getattr(self._store, name, 0) for name in ("flooded", "damaged")}
 
-    def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
-        """See the contract; an original that came while the store was away has no entry, but 0.
+    def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
+        """See the contract. An original that came while the store was away has no entry, but 0.
 
-        Raises:
-            StoreUnavailable: the store is away, and ``MOST_PAGES`` are remembered.
+        There is no answer while the store is away and ``MOST_PAGES`` are remembered.
         """
-        self.spec.check(arrivals)
         was_away = self.away
         with contextlib.suppress(StoreUnavailable):
             return self._ask(lambda store: store.claim_all(arrivals))
         if not was_away:
             # Some may be originals over there, although nobody said so.
-            self._owe(Report(failed=[page.key for page in arrivals]))
+            self._owe([page.key for page in arrivals], failed=True)
         if self._memory is None:
             self._memory = open_index("memory://", self.spec)
         if self.let_through >= MOST_PAGES:
-            raise StoreUnavailable(f"the index is away, and let {MOST_PAGES:,} pages through")
+            return [None] * len(arrivals)
         claims = self._memory.claim_all(arrivals)
         self.let_through += sum(claim.outcome is Outcome.ORIGINAL for claim in claims)
         return [
@@ -111,27 +108,28 @@ class Breaker:
             for claim in claims
         ]
 
-    def report(self, news: Report, *, at_once: bool = False) -> Unsettled:
-        """See the contract; an absent store's entries are provisional for as long as a lease.
-
-        With ``at_once``, ask the store even if it failed just now.
-        """
+    def report(self, news: Report) -> Unsettled:
+        """See the contract; an absent store's entries are provisional for as long as a lease."""
         if self._memory is not None:
             self._memory.report(news._replace(entries=()))
-        question = news
-        if self.away and news.renewed is None:
-            # A store that can be read and not written is not back, and to renew is to write.
-            question = news._replace(renewed=[])
-        if not (self._owed or any(news) or question.renewed is not None):
+        self._owe(news.failed, failed=True)
+        self._owe(news.delivered, failed=False)
+        failed = [key for key, has_failed in self._owed.items() if has_failed]
+        delivered = [key for key, has_failed in self._owed.items() if not has_failed]
+        # A store that can be read and not written is not back, and to renew is to write.
+        renewed = [] if self.away and news.renewed is None else news.renewed
+        if not (failed or delivered or news.entries) and renewed is None:
             return Unsettled(frozenset(), frozenset())
+        told = Report(failed, delivered, renewed, news.entries)
         try:
-            return self._ask(lambda store: self._tell(store, question), at_once=at_once)
+            unsettled = self._ask(lambda store: store.report(told))
         except StoreUnavailable:
-            self._owe(news)
             # Nobody could renew a lease meanwhile.
             is_over = time.monotonic() - self._away_since > self.spec.lease
             entries = frozenset(news.entries)
             return Unsettled(frozenset(), entries) if is_over else Unsettled(entries, frozenset())
+        self._owed.clear()
+        return unsettled
 
     def read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""
@@ -140,34 +138,27 @@ class Breaker:
                 return self._ask(call)
         return None
 
+    def retry(self) -> None:
+        """Ask the store at the next call, even if it failed just now."""
+        self._due = 0.0
+
     def close(self) -> None:
         for index in (self._memory, self._store):
             if index is not None:
                 index.close()
 
-    def _owe(self, news: Report) -> None:
-        """Remember what the store was not told."""
-        for keys, failed in ((news.failed, True), (news.delivered, False)):
-            for key in keys:
-                # The first end of a key is that of the page that the store has.
-                self._owed.setdefault(key, failed)
+    def _owe(self, keys: Iterable[str], *, failed: bool) -> None:
+        """Note what the store has to be told."""
+        for key in keys:
+            # The first end of a key is that of the page that the store has.
+            self._owed.setdefault(key, failed)
         while len(self._owed) > MOST_PAGES:
             del self._owed[next(iter(self._owed))]
 
-    def _tell(self, store: Index, news: Report) -> Unsettled:
-        """Report with what is owed."""
-        failed = [key for key, has_failed in self._owed.items() if has_failed]
-        delivered = [key for key, has_failed in self._owed.items() if not has_failed]
-        unsettled = store.report(
-            news._replace(failed=[*failed, *news.failed], delivered=[*delivered, *news.delivered])
-        )
-        self._owed.clear()
-        return unsettled
-
-    def _ask(self, call: Callable[[Index], T], *, at_once: bool = False) -> T:
+    def _ask(self, call: Callable[[Index], T]) -> T:
         """Return the store's answer. It raises StoreUnavailable, and nothing else."""
         started = time.monotonic()
-        if started < self._due and not at_once:
+        if started < self._due:
             raise StoreUnavailable("the index is away")
         try:
             if self._store is None:

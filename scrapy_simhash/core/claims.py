@@ -11,13 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.values import Arrival, Claim
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# A batch that fails is lost as a whole, and a shared store serves nobody else meanwhile.
+# A shared store serves nobody else while it answers them.
 CLAIMS_AT_ONCE = 64
 # Seconds for which a claim waits for others.
 PATIENCE = 0.01
@@ -49,7 +48,11 @@ class Claims:
         """Return the answer, or None if the index failed, which has said so where it matters.
 
         An original that nobody waits for any more is left to its lease.
+
+        Raises:
+            ValueError: the page could not stand in the index.
         """
+        self._index.spec.check([arrival])
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Claim | None] = loop.create_future()
         self._waiting.append((arrival, answer))
@@ -75,7 +78,7 @@ class Claims:
             batch = self._waiting[:CLAIMS_AT_ONCE]
             del self._waiting[:CLAIMS_AT_ONCE]
             arrivals = [arrival for arrival, _ in batch]
-            claims: list[Claim | None] = [None for _ in arrivals]
+            claims: Sequence[Claim | None] = [None] * len(batch)
             if not self._is_closed:
                 claims = await asyncio.wrap_future(self._thread.submit(self._claim, arrivals))
             for (_, answer), claim in zip(batch, claims, strict=True):
@@ -83,16 +86,12 @@ class Claims:
                     answer.set_result(claim)
         self._asking = None
 
-    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim | None]:
+    def _claim(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
         started = time.monotonic()
         try:
-            return [*self._index.claim_all(arrivals)]
-        except StoreError as error:
-            logger.debug("%d pages are let through unchecked: %s", len(arrivals), error)
+            return self._index.claim_all(arrivals)
         except Exception:  # no fault of the index may cost a page
-            if len(arrivals) > 1:
-                return [claim for arrival in arrivals for claim in self._claim([arrival])]
-            logger.exception("The index fails on %s; let through unchecked", arrivals[0].key)
+            logger.exception("The index fails on %d pages; let through unchecked", len(arrivals))
+            return [None] * len(arrivals)
         finally:
             self.seconds += time.monotonic() - started
-        return [None for _ in arrivals]

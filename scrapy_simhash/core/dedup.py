@@ -42,7 +42,7 @@ logger = logger_of(__name__)
 T = TypeVar("T")
 
 
-class Dedup:
+class Dedup(Upkeep):
     """Tells pages that repeat one another, across all crawlers of an index.
 
     All calls come from one event loop. Leaving it fails what is still in progress.
@@ -93,7 +93,6 @@ class Dedup:
         scoped = scope != "global"
         spec = spec_of(recipe, lease=lease, spider=spider, scoped=scoped)
         self._scope: Scope = scope
-        self._lease = lease
         self._max_size = max_size
         # True once a failure of the extractor was logged in full.
         self._has_failed = False
@@ -106,8 +105,8 @@ class Dedup:
         self._workers = Workers(
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
-        self._claims = Claims(self._breaker, lambda: self._workers.are_busy)
-        self._upkeep = Upkeep(self._claims, lease, keep_runs if runs else 0)
+        claims = Claims(self._breaker, lambda: self._workers.are_busy)
+        super().__init__(claims, lease, keep_runs if runs else 0)
         self._canonicals = Canonicals()
         self._is_open = False
 
@@ -128,7 +127,7 @@ class Dedup:
         # A page in progress at a kill is lost, and the first one of a cold worker takes seconds.
         if (body := body_of("A page.", "text/plain", self._recipe)) is not None:
             await self._workers.analyse(body)
-        await self._upkeep.begin()
+        self._begin_rounds()
         return self
 
     async def __aexit__(self, error: object, *_: object) -> Literal[False]:
@@ -148,20 +147,14 @@ class Dedup:
             finished = finished and not self.left
             await self.ask(lambda store: store.end_run(finished=finished))
 
-    async def settle(self) -> None:
-        """Fail what is still in progress, and tell copies that wait that nobody will know."""
-        await self._upkeep.end()
-
     async def close(self) -> None:
         """Settle everything, end the workers, and close the index; twice does no harm."""
         if not self._is_open:
             return
         self._is_open = False
-        await self._upkeep.end()
+        await self.settle()
         await self._workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._claims.close)
-
-    # Documents.
 
     @asynccontextmanager
     async def page(self, document: Document, *, wait: bool = True) -> AsyncIterator[Verdict]:
@@ -207,7 +200,7 @@ class Dedup:
                 better = self._canonicals.better(key, verdict.original, document.url, declared)
                 verdict = replace(verdict, better=better) if better else verdict
             if verdict.owned:
-                self._upkeep.begin_part(key)
+                self.hold(key)
             if not (wait and verdict.provisional) or verdict.original == original:
                 return verdict
             fate = loop.create_future()
@@ -236,39 +229,6 @@ class Dedup:
             self._has_failed = True
         return analysis
 
-    def follow(self, verdict: Verdict, callback: Callable[[bool], None]) -> None:
-        """Call ``callback`` with whether the original of a provisional copy was delivered."""
-        self._upkeep.follow(verdict.matches[0], callback)
-
-    def hold(self, key: str) -> None:
-        """Note that one more part of a page in progress, such as an item, must be delivered."""
-        self._upkeep.begin_part(key)
-
-    def delivered(self, key: str) -> None:
-        """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""
-        self._upkeep.end_part(key, failed=False)
-
-    def failed(self, key: str) -> None:
-        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
-        self._upkeep.end_part(key, failed=True)
-
-    def fail_all(self) -> None:
-        """Note that whatever is in progress has failed, because nothing is on its way."""
-        self._upkeep.fail_all()
-
-    def in_progress(self, key: str) -> bool:
-        """Return whether this crawler owns a page that is neither delivered nor failed."""
-        return self._upkeep.is_in_progress(key)
-
-    # The crawl as a whole.
-
-    def must_stay(self) -> bool:
-        """Return whether an engine with an empty queue must go on, because pages may come again.
-
-        A page that is still in progress has failed.
-        """
-        return self._upkeep.must_stay()
-
     @property
     def refused(self) -> Exception | None:
         """Why the store, once it could be reached, cannot be used at all; None if it can."""
@@ -290,7 +250,7 @@ class Dedup:
         return self._breaker.counts | {
             "outage": self._breaker.let_through,
             "same_body": self._workers.repeats,
-            "expired": self._upkeep.expired,
+            "expired": self.expired,
             "claim_seconds": round(self._claims.seconds),
         }
 

@@ -17,7 +17,8 @@ from operator import methodcaller
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.index.values import Match, Report, Unsettled
+from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.index.values import Report, Unsettled
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
@@ -47,6 +48,8 @@ class Upkeep:
     one of them failed.
 
     Args:
+        claims: asks the index.
+        lease: seconds that a page in progress belongs to its crawler without a sign of life.
         keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
             0 to delete none but those of crawlers that are gone.
 
@@ -72,41 +75,18 @@ class Upkeep:
         self._copies_by_entry: dict[int, list[Callback]] = {}
         self._running: asyncio.Task[None] | None = None
 
-    async def begin(self) -> None:
-        """Do rounds until :meth:`end`."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
-
-    async def end(self) -> None:
-        """Tell the index what only this crawler knows; doing so twice does no harm.
-
-        Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
-        their originals were not delivered, because nobody will know.
-        """
-        if self._running is not None:
-            self._running.cancel()
-        self.fail_all()
-        await self._round(at_once=True)
-        copies, self._copies_by_entry = self._copies_by_entry, {}
-        for callback in [callback for callbacks in copies.values() for callback in callbacks]:
-            callback(False)
-
-    def in_progress(self) -> list[str]:
-        """Return the keys of this crawler's pages that are not settled."""
-        return list(self._parts)
-
-    def is_in_progress(self, key: str) -> bool:
+    def in_progress(self, key: str) -> bool:
+        """Return whether this crawler owns a page that is neither delivered nor failed."""
         return key in self._parts
 
-    def begin_part(self, key: str) -> None:
-        """Note that a page, or one more part of it, is on its way."""
+    def hold(self, key: str) -> None:
+        """Note that a page, or one more part of it, such as an item, must be delivered."""
         self._parts[key] = self._parts.get(key, 0) + 1
 
-    def end_part(self, key: str, *, failed: bool) -> None:
-        """Note that a part of a page has ended; copies hear of the last one at once."""
+    def delivered(self, key: str) -> None:
+        """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""
         if key not in self._parts:
             return
-        if failed:
-            self._failing.add(key)
         self._parts[key] -= 1
         if self._parts[key]:
             return
@@ -121,30 +101,59 @@ class Upkeep:
         for callback in copies:
             callback(is_delivered)
 
+    def failed(self, key: str) -> None:
+        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
+        if key in self._parts:
+            self._failing.add(key)
+            self.delivered(key)
+
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
-        for key in self.in_progress():
+        for key in list(self._parts):
             while key in self._parts:
-                self.end_part(key, failed=True)
+                self.failed(key)
 
-    def follow(self, original: Match, copy: Callback) -> None:
-        """Tell a copy whether its original, which is in progress, was delivered."""
+    def follow(self, verdict: Verdict, callback: Callback) -> None:
+        """Call ``callback`` with whether the original of a provisional copy was delivered."""
+        original = verdict.matches[0]
         if original.key in self._parts:
-            self._copies_by_key.setdefault(original.key, []).append(copy)
+            self._copies_by_key.setdefault(original.key, []).append(callback)
         elif original.entry:
-            self._copies_by_entry.setdefault(original.entry, []).append(copy)
+            self._copies_by_entry.setdefault(original.entry, []).append(callback)
         else:  # settled just now, and the store, which was away, does not have it
-            copy(False)
+            callback(False)
 
     def must_stay(self) -> bool:
-        """Return whether an idle engine must go on, because copies wait for other crawlers."""
+        """Return whether an engine with an empty queue must go on, because pages may come again.
+
+        A page that is still in progress has failed. Copies may wait for other crawlers.
+        """
         self.fail_all()
         if self._copies_by_entry:
             # The index may not have been told of a page of this crawler when its copy claimed.
             entries = self._entries()
             with suppress(NotYet):
-                self._settle(entries, self._report(entries=entries).result(IDLE_SECONDS))
+                self._tell_copies(entries, self._report(entries=entries).result(IDLE_SECONDS))
         return bool(self._copies_by_entry)
+
+    async def settle(self) -> None:
+        """Tell the index what only this crawler knows; doing so twice does no harm.
+
+        Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
+        their originals were not delivered, because nobody will know.
+        """
+        if self._running is not None:
+            self._running.cancel()
+        self.fail_all()
+        self._claims.run(methodcaller("retry"))
+        await self._round()
+        copies, self._copies_by_entry = self._copies_by_entry, {}
+        for callback in [callback for callbacks in copies.values() for callback in callbacks]:
+            callback(False)
+
+    def _begin_rounds(self) -> None:
+        """Do rounds until :meth:`settle`."""
+        self._running = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
         rest = ROUND_SECONDS
@@ -153,41 +162,35 @@ class Upkeep:
             started = time.monotonic()
             try:
                 # Whoever ends the upkeep does not end a round in the middle.
-                is_told = await asyncio.shield(self._round())
+                await asyncio.shield(self._round())
+                # Claims wait for the rounds.
+                rest = max(ROUND_SECONDS, time.monotonic() - started)
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                is_told = False
-            # Claims wait for the rounds.
-            rest = max(ROUND_SECONDS, time.monotonic() - started) if is_told else FAULT_SECONDS
+                rest = FAULT_SECONDS
 
-    async def _round(self, *, at_once: bool = False) -> bool:
-        """Tell the index what was settled, and ask how pages of other crawlers fared.
-
-        With ``at_once``, at the end of a crawl, it tries a store that failed just now. Return
-        whether the index has answered.
-        """
+    async def _round(self) -> None:
+        """Tell the index what was settled, and ask how pages of other crawlers fared."""
         now = time.monotonic()
         # Also without a page in progress, because a crawler lives in its run while it renews.
         renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
-            self._renewed, renewed = now, self.in_progress()
+            self._renewed, renewed = now, list(self._parts)
         entries = self._entries()
-        unsettled = await asyncio.wrap_future(self._report(renewed, entries, at_once=at_once))
-        self._settle(entries, unsettled)
+        self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
         if now >= self._expires_at:
             expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
             self.expired += expired
             self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)
-        return unsettled is not None
+
+    def _expire(self, index: Breaker) -> int | None:
+        return index.read(methodcaller("expire", self._keep_runs, EXPIRED_AT_ONCE))
 
     def _entries(self) -> list[int]:
         """Return the pages to ask the index about, the one that copies wait longest for first."""
         return [*islice(self._copies_by_entry, ASKED_AT_ONCE)]
 
-    def _settle(self, entries: Sequence[int], unsettled: Unsettled | None) -> None:
-        """Tell the copies of pages that are settled."""
-        if unsettled is None:
-            return
+    def _tell_copies(self, entries: Sequence[int], unsettled: Unsettled) -> None:
         for entry in entries:
             copies = self._copies_by_entry.pop(entry, [])
             if entry in unsettled.provisional:
@@ -198,36 +201,16 @@ class Upkeep:
                 callback(entry not in unsettled.gone)
 
     def _report(
-        self,
-        renewed: Sequence[str] | None = None,
-        entries: Sequence[int] = (),
-        *,
-        at_once: bool = False,
-    ) -> Future[Unsettled | None]:
-        failed, delivered = self._take_settled()
-        news = Report(failed, delivered, renewed, entries)
-
-        def tell(index: Breaker) -> Unsettled | None:
-            try:
-                return index.report(news, at_once=at_once)
-            except Exception as error:  # noqa: BLE001 - whatever it is, a crawl needs upkeep
-                logger.error("The index does not take what was delivered: %s", repr(error))
-                return None
-
-        return self._claims.run(tell)
-
-    def _take_settled(self) -> tuple[list[str], list[str]]:
-        """Return the keys that failed, and those that were delivered, since the last call.
+        self, renewed: Sequence[str] | None = None, entries: Sequence[int] = ()
+    ) -> Future[Unsettled]:
+        """Report pages that were settled since the last time.
 
         The index releases before it confirms, because a page may have failed with one text and then
-        have come with another. A failed key is returned even while it is in progress again. A
-        delivered one is returned once no part of it is in progress, because its new text would be
-        confirmed before it was delivered.
+        have come with another. A failed key is told even while it is in progress again. A delivered
+        one is told once no part of it is in progress, because its new text would be confirmed
+        before it was delivered.
         """
-        again = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
-        settled = self._failed, [key for key in self._delivered if key not in self._parts]
-        self._failed, self._delivered = [], again
-        return settled
-
-    def _expire(self, index: Breaker) -> int | None:
-        return index.read(methodcaller("expire", self._keep_runs, EXPIRED_AT_ONCE))
+        failed, self._failed = self._failed, []
+        delivered = [key for key in self._delivered if key not in self._parts]
+        self._delivered = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
+        return self._claims.run(methodcaller("report", Report(failed, delivered, renewed, entries)))

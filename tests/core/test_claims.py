@@ -14,7 +14,6 @@ from scrapy_simhash.core import claims as claims_module
 from scrapy_simhash.core.claims import CLAIMS_AT_ONCE, Claims
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import StoreError, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Outcome
 
 
@@ -24,10 +23,11 @@ def arrival(number: int) -> Arrival:
 
 
 class Counting:
-    """An index that notes how many pages claim together, and may fail on the page 3."""
+    """An index that notes how many pages claim together, and may fail."""
 
     def __init__(self, error: Exception | None = None) -> None:
-        self.index = open_index("memory://", IndexSpec("test", 64, 3, 4))
+        self.spec = IndexSpec("test", 64, 3, 4)
+        self.index = open_index("memory://", self.spec)
         self.sizes: list[int] = []
         self.error = error
         self.begun, self.may_answer = threading.Event(), threading.Event()
@@ -37,7 +37,7 @@ class Counting:
         self.begun.set()
         assert self.may_answer.wait(20)
         self.sizes.append(len(arrivals))
-        if self.error and any(page.key == "3" for page in arrivals):
+        if self.error:
             raise self.error
         return self.index.claim_all(arrivals)
 
@@ -106,16 +106,24 @@ def test_pages_that_come_while_the_thread_asks_claim_together_after_it() -> None
     assert index.sizes == [1, 8]
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("away"), RuntimeError("a fault")])
-def test_a_page_that_the_index_cannot_take_gets_no_answer_and_only_an_absent_store_costs_others(
-    error: Exception,
-) -> None:
+def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog: Any) -> None:
     async def work(claims: Claims) -> list[Any]:
         return await asyncio.gather(*(claims.claim(arrival(n)) for n in range(6)))
 
-    answers = with_claims(Counting(error), work)
-    failed = {n for n, answer in enumerate(answers) if answer is None}
-    assert failed == (set(range(6)) if isinstance(error, StoreError) else {3})
+    assert with_claims(Counting(RuntimeError("a fault")), work) == [None] * 6
+    assert [record.getMessage() for record in caplog.records] == [
+        "The index fails on 6 pages; let through unchecked"
+    ]
+
+
+def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer() -> None:
+    async def work(claims: Claims) -> list[Any]:
+        pages = arrival(1), arrival(2)._replace(scope="a" * 70_000)
+        return await asyncio.gather(*map(claims.claim, pages), return_exceptions=True)
+
+    good, bad = with_claims(Counting(), work)
+    assert good.outcome is Outcome.ORIGINAL
+    assert isinstance(bad, ValueError)
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2])

@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
 from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Upkeep
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Match, Report, Unsettled
 
 NOTHING = Unsettled(frozenset(), frozenset())
@@ -25,7 +26,10 @@ class Index:
         self.is_late = False
         self._owed: list[tuple[Future[Any], Any]] = []
 
-    def report(self, news: Report, *, at_once: bool = False) -> Unsettled:
+    def retry(self) -> None:
+        pass
+
+    def report(self, news: Report) -> Unsettled:
         if any(news) or news.renewed is not None:
             self.told.append(news)
             if self.error is not None:
@@ -55,10 +59,11 @@ class Crawl:
         self.upkeep = Upkeep(self.index, lease)  # type: ignore[arg-type]
 
     def wait(self, entry: int, key: str = "another crawler's") -> None:
-        self.upkeep.follow(Match(entry, key, 0, 0.0, provisional=True), self.told.append)
+        match = Match(entry, key, 0, 0.0, provisional=True)
+        self.upkeep.follow(Verdict("duplicate", "copy", matches=(match,)), self.told.append)
 
     def end(self, key: str, *, failed: bool) -> None:
-        self.upkeep.end_part(key, failed=failed)
+        (self.upkeep.failed if failed else self.upkeep.delivered)(key)
 
     def round(self) -> None:
         asyncio.run(self.upkeep._round())
@@ -89,13 +94,14 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
     crawl: Crawl,
 ) -> None:
     for key, fails in (("good", False), ("bad", True)):
-        crawl.upkeep.begin_part(key)
-        crawl.upkeep.begin_part(key)
+        crawl.upkeep.hold(key)
+        crawl.upkeep.hold(key)
         crawl.end(key, failed=fails)
-    assert crawl.upkeep.in_progress() == ["good", "bad"]
+    assert crawl.upkeep.in_progress("good")
+    assert crawl.upkeep.in_progress("bad")
     crawl.round()
     assert crawl.index.told == []
-    for key in crawl.upkeep.in_progress():
+    for key in ("good", "bad"):
         crawl.end(key, failed=False)
     crawl.round()
     crawl.round()
@@ -107,9 +113,9 @@ def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_co
     crawl: Crawl, failed: bool
 ) -> None:
     """It may have come with another text, which nobody has delivered."""
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     crawl.end("page", failed=failed)
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.index.told] == [(["page"], [])] * failed
     crawl.end("page", failed=True)
@@ -121,7 +127,7 @@ def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_co
 @pytest.mark.parametrize("fails", [False, True])
 def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: bool) -> None:
     """If it failed, the index has heard of that before."""
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     crawl.wait(5, "page")
     crawl.end("page", failed=fails)
     assert crawl.told == [not fails]
@@ -178,7 +184,7 @@ def test_an_idle_crawl_does_not_wait_long_for_the_index(crawl: Crawl, monkeypatc
 
 
 def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     crawl.wait(5, "page")
     assert not crawl.upkeep.must_stay()
     assert crawl.told == [False]
@@ -194,17 +200,17 @@ def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -
 def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(
     crawl: Crawl,
 ) -> None:
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     crawl.wait(5)
     crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    asyncio.run(crawl.upkeep.end())
+    asyncio.run(crawl.upkeep.settle())
     assert crawl.told == [False]
     assert crawl.index.told[0].failed == ["page"]
 
 
 def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
     crawl.index.error = RuntimeError("a fault")
-    crawl.upkeep.begin_part("failed")
+    crawl.upkeep.hold("failed")
     crawl.end("failed", failed=True)
     crawl.run()
     assert len(crawl.index.told) == 1
@@ -215,7 +221,7 @@ def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl, monkeypatc
     now = [1000.0]
     monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
     crawl.upkeep._renewed = now[0]
-    crawl.upkeep.begin_part("page")
+    crawl.upkeep.hold("page")
     for seconds in (19, 2, 19, 2):
         now[0] += seconds
         crawl.round()
