@@ -142,7 +142,8 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
 
 def _in_columns(head: str, removed: str, added: str, tail: str, columns: int) -> Difference:
     around = columns // 6 - 1
-    side = columns // 2 - columns // 6 - len("[--]")
+    room = columns - 2 * (columns // 6) - len("[--]{++}")
+    side = room // 2 if removed and added else room
     return Difference(
         clipped(removed.strip(), side),
         clipped(added.strip(), side),

@@ -7,14 +7,11 @@ that were spared (Horvitz and Thompson 1952).
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
+from statistics import NormalDist
 
 from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import REMEMBERED
-
-# 95% points of the normal distribution.
-_Z_95 = 1.959964
-_Z_95_ONE_SIDED = 1.644854
 
 
 @dataclass
@@ -89,7 +86,8 @@ class Estimate:
 def _most_wrong(wrong: int) -> float:
     """Return half of a 95% point of chi-square, as Wilson and Hilferty have it (1931)."""
     half = wrong + 1  # of the degrees of freedom
-    return half * (1 - 1 / (9 * half) + _Z_95_ONE_SIDED / (3 * sqrt(half))) ** 3
+    z = NormalDist().inv_cdf(0.95)
+    return half * (1 - 1 / (9 * half) + z / (3 * sqrt(half))) ** 3
 
 
 @lru_cache(maxsize=4096)  # most look-ups find the counts as they were
@@ -97,6 +95,6 @@ def lower_bound(successes: float, trials: float) -> float:
     """Return the lower end of Wilson's interval (1927) for a share; 0.0 without trials."""
     if trials <= 0:
         return 0.0
-    share, z = successes / trials, _Z_95
+    share, z = successes / trials, NormalDist().inv_cdf(0.975)
     spread = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     return max(0.0, (share + z * z / (2 * trials) - spread) / (1 + z * z / trials))

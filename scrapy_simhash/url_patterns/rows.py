@@ -16,9 +16,6 @@ MOST_ROWS = 200
 #: Hosts of one index; the counts of more hosts are not shared.
 MOST_HOSTS = 2000
 FAMILY = "patterns:"
-_LONGEST_EXAMPLE = 500
-# Rounds against other crawlers that change the same cell; two that meet need two.
-_ROUNDS = 20
 
 
 class Row(NamedTuple):
@@ -68,7 +65,7 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
 
 
 def to_cell(rows: Rows) -> bytes:
-    parts = {s: row._replace(example=row.example[:_LONGEST_EXAMPLE]) for s, row in rows.items()}
+    parts = {s: row._replace(example=row.example[:500]) for s, row in rows.items()}
     return json.dumps(parts, separators=(",", ":")).encode()
 
 
@@ -120,7 +117,8 @@ class SharedRows:
     ) -> None:
         """Add rows to those of a host, and drop some."""
         name = FAMILY + host
-        for _ in range(_ROUNDS):
+        # Other crawlers may change the same cell; two that meet need two rounds.
+        for _ in range(20):
             old = self._known.get(name)
             sums = merged(from_cell(old), rows)
             for signature in forget:
