@@ -232,18 +232,3 @@ def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
         if name not in (None, HTML):
             load_reader(name)
     return {kind_of(kind): name for kind, name in readers.items()}
-
-
-def read(name: str, data: bytes, charset: str | None) -> Extraction | None:
-    """Read a document of another kind than HTML; None if it says too little to be compared.
-
-    Raises:
-        TypeError: a reader of the project's own returned something else.
-        Exception: whatever it raises.
-    """
-    content = load_reader(name)(data, charset)
-    if isinstance(content, str):
-        return text_alone(content)
-    if content is None or isinstance(content, Extraction):
-        return content
-    raise TypeError(f"the reader {name} returned {type(content).__name__}, not a text")

@@ -18,7 +18,7 @@ from scrapy_simhash import Document, StoreError, SyncDedup
 from scrapy_simhash.core import worker
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.readers import READERS, TYPES, read, reader_of
+from scrapy_simhash.readers import READERS, TYPES, reader_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
@@ -107,7 +107,7 @@ def test_a_record_that_is_written_in_another_way_is_a_copy() -> None:
 def test_any_json_is_read_and_says_the_same_as_itself(value: Any) -> None:
     data = json.dumps({"about": ABOUT, "value": value}).encode()
     again = json.dumps({"value": value, "about": ABOUT}, indent=1).encode()
-    assert read("json", data, None) == read("json", again, None) is not None
+    assert READERS["json"](data, None) == READERS["json"](again, None) is not None
 
 
 def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept() -> None:

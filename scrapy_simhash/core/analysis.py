@@ -1,7 +1,7 @@
 """From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
 
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from w3lib.encoding import http_content_type_encoding
@@ -13,7 +13,7 @@ from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.readers import HTML, ITEM, kind_of, read, reader_of
+from scrapy_simhash.readers import HTML, ITEM, kind_of, load_reader, reader_of, text_alone
 from scrapy_simhash.rule.facts import facts_of, facts_of_text
 
 #: Why a page was not compared with any other.
@@ -36,12 +36,6 @@ SkipReason = Literal[
     "extractor_error",
     "unavailable",
 ]
-
-
-#: Bytes of the lines that tell a page from others, as a multiple of the characters of its text:
-#: on many templates, half of them come before the first value of a record.
-DETAILS = 4
-LONGEST_ERROR = 10_000  # characters; an extractor may tell the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +111,29 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         extraction = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
-        analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
-        return replace(analysis, canonical=extraction.canonical)
+        return analyse_text(extraction.text, recipe, excerpt_length, extraction)
     except MemoryError:
         return PageAnalysis(None, reason="memory", error="it takes too much memory")
     except Exception:  # noqa: BLE001 - it is reported
-        report = traceback.format_exc()[-LONGEST_ERROR:]
+        report = traceback.format_exc()[-10_000:]  # it may have the whole page
         return PageAnalysis(None, reason="extractor_error", error=report)
 
 
 def read_body(body: Body, recipe: Recipe) -> Extraction | None:
-    """Return what the reader of a page finds.
-
-    There is no extraction if the page says too little to be compared.
+    """Return what the reader of a page finds; None if it says too little to be compared.
 
     Raises:
+        TypeError: a reader of the project's own returned something else.
         Exception: whatever a reader or extractor given by import path raises.
     """
-    if body.reader != HTML:
-        return read(body.reader, body.data, body.charset)
-    return extract(utf8_html(body.data, body.charset), recipe.extractor)
+    if body.reader == HTML:
+        return extract(utf8_html(body.data, body.charset), recipe.extractor)
+    content = load_reader(body.reader)(body.data, body.charset)
+    if isinstance(content, str):
+        return text_alone(content)
+    if content is None or isinstance(content, Extraction):
+        return content
+    raise TypeError(f"the reader {body.reader} returned {type(content).__name__}, not a text")
 
 
 def analyse_text(
@@ -153,14 +150,15 @@ def analyse_text(
     normal = heavier(counted, weights).replace("\n", "") if weights else counted
     beginning = excerpt(text, excerpt_length) if excerpt_length else ""
     if extraction and excerpt_length:
-        details = first_lines(extraction.details, DETAILS * excerpt_length)
+        # On many templates, half of these lines come before the first value of a record.
+        details = first_lines(extraction.details, 4 * excerpt_length)
         beginning = "\n".join([beginning, *details])
     if len(normal) < recipe.min_length:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     fingerprint = recipe.fingerprint(lines, weights, counted)
     if fingerprint.value == recipe.nothing:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
-    facts = (
-        facts_of(extraction, recipe, normal) if extraction else facts_of_text(text, recipe, normal)
-    )
-    return PageAnalysis(fingerprint, facts, excerpt=beginning)
+    if extraction is None:
+        return PageAnalysis(fingerprint, facts_of_text(text, recipe, normal), excerpt=beginning)
+    facts = facts_of(extraction, recipe, normal)
+    return PageAnalysis(fingerprint, facts, excerpt=beginning, canonical=extraction.canonical)

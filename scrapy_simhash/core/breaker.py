@@ -27,10 +27,8 @@ logger = logger_of(__name__)
 
 # Pages that are remembered while the store is away, and as many that it is told of afterwards.
 MOST_PAGES = 100_000
-# A store that failed is left alone for some seconds, and for some times as long as the failure
-# took, because claims wait for each attempt.
+# Seconds for which a store that failed is left alone.
 PAUSE = 1.0
-PAUSES = 5
 
 T = TypeVar("T")
 
@@ -177,7 +175,8 @@ class Breaker:
 
     def _failed(self, error: Exception, seconds: float = 0.0) -> None:
         now = time.monotonic()
-        self._due = now + max(PAUSE, PAUSES * seconds)
+        # Claims wait for each attempt.
+        self._due = now + max(PAUSE, 5 * seconds)
         if not self.away:
             self._away_since = now
             logger.warning(

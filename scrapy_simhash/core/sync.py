@@ -17,9 +17,6 @@ from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe
 
-# Pages that :func:`analyse_all` has analysed ahead, for each process.
-_AHEAD = 16
-
 T = TypeVar("T")
 
 
@@ -113,7 +110,7 @@ def analyse_all(
         try:
             for name, body in pages:
                 running.append((name, thread.begin(analyse(body))))
-                if len(running) > _AHEAD * max(processes, 1):
+                if len(running) > 16 * max(processes, 1):
                     first, analysis = running.popleft()
                     yield first, analysis.result()
             while running:

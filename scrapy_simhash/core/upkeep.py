@@ -25,16 +25,12 @@ logger = logger_of(__name__)
 
 # Seconds between two rounds; until its round a delivered page is provisional for others.
 ROUND_SECONDS = 0.1
-# Seconds for which the upkeep rests after a fault, so that the log is not full of it.
-FAULT_SECONDS = 5.0
-# Entries of old runs that are deleted at once, and seconds between: claims wait meanwhile.
-EXPIRED_AT_ONCE = 200
-EXPIRE_SECONDS = 1.0
 # Seconds for which the event loop waits for the index when the spider is idle. The engine asks
 # again only after five, so every crawl would end later.
 IDLE_SECONDS = 0.25
-# Originals that the index is asked about together.
-ASKED_AT_ONCE = 256
+# Originals that the index is asked about, and entries of old runs that it deletes: claims wait
+# meanwhile.
+PAGES_AT_ONCE = 256
 
 # It is told whether the original of a copy was delivered.
 Callback = Callable[[bool], None]
@@ -167,7 +163,7 @@ class Upkeep:
                 rest = max(ROUND_SECONDS, time.monotonic() - started)
             except Exception:  # a crawl needs upkeep, whatever happened once
                 logger.exception("The upkeep of the index failed; it goes on")
-                rest = FAULT_SECONDS
+                rest = 5.0  # the log would be full of it
 
     async def _round(self) -> None:
         """Tell the index what was settled, and ask how pages of other crawlers fared."""
@@ -181,14 +177,14 @@ class Upkeep:
         if now >= self._expires_at:
             expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
             self.expired += expired
-            self._expires_at = now + (EXPIRE_SECONDS if expired else 60 * EXPIRE_SECONDS)
+            self._expires_at = now + (1.0 if expired else 60.0)
 
     def _expire(self, index: Breaker) -> int | None:
-        return index.read(methodcaller("expire", self._keep_runs, EXPIRED_AT_ONCE))
+        return index.read(methodcaller("expire", self._keep_runs, PAGES_AT_ONCE))
 
     def _entries(self) -> list[int]:
         """Return the pages to ask the index about, the one that copies wait longest for first."""
-        return [*islice(self._copies_by_entry, ASKED_AT_ONCE)]
+        return [*islice(self._copies_by_entry, PAGES_AT_ONCE)]
 
     def _tell_copies(self, entries: Sequence[int], unsettled: Unsettled) -> None:
         for entry in entries:

@@ -33,16 +33,11 @@ from scrapy_simhash.printable import logger_of
 REMEMBERED_BYTES = 12_000_000
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
-# Seconds that a process may take to start, on a machine that is busy.
-START_SECONDS = 60.0
-LONGEST_ANSWER = 64 << 20  # bytes
 
 # After so many pages of a site that cost a worker process, each within PAUSE seconds of the one
 # before, the site is let through for PAUSE seconds.
 STRIKES = 3
 PAUSE = 600.0
-# Sites that are remembered.
-SITES = 1000
 
 # The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
 # modules in it may have names of Python's own.
@@ -91,7 +86,7 @@ class Turns:
         self.strikes = 0
         self._patience = patience
         self._waiting: dict[str, deque[Job]] = {}
-        self._strikes_of: TTLCache[str, int] = TTLCache(SITES, PAUSE, lambda: time.monotonic())
+        self._strikes_of: TTLCache[str, int] = TTLCache(1000, PAUSE, lambda: time.monotonic())
         self._arrived = asyncio.Event()
 
     def put(self, job: Job) -> None:
@@ -163,7 +158,8 @@ class Worker:
             OSError: it does not start.
         """
         parent_end, child_end = socket.socketpair()
-        reader, writer = await asyncio.open_unix_connection(sock=parent_end, limit=LONGEST_ANSWER)
+        # An answer is a line, with an excerpt of any length.
+        reader, writer = await asyncio.open_unix_connection(sock=parent_end, limit=64 << 20)
         with child_end:
             try:
                 child = _start_child(child_end.fileno())
@@ -172,7 +168,7 @@ class Worker:
                 raise
         worker = cls(child, reader, writer, timeout)
         try:
-            if await worker._ask(order, START_SECONDS):
+            if await worker._ask(order, 60.0):  # the machine may be busy
                 return worker
         except BaseException:
             worker.end()

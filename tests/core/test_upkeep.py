@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core import upkeep as upkeep_module
-from scrapy_simhash.core.upkeep import ASKED_AT_ONCE, Upkeep
+from scrapy_simhash.core.upkeep import PAGES_AT_ONCE, Upkeep
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Match, Report, Unsettled
 
@@ -152,14 +152,14 @@ def test_a_copy_of_a_page_that_only_an_outage_knew_goes_on(crawl: Crawl) -> None
 def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(
     crawl: Crawl,
 ) -> None:
-    entries = range(1, ASKED_AT_ONCE + 11)
+    entries = range(1, PAGES_AT_ONCE + 11)
     for entry in entries:
         crawl.wait(entry)
     crawl.index.answer = Unsettled(frozenset(entries), frozenset())
     crawl.round()
     crawl.round()
     first, second = (news.entries for news in crawl.index.told)
-    assert len(first) == len(second) == ASKED_AT_ONCE
+    assert len(first) == len(second) == PAGES_AT_ONCE
     assert {*first, *second} == {*entries}
 
 
