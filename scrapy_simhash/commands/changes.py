@@ -24,6 +24,7 @@ from scrapy_simhash.commands.selection import (
     chosen_index,
     log_lines,
     log_paths,
+    missing_pages,
 )
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.log_table import CHANGES, LogTable, PageChange
@@ -44,11 +45,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _chosen(runs, options.run)
-        begun = {run.number: run.begun for run in runs}
-        missing = {
-            entry.key: PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
-            for entry in (index.missing(last.number) if last.finished else ())
-        }
+        missing = {page.key: page for page in missing_pages(index, runs, last.number)}
     table = LogTable(log_lines(logs) if logs else ())
     kinds: Sequence[str] = CHANGES
     if last.number in table.runs():

@@ -18,6 +18,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
@@ -40,10 +41,7 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.settings import FilterSettings
 
-_CHANGES = 40  # lines
 _LONGEST = 60_000  # characters of a text that are compared word by word
-_SECONDS = 20.0
-_HTML = "text/html"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +58,11 @@ class _Side(NamedTuple):
     extraction: Extraction
     analysis: PageAnalysis
 
+    @property
+    def shown(self) -> Shown:
+        text, details = self.extraction.text, self.extraction.details
+        return Shown(text[:_LONGEST], first_lines(details, _LONGEST))
+
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     recipe, names = chosen_recipe(options.recipe, settings), (options.a, options.b)
@@ -71,9 +74,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         f"{letter}  {clipped(' '.join(name.split()), 90)}"
         for letter, name in zip("AB", names, strict=True)
     ]
-    described = zip(*(_described(side, recipe.bits) for side in sides), strict=True)
-    rows = [(name, a, b) for (name, a), (_, b) in described]
-    lines += ["", *aligned([("", "A", "B"), *rows])]
+    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, recipe.bits, 64)]
+    table = [["", "characters", *words]]
+    for letter, side in zip("AB", sides, strict=True):
+        digits = str(side.analysis.fingerprint or "").ljust(recipe.bits // 4, "-")
+        table.append([letter, f"{len(side.extraction.text):,}", *wrap(digits, 16)])
+    lines += ["", *aligned([*zip(*table, strict=True)])]
     apart, ruling = "not compared", None
     a, b = (side.analysis for side in sides)
     if a.fingerprint and b.fingerprint:
@@ -90,8 +96,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     for letter, analysis in (("A", a), ("B", b)):
         if analysis.reason:
             lines.append(f"{letter} is not compared ({analysis.reason})")
-    shown = [_shown(side.extraction) for side in sides]
-    if differs := difference_lines(shown[0], shown[1], columns(), _CHANGES):
+    shown = sides[0].shown, sides[1].shown
+    if differs := difference_lines(*shown, columns(), 40):
         lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
     elif a.fingerprint and b.fingerprint and shown[0].text == shown[1].text:
         lines += ["", "Nothing that is compared differs."]
@@ -99,10 +105,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines += _steps(sides, recipe)
     say(lines)
     return 0 if is_copy else 1
-
-
-def _shown(extraction: Extraction) -> Shown:
-    return Shown(extraction.text[:_LONGEST], first_lines(extraction.details, _LONGEST))
 
 
 def _text_side(name: str, recipe: Recipe) -> _Side:
@@ -128,7 +130,7 @@ def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
     # Scrapy looks at the content, too, and a saved page, such as index.php, may have any name.
     looks_like = responsetypes.from_args(filename=name, body=data[:5000])
     if issubclass(looks_like, HtmlResponse) or not content_type:
-        content_type = f"{_HTML};{content_type.partition(';')[2]}"
+        content_type = f"text/html;{content_type.partition(';')[2]}"
     body, extraction = body_of(data, content_type, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
@@ -145,21 +147,12 @@ def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
         raise UsageError("an address with a user or password is not fetched: save the page")
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
             return answer.read(most + 1), answer.headers["Content-Type"] or "", answer.geturl()
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UsageError(f"{url}: {error}") from None
-
-
-def _described(side: _Side, bits: int) -> list[tuple[str, str]]:
-    rows = [("characters", f"{len(side.extraction.text):,}")]
-    digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-    for start in range(0, len(digits), 16):
-        name = f"from bit {4 * start}" if start else "fingerprint"
-        rows.append((name, digits[start : start + 16]))
-    return rows
 
 
 def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:

@@ -36,8 +36,8 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, page_reader
+from scrapy_simhash.commands.output import passed_over, say, whole_file
+from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, reading
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.engines import DuckDB
@@ -79,9 +79,7 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
     to_keep, copies = Counter[str](), 0
     with contextlib.ExitStack() as stack:
         verdicts = stack.enter_context(whole_file(target, *files)) if target else None
-        total = sum(file.stat().st_size for file in files)
-        bar = stack.enter_context(progress("reading", total, "B"))
-        reader = page_reader(chosen, bar.update)
+        reader = stack.enter_context(reading(paths, chosen))
         pages = (page for path in paths for page in reader.read(path))
         length = chosen.log_text if verdicts else 0
         analyses = stack.enter_context(analysed(pages, chosen, length))
@@ -98,7 +96,6 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
                 line = line_of("page", name, verdict, action, chosen.recipe.distance)
                 values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
                 verdicts.write(json.dumps(values).encode() + b"\n")
-            bar.set_postfix(duplicates=copies, refresh=False)
     lines = [_total(to_keep.total(), copies)]
     for kind, what in (("revisit", "were in the index already"), ("skipped", "cannot be compared")):
         if to_keep[kind]:

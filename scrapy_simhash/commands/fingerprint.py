@@ -18,13 +18,13 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import passed_over, progress, say, whole_file
-from scrapy_simhash.commands.selection import analysed, page_reader
+from scrapy_simhash.commands.output import passed_over, say, whole_file
+from scrapy_simhash.commands.selection import analysed, reading
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.prints import ROWS, Print, pyarrow, write_prints
-from scrapy_simhash.offline.saved_pages import SavedPage, page_files
+from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -40,10 +40,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    total = sum(file.stat().st_size for path in paths.values() for file in page_files(path))
     now, written, old = int(time.time()), 0, 0
-    with progress("reading", total, "B") as bar:
-        reader = page_reader(chosen, bar.update)
+    with reading(paths.values(), chosen) as reader:
         for name, path in paths.items():
             pages = reader.read(path)
             for number in itertools.count():

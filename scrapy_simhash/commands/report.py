@@ -23,8 +23,8 @@ from scrapy_simhash.commands.selection import (
     chosen_index,
     log_lines,
     log_paths,
+    missing_pages,
 )
-from scrapy_simhash.index.contract import Index
 from scrapy_simhash.report.html_report import SHOWN, render
 from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.words import count, percent
@@ -45,7 +45,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         crawl = _chosen(table, options.crawl)
         if options.index:
             with chosen_index(options, settings) as index:
-                missing = _missing(table, crawl, index)
+                number = max(map(int, table.counts(crawl, "run")), default=0)
+                missing = [*islice(missing_pages(index, index.runs(), number), SHOWN)]
         report = render(table, [*map(str, logs)], crawl, missing)
         file.write(report.encode("utf-8", "replace"))
     verdicts = table.counts(crawl, "verdict")
@@ -63,16 +64,3 @@ def _chosen(table: LogTable, name: str | None) -> str:
         named = "; ".join(map(repr, crawls)) or "no crawl"
         raise UsageError(f"there is no crawl {name!r} in the log; it has {named}")
     return name or (crawls[-1] if crawls else "")
-
-
-def _missing(table: LogTable, crawl: str, index: Index) -> list[PageChange]:
-    """Return the pages of earlier runs that a crawl has not seen, if its run is finished."""
-    runs = {run.number: run for run in index.runs()}
-    number = max(map(int, table.counts(crawl, "run")), default=0)
-    if number not in runs or not runs[number].finished:
-        return []
-    return [
-        PageChange("missing", entry.key, entry.key, last_seen=runs[entry.run].begun)
-        for entry in islice(index.missing(number), SHOWN)
-        if entry.run in runs
-    ]

@@ -59,61 +59,60 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
-    lines, meta = log_lines(log_paths(options.log, settings)), {}
-    if options.pattern:
-        urls = _spared(lines, set(options.pattern), selection)
+    originals, patterns = Selection.of(options.original), set(options.pattern)
+    dropped, spared = _absent(log_lines(log_paths(options.log, settings)))
+    meta = {}
+    if patterns:
+        urls = [
+            line.url
+            for line in spared
+            if patterns & {"all", line.host + line.signature} and selection.has(line.url)
+        ]
+    elif selection or originals or options.reason:
+        # The originals would have them dropped once more.
+        meta = {"dont_simhash": True}
+        urls = _urls(
+            line
+            for line in dropped
+            if selection.has(line.key, line.url)
+            and originals.has(line.original or "")
+            and (not options.reason or line.reason in options.reason)
+        )
     else:
-        dropped = _dropped(lines)
-        originals = Selection.of(options.original)
-        if selection or options.reason or originals:
-            chosen = [
-                line
-                for line in dropped
-                if selection.has(line.key, line.url) and originals.has(line.original or "")
-            ]
-            if options.reason:
-                chosen = [line for line in chosen if line.reason in options.reason]
-            # The originals would have them dropped once more.
-            meta = {"dont_simhash": True}
-        else:
-            with chosen_index(options, settings) as index:
-                keys = {key for line in dropped for key in (line.key, line.original) if key}
-                in_index = {entry.key for entry in index.entries_of(keys)}
-            chosen = [line for line in dropped if not in_index & {line.key, line.original}]
-        urls = _urls(chosen)
+        with chosen_index(options, settings) as index:
+            keys = {key for line in dropped for key in (line.key, line.original) if key}
+            in_index = {entry.key for entry in index.entries_of(keys)}
+        urls = _urls(line for line in dropped if not in_index & {line.key, line.original})
     say([json.dumps({"url": url, "meta": meta}) if options.json else url for url in urls])
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1
 
 
-def _spared(lines: Iterable[Line | None], patterns: set[str], selection: Selection) -> list[str]:
-    """Return the addresses that were spared by some signatures and have not come in since."""
-    spared: dict[str, None] = {}
-    for line in lines:
-        if isinstance(line, LogLine):
-            spared.pop(line.url, None)
-        elif isinstance(line, SparedLine) and patterns & {"all", line.host + line.signature}:
-            spared.update({line.url: None} if selection.has(line.url) else {})
-    return list(spared)
+def _absent(lines: Iterable[Line | None]) -> tuple[list[LogLine], list[SparedLine]]:
+    """Return the pages that were dropped, and the requests that were not sent.
 
-
-def _dropped(lines: Iterable[Line | None]) -> list[LogLine]:
-    """Return the pages that were dropped and have not come in since."""
+    Those that have come in since are left out. The last line about a page counts.
+    """
     dropped: dict[str, LogLine] = {}
+    spared: dict[str, SparedLine] = {}
     for line in lines:
-        if isinstance(line, LogLine) and line.what == "page" and line.verdict != "skipped":
-            # The last line about a page counts.
-            dropped.pop(line.key, None)
-            if line.verdict == "duplicate" and line.action != "flag":
-                dropped[line.key] = replace(line, text="", details="")
-    return [*dropped.values()]
+        if isinstance(line, SparedLine):
+            spared[line.url] = line
+        elif line is not None:
+            spared.pop(line.url, None)
+            if line.what == "page" and line.verdict != "skipped":
+                dropped.pop(line.key, None)
+                if line.verdict == "duplicate" and line.action != "flag":
+                    dropped[line.key] = replace(line, text="", details="")
+    return [*dropped.values()], [*spared.values()]
 
 
-def _urls(pages: list[LogLine]) -> list[str]:
-    """Return the addresses of pages, and say how many have none that is enough."""
+def _urls(lines: Iterable[LogLine]) -> list[str]:
+    """Return the addresses of pages, and say how many an address does not give."""
+    pages = [*lines]
     urls = [line.url for line in pages if not _METHOD.match(line.key)]
-    if left_out := len(pages) - len(urls):
-        said = count(left_out, "page")
-        sys.stderr.write(f"left out: {said} not asked for with GET, which no URL alone gives\n")
+    if len(urls) < len(pages):
+        posts = count(len(pages) - len(urls), "page")
+        sys.stderr.write(f"left out: {posts} not asked for with GET, which no URL alone gives\n")
     return urls

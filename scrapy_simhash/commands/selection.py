@@ -2,8 +2,8 @@
 
 import argparse
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
+from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
 from scrapy_simhash.report.dedup_log import Line, read_lines
+from scrapy_simhash.report.log_table import PageChange
 from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
 
 NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
@@ -86,10 +88,16 @@ def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
     return FilterSettings.from_settings(settings).recipe
 
 
-def page_reader(settings: FilterSettings, report: Callable[[int], object]) -> PageReader:
-    """Return a reader of saved pages, which knows the fields that the project's feeds have."""
-    names = settings.item_text_field, settings.item_html_field, settings.item_key_field
-    return PageReader(settings.recipe, *names, report)
+@contextmanager
+def reading(paths: Iterable[Path], settings: FilterSettings) -> Iterator[PageReader]:
+    """Return a reader of saved pages that shows how much of them it has read.
+
+    It knows the fields that the project's feeds have.
+    """
+    fields = settings.item_text_field, settings.item_html_field, settings.item_key_field
+    total = sum(file.stat().st_size for path in paths for file in page_files(path))
+    with progress("reading", total, "B") as bar:
+        yield PageReader(settings.recipe, *fields, bar.update)
 
 
 def analysed(
@@ -137,6 +145,14 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
 def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing[Index]:
     """Open the index that is named, which must be there, until the end of a block."""
     return closing(open_existing(index_url(options, settings)))
+
+
+def missing_pages(index: Index, runs: Sequence[Run], number: int) -> Iterator[PageChange]:
+    """Yield the pages of earlier runs that a run has not seen; none before it is finished."""
+    begun = {run.number: run.begun for run in runs}
+    if any(run.number == number and run.finished for run in runs):
+        for entry in index.missing(number):
+            yield PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
 
 
 def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
