@@ -16,15 +16,13 @@ from itertools import islice
 from scrapy_simhash.index.entry_states import Act, Record, State
 from scrapy_simhash.index.lookups import Lookups, read_fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.index.verbs import Part, Store, Stored, StoreUnavailable
+from scrapy_simhash.index.verbs import ENTRIES, Part, Store, Stored, StoreUnavailable
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
 #: Pages that claim, are put, or are looked for by their keys at a time.
 PAGES = 64
-# Entries that are read at a time.
-_ENTRIES = 1 << 12
 # Attempts of an act while others change what it rests on.
 _ATTEMPTS = 100
 
@@ -111,7 +109,7 @@ class Acts:
         after = 0
         while True:
             with self._use() as store:
-                rows = store.scan(after, _ENTRIES, blocks=blocks)
+                rows = store.scan(after, ENTRIES, blocks=blocks)
             if not rows:
                 return
             yield from rows

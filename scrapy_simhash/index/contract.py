@@ -53,6 +53,7 @@ from scrapy_simhash.index.values import (
     Unsettled,
 )
 from scrapy_simhash.index.verbs import (
+    ENTRIES,
     Found,
     Part,
     Store,
@@ -79,8 +80,6 @@ T = TypeVar("T")
 
 # The cell that has the runs.
 _RUNS = "index:runs"
-# Entries at which one call looks, to see whether they expire.
-_SWEPT = 1 << 13
 # Seconds without a lease after which nobody comes back for an entry in progress; the crawler of a
 # shorter outage may still tell that it was delivered.
 _ABANDONED = 86_400.0
@@ -405,13 +404,13 @@ class Index(Acts):
                 return None if left and left.owner is None and left.run in old else left
 
             rows, after = list[tuple[int, Stored]](), self._swept
-            while len(rows) < _SWEPT and (more := store.scan(after, _SWEPT - len(rows))):
+            while len(rows) < ENTRIES and (more := store.scan(after, ENTRIES - len(rows))):
                 rows, after = rows + more, more[-1][0]
             states = {at: record.state for at, record in self._records(dict(rows)).items()}
             swept = [at for at, state in states.items() if expired(state) != state][:most]
             self._act({at: (states[at].pack(), expired) for at in swept})
             is_full = len(swept) == most
-            self._swept = swept[-1] if is_full else after if len(rows) >= _SWEPT else 0
+            self._swept = swept[-1] if is_full else after if len(rows) >= ENTRIES else 0
             if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
                 self._change_runs(lambda runs: runs.forget(empty))
         return len(swept)

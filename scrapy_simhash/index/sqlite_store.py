@@ -25,6 +25,7 @@ from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.index.verbs import (
+    ENTRIES,
     RUN_BYTES,
     Answer,
     Counts,
@@ -55,10 +56,6 @@ _SCHEMA = (
 _COUNT = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
-# Rows that are taken into RAM at a time.
-_ROWS = 1 << 14
-# Near entries of a page that are read at most: some of them may be gone.
-_NEAREST = 4 * RULINGS
 
 
 class SqliteFile:
@@ -230,7 +227,7 @@ class SqliteStore:
     def _follow(self) -> None:
         """Take what the table holds since the last look into RAM."""
         sql = "SELECT position, content FROM entries WHERE position > ? ORDER BY position LIMIT ?"
-        while rows := self._run(sql, (self._seen, _ROWS)):
+        while rows := self._run(sql, (self._seen, ENTRIES)):
             positions, contents = zip(*rows, strict=True)
             added = unpacked(
                 b"".join(map(self._checked, positions, contents)),
@@ -241,7 +238,8 @@ class SqliteStore:
             self._seen = positions[-1]
 
     def _near(self, lookups: Lookups) -> tuple[dict[int, Near], dict[int, Stored]]:
-        near = lookups.near(self._neighbours.find(*lookups.sought, _NEAREST))
+        # Some of the nearest may be gone.
+        near = lookups.near(self._neighbours.find(*lookups.sought, 4 * RULINGS))
         positions = {position for pairs in near for _, position in pairs}
         entries = self._without_contents(positions) if positions else {}
         if gone := positions - entries.keys():

@@ -10,7 +10,6 @@ from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
-    BANDS,
     DUPLICATE,
     FAR,
     LEASE,
@@ -18,7 +17,6 @@ from tests.index.promises.made import (
     REVISIT,
     WIDTHS,
     at,
-    blocked,
     flipped,
     fp,
     keys,
@@ -46,27 +44,6 @@ def test_a_page_within_the_distance_is_a_duplicate_and_one_beyond_is_not(
     assert len(index) == 2
 
 
-@pytest.mark.parametrize("bits", [64, 128, 256])
-def test_the_top_bit_and_all_bits_are_ordinary(store, bits: int):
-    index = store.open(bits=bits, distance=1)
-    numbers = [0, 2**bits - 1, 2 ** (bits - 1) | 0b111]
-    for value in numbers:
-        assert index.claim(Arrival(str(value), fp(value, bits))).outcome is ORIGINAL
-    for value in numbers:
-        assert [(n.key, n.distance) for n in index.query(fp(value, bits))] == [(str(value), 0)]
-        near = index.query(fp(value ^ 2 ** (bits - 1), bits))
-        assert [(n.key, n.distance) for n in near] == [(str(value), 1)]
-    assert [entry.fingerprint.value for entry in index] == numbers
-
-
-def test_a_wide_page_is_found_through_a_single_block_of_its_own(store):
-    index = store.open(bits=256, distance=48)
-    claimed = [index.claim(Arrival("a", blocked(0, range(BANDS))))]
-    alike = [7 if block == 7 else 1000 + block for block in range(BANDS)]
-    claimed.append(index.claim(Arrival("b", blocked(1, alike))))
-    assert [claim.outcome for claim in claimed] == [ORIGINAL, DUPLICATE]
-
-
 def test_a_page_is_never_a_duplicate_of_its_own_key(store):
     index = store.open()
     index.claim(page("a", 0))
@@ -76,17 +53,6 @@ def test_a_page_is_never_a_duplicate_of_its_own_key(store):
     assert claim.outcome is REVISIT
     assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("a", 2, "key")]
     assert len(index) == 1
-
-
-def test_a_key_has_one_entry_which_takes_the_text_with_which_its_page_comes_again(store):
-    index = store.open()
-    index.claim(page("a", 0))
-    index.confirm(["a"])
-    assert index.claim(page("a", FAR)).outcome is REVISIT
-    assert [(entry.key, entry.provisional) for entry in index] == [("a", True)]
-    assert index.query(fp(0)) == []
-    index.confirm(["a"])
-    assert index.claim(page("b", FAR)).matches[0].provisional is False
 
 
 def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
@@ -111,14 +77,6 @@ def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing
     ]
     assert [(n.time, n.provisional) for n in near] == [(101, False), (102, True), (100, True)]
     assert len(index) == 3
-
-
-def test_everything_within_the_distance_is_judged_not_only_the_nearest(store):
-    index = store.open(judge=same_facts)
-    index.claim_all([page(f"{i}", 1 << i, facts=b"%d" % i) for i in range(5)])
-    claim = index.claim(page("b", 0b1, facts=b"4"))
-    assert claim.outcome is DUPLICATE
-    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("4", 2, "facts")]
 
 
 def test_the_judge_is_asked_about_pages_beyond_the_distance_that_are_within_reach(store):
@@ -165,12 +123,3 @@ def test_a_page_that_waits_for_one_before_it_keeps_the_place_that_it_takes(store
         page("old", 1 << 9, facts=b"4"),
     ]
     assert [claim.outcome for claim in at(index, 1000).claim_all(pages)] == [ORIGINAL] * 3
-
-
-def test_what_another_crawler_admits_after_the_last_look_is_found(shared_store):
-    one, other = shared_store.open(), shared_store.open()
-    for number, value in enumerate(values(50)):
-        first, second = (one, other) if number % 2 else (other, one)
-        assert first.claim(Arrival(f"a{number}", fp(value))).outcome is ORIGINAL
-        claims = second.claim_all([Arrival(f"b{number}", fp(value ^ 1 << i)) for i in range(2)])
-        assert [claim.outcome for claim in claims] == [DUPLICATE, DUPLICATE]

@@ -89,8 +89,6 @@ def test_the_check_finds_each_broken_promise(
         (Disturbed(losses=[(0.5, 0.9)]), False),
         (Disturbed(jumps=[1.15]), True),
         (Disturbed(jumps=[0.9]), False),
-        (Disturbed(ends={"c0": 1.15}), True),
-        (Disturbed(ends={"c0": 9.0}), False),
     ],
 )
 def test_the_check_excuses_what_was_lost_or_ran_out(disturbed: Disturbed, is_excused: bool) -> None:

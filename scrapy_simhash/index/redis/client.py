@@ -30,9 +30,6 @@ _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|r
 _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
-# Calls that look for the names of indexes, each at some 1,000 keys.
-_SCANS = 100
-
 T = TypeVar("T")
 # It yields the commands of a turn, gets their answers, and returns what comes out of them.
 Talk = Generator[list[tuple[Any, ...]], list[Any], T]
@@ -84,13 +81,13 @@ class Client:
         return f"{{{self.address.name}}}:{part}"
 
     def names_beside(self) -> list[str]:
-        """Return the names of indexes in the same place: in a large Redis, of those found first.
+        """Return the names of indexes in the same place, of the first 100,000 keys or so.
 
         A place that cannot be searched, such as a cluster, has none.
         """
         names, cursor = set[str](), b"0"
         with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
-            for _ in range(_SCANS):
+            for _ in range(100):
                 cursor, keys, *_ = self.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)
                 names |= {key.decode()[1 : -len("}:meta")] for key in keys}
                 if cursor in (b"0", 0):

@@ -43,14 +43,11 @@ from scrapy_simhash.printable import logger_of
 logger = logger_of(__name__)
 
 FORMAT = 14
-# The scripts need this version of Redis.
-_OLDEST = (6, 2)
 # Positions in one field of the entries, as in commit.lua.
 _GROUP = 8
 _LEAVES = 1 << 12
 # Multiplying by an odd number spreads values over the leaves, and can be undone (Knuth, 6.4).
 SPREAD = np.uint32(0x9E3779B1)
-GATHER = np.uint32(pow(0x9E3779B1, -1, 1 << 32))
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
 _POSITIONS = 2**28  # as in commit.lua
@@ -59,10 +56,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _HEAD = struct.Struct(">5HI")
 # Keys that one command reads or deletes.
 _KEYS = 1024
-_SAMPLES = 64
 _COMMIT, _OPEN, _SWAP = map(script, ("commit", "open", "swap"))
-# Values of an answer of commit.lua; attempts while the index is deleted.
-_ANSWERS, _TRIES = 9, 3
 # A state that no entry has, at a position that no entry has.
 _NEVER: dict[int, bytes] = {0: b"-"}
 
@@ -178,11 +172,11 @@ class RedisStore:
     # Talks, which several stores have at the same time.
 
     def committing(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Talk[Answer]:
-        for _ in range(_TRIES):
+        for _ in range(3):
             begun = time.clock_gettime(_CLOCK)
             arguments = self._arguments(parts, lookups)
             (answer,) = yield [("EVALSHA", _COMMIT, len(self._keys), *self._keys, *arguments)]
-            if len(answer) == _ANSWERS:
+            if len(answer) > 1:
                 with self._readable():
                     return self._answered(parts, lookups, answer, begun)
             self._begin()  # of another generation, or damaged, which shows here
@@ -317,6 +311,7 @@ class RedisStore:
             return self._blocks
         last = int(self.client.call("HGET", self._keys[0], "last") or 0)
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
+        gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for names in self._leaf_names(self._spec.blocks):
             for name, leaf in zip(
                 names, self.client.call("MGET", *map(self._leaf, names)), strict=True
@@ -328,7 +323,7 @@ class RedisStore:
                 high = np.uint64(int.from_bytes(name[1:], "big") << 20)
                 spread = ((packed >> np.uint64(28)) | high).astype(np.uint32)
                 inside = places <= last
-                values[places[inside], name[0]] = spread[inside] * GATHER
+                values[places[inside], name[0]] = spread[inside] * gather
         self._blocks = values
         return values
 
@@ -371,15 +366,14 @@ class RedisStore:
 
     def size(self) -> int:
         """Return the bytes, of the leaves by a sample; 0 where the server does not tell."""
-        step = _LEAVES // _SAMPLES
         sample = [
             self._leaf((block << 16 | n).to_bytes(3, "big"))
             for block in (0, self._spec.blocks)
-            for n in range(0, _LEAVES, step)
+            for n in range(0, _LEAVES, 64)
         ]
         try:
             sizes = [
-                self.client.call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) or 0
+                self.client.call("MEMORY USAGE", key, "SAMPLES", 64) or 0
                 for key in (*self._keys[:3], *sample)
             ]
         except StoreUnavailable:
@@ -494,7 +488,7 @@ def check_server(client: Client) -> None:
     with contextlib.suppress(StoreUnavailable):  # not every user may ask, and then a script tells
         version = client.call("INFO", "server").get("redis_version", "")
         numbers = re.match(r"(\d{1,5})\.(\d{1,5})", version)
-        if numbers and (int(numbers[1]), int(numbers[2])) < _OLDEST:
+        if numbers and (int(numbers[1]), int(numbers[2])) < (6, 2):
             raise StoreMismatch(
                 f"{client.address.shown} is Redis {version}: the index needs 6.2 or newer"
             )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 import xxhash
-from redis.crc import key_slot
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.redis.client import Client, Talk
@@ -28,7 +28,6 @@ from scrapy_simhash.index.redis.redis_store import (
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored
 
-_SLOTS = 1 << 14
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
 _SHARDS = 24
 
@@ -77,7 +76,7 @@ def hash_tags(name: str, count: int) -> list[str]:
     tags: dict[int, str] = {}
     for number in itertools.count():
         tag = f"{name}:{number}" if number else name
-        tags.setdefault(key_slot(tag.encode()) * count // _SLOTS, tag)
+        tags.setdefault(key_slot(tag.encode()) * count // REDIS_CLUSTER_HASH_SLOTS, tag)
         if len(tags) == count:
             break
     return [tags[stretch] for stretch in range(count)]
