@@ -439,27 +439,22 @@ class Index(Acts):
         Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
         They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
         """
-        count, rest, confirmed_state = 0, iter(entries), State().pack()
+        count, rest, state = 0, iter(entries), State().pack()
         while batch := [*islice(rest, PAGES)]:
-            arrivals = [
-                Arrival(item.key, item.fingerprint, item.scope, item.facts) for item in batch
-            ]
+            arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
             with self._use() as store:
                 records = self._of_keys(entry.key for entry in batch).values()
                 present = {(item.key, item.scope) for item in records if item.state.delivered}
-                new: dict[int, tuple[bytes, bytes]] = {}
+                parts = list[Part]()
                 for number, (key, _, scope, facts, at, *_) in enumerate(batch):
                     if (key, scope) not in present:
                         present.add((key, scope))
                         body = Record(0, key, scope, facts, at, State()).pack()
-                        new[number] = confirmed_state, body
-                if new:
-                    parts = [
-                        Part((number,), {}, {number: new[number]}, {}, UNWRITTEN) for number in new
-                    ]
+                        parts.append(Part((number,), {}, {number: (state, body)}, {}, UNWRITTEN))
+                if parts:
                     store.commit(parts, Lookups(arrivals, self.spec))
-            count += len(new)
+            count += len(parts)
         return count
 
     def clear(self) -> None:

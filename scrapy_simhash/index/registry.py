@@ -38,18 +38,15 @@ class Scheme:
         return resolve_name(self.store)(url, spec)
 
 
-_REDIS = Scheme(
-    "scrapy_simhash.index.redis.shards:open_redis",
-    patient="socket_timeout=30",
-    named="name",
-)
+_SQLITE = "scrapy_simhash.index.sqlite_store:open_sqlite"
+_REDIS = "scrapy_simhash.index.redis.shards:open_redis"
 _OURS = {
-    "memory": Scheme("scrapy_simhash.index.sqlite_store:open_sqlite", remote=False, lasting=False),
-    "sqlite": Scheme(
-        "scrapy_simhash.index.sqlite_store:open_sqlite",
-        remote=False,
+    "memory": Scheme(_SQLITE, remote=False, lasting=False),
+    "sqlite": Scheme(_SQLITE, remote=False),
+    **dict.fromkeys(
+        ("redis", "rediss", "unix", "valkey", "valkeys"),
+        Scheme(_REDIS, patient="socket_timeout=30", named="name"),
     ),
-    **dict.fromkeys(("redis", "rediss", "unix", "valkey", "valkeys"), _REDIS),
 }
 _URLS = (
     "memory://, sqlite:///relative/path, sqlite:////absolute/path, redis://host:port/db, "

@@ -96,10 +96,8 @@ class IndexSpec:
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
         for key, own, scope, facts, aliases in pages:
-            if max(len(key.encode()), len(scope.encode())) > MAX_TEXT:
-                raise ValueError(f"key and scope have at most {MAX_TEXT} bytes: {key:.60}…")
-            if aliases and max(len(alias.encode()) for alias in aliases) > MAX_TEXT:
-                raise ValueError(f"an alias has at most {MAX_TEXT} bytes: {aliases[0]:.60}…")
+            if max(map(len, map(str.encode, (key, scope, *aliases)))) > MAX_TEXT:
+                raise ValueError(f"keys and scopes have at most {MAX_TEXT} bytes: {key:.60}…")
             if len(aliases) > MAX_ALIASES:
                 raise ValueError(f"a page has at most {MAX_ALIASES} aliases, not {len(aliases)}")
             if own.bits != self.bits:

@@ -15,7 +15,7 @@ import secrets
 import struct
 import time
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ import numpy.typing as npt
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.lookups import Lookups, Near
 from scrapy_simhash.index.redis.client import Client, Talk, script
-from scrapy_simhash.index.redis.location import MOST_SHARDS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import (
     Answer,
@@ -458,29 +457,22 @@ def speaking_redis(client: Client) -> Iterator[None]:
         ) from error
 
 
-def stored_spec(client: Client) -> tuple[IndexSpec, int]:
-    """Return how the index that is there was opened first, and over how many shards it is."""
-    answer = client.call("HGETALL", client.key("meta"))
-    if not answer:
+def stored_header(client: Client) -> dict[str, str]:
+    """Return what an index is said to be, by field; nothing if there is none."""
+    return _texts_of(client.call("HGETALL", client.key("meta")), client.where)
+
+
+def stored_spec(header: Mapping[str, str], client: Client) -> IndexSpec:
+    """Return how the index that is there was opened first."""
+    if not header:
         names = ", ".join(client.names_beside())
         listed = f"; there are {names}" if names else ""
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
-    header = _texts_of(answer, client.where)
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        reach = reach_of(bits, distance)
-        shards = count_of_shards(header["shards"], client)
-        return IndexSpec(header["recipe"], bits, distance, blocks, reach=reach), shards
+        return IndexSpec(header["recipe"], bits, distance, blocks, reach=reach_of(bits, distance))
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
-
-
-def count_of_shards(text: str, client: Client) -> int:
-    """Return over how many shards the header of an index says that it is."""
-    count = text.rpartition(" of ")[2]
-    if not (count.isdecimal() and 0 < int(count) <= MOST_SHARDS):
-        raise StoreDamaged(f"{client.where} has a damaged header: it has {text!r} shards")
-    return int(count)
 
 
 def check_server(client: Client) -> None:

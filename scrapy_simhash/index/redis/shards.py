@@ -17,16 +17,16 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.redis.client import Client, Talk
-from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.redis.location import MOST_SHARDS, parse_location
 from scrapy_simhash.index.redis.redis_store import (
     RedisStore,
     check_server,
-    count_of_shards,
     speaking_redis,
+    stored_header,
     stored_spec,
 )
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored
+from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored, StoreDamaged
 
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
 _SHARDS = 24
@@ -40,12 +40,12 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
     address = client.address
     try:
         with speaking_redis(client):
-            count = address.shards
+            header = stored_header(client)
             if spec is None:
-                spec, count = stored_spec(client)
+                spec = stored_spec(header, client)
             else:
                 check_server(client)
-                count = count or _stored_count(client)
+            count = address.shards or _stored_count(header, client)
             count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
             tags = hash_tags(address.name, count)
             # If the home is of other shards, no other one is made.
@@ -61,10 +61,14 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
         raise
 
 
-def _stored_count(client: Client) -> int:
-    count = (client.call("HGET", client.key("meta"), "shards") or b"").decode("utf-8", "replace")
-    # A shard of another index is refused when it is opened.
-    return count_of_shards(count, client) if count and " of " not in count else 0
+def _stored_count(header: Mapping[str, str], client: Client) -> int:
+    """Return over how many shards an index is, 0 if the header does not say so."""
+    text = header.get("shards", "")
+    if not text or " of " in text:  # a shard of another index is refused when it is opened
+        return 0
+    if not (text.isdecimal() and 0 < int(text) <= MOST_SHARDS):
+        raise StoreDamaged(f"{client.where} has a damaged header: it has {text!r} shards")
+    return int(text)
 
 
 def hash_tags(name: str, count: int) -> list[str]:
