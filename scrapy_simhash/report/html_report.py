@@ -27,8 +27,8 @@ from scrapy_simhash.rule.rule import REASONS
 SHOWN = 20
 # Pairs of an address pattern, and differences of a row of all drops.
 _FEW = 3
-# Drops that are shown, and characters of their table: a report stays below some 2 MB.
-_DROPS, _DROPS_SIZE = 2000, 600_000
+# Drops that are shown, and characters of their table: a report stays below some 3 MB.
+_DROPS, _DROPS_SIZE = 2000, 1_000_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
@@ -99,7 +99,8 @@ def _rows(drops: Sequence[Drop]) -> Iterator[tuple[Drop, list[Difference]]]:
     for drop in drops:
         line, original = drop
         differs = _differences(original.shown, line.shown, _FEW) if original else []
-        length += len(line.url) + len(line.original or "")
+        # Each address is shown, linked, and part of a line to copy.
+        length += 3 * (len(line.url) + len(line.original or ""))
         length += sum(len(part) for difference in differs for part in difference)
         if length > _DROPS_SIZE:
             return

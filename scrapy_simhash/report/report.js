@@ -1,5 +1,5 @@
 "use strict";
-// Sorts and filters the table of all drops, and shows the line to copy for a row.
+// Sorts and filters the table of all drops.
 const table = document.querySelector("#drops table");
 if (table) {
   const body = table.tBodies[0];
@@ -38,22 +38,6 @@ if (table) {
       rows.sort((a, b) => value(a).localeCompare(value(b), "en", { numeric: true }) * (down ? -1 : 1));
       body.append(...rows);
     });
-  });
-  const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
-  const steering = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
-  body.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    const [page, original] = button.closest("tr").querySelectorAll("a.url");
-    const line = button.name === "explain"
-      ? `scrapy simhash explain ${quoted(page.getAttribute("href"))} ${table.dataset.log}`
-      : `scrapy simhash requeue ${table.dataset.log} --original ${quoted(original.getAttribute("href"))}`;
-    if (steering.test(line)) return;
-    const cell = button.parentElement;
-    const place = cell.querySelector("code") || cell.appendChild(document.createElement("code"));
-    place.textContent = line;
-    getSelection().selectAllChildren(place);
-    navigator.clipboard?.writeText(line).catch(() => {});
   });
   controls.hidden = false;
   filter();
