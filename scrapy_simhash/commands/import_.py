@@ -32,7 +32,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.offline.transfer import entries_in
+from scrapy_simhash.offline.prints import entries_in
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 

@@ -17,8 +17,6 @@ from typing import IO, Any
 
 #: Bytes of a page beyond which it is passed over unread, and characters of an object of JSON.
 LARGEST = 1 << 24
-#: Bytes that are read at a time.
-PIECE = 1 << 18
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _BETWEEN = re.compile(r"[\s,\[\]]*")  # two objects: lines, or elements of an array
 
@@ -56,7 +54,7 @@ def json_objects(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, A
     reader = codecs.getreader("utf-8-sig")(file, "replace")
     decoder, text, number = json.JSONDecoder(), "", 0
     # An object that is not all there is tried again when twice as much is.
-    while piece := reader.read(max(PIECE, len(text))):
+    while piece := reader.read(max(1 << 18, len(text))):
         text, at = text + piece, 0
         while (at := _BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
             try:

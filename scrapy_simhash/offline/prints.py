@@ -1,20 +1,26 @@
-"""Fingerprints as Parquet: what an index keeps of pages, as columns that a database can join.
+"""Fingerprints in files: as Parquet, or as JSON lines that another program wrote.
 
-A row is a page, in the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and
+Parquet has what an index keeps of pages, as columns that a database can join. A row is a page, in
+the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and
 its block values ``b0``, ``b1`` ..., as signed integers, because Spark has no others. A page that is
 compared with no other has a reason in their place. The metadata of the file name the recipe.
 """
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.files import FileError
+from scrapy_simhash.keys import key_of
+from scrapy_simhash.offline.files import FileError, json_objects, opened
 
 #: Pages of one file, and rows that are in memory together.
 ROWS = 1 << 16
@@ -127,3 +133,38 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
                 values = struct.pack(f"<{len(blocks)}i", *(row[name] for name in blocks))
                 fingerprint = Fingerprint(int.from_bytes(bits, "big"), spec.bits, values)
                 yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])
+
+
+def entries_in(path: Path, recipe: Recipe) -> tuple[IndexSpec, Callable[[], Iterator[Entry]]]:
+    """Return how an index for the pages of a file is opened, and a function that yields them.
+
+    The file, or folder, has fingerprints in Parquet; or it has JSON lines with ``url`` and
+    ``fingerprint``, which another program has made as the recipe does. What cannot be read is a
+    FileError.
+    """
+    if path.is_dir() or path.suffix == ".parquet":
+        files = print_files([path])
+        spec = spec_of_prints(files)
+        return spec, partial(read_prints, files, spec)
+    return spec_of(recipe), partial(_read_foreign, path, recipe)
+
+
+def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
+    """Yield the pages of JSON lines with ``url`` and ``fingerprint``, of 64 bits.
+
+    A fingerprint is a number or hexadecimal text. A negative number stands for its bits, as in
+    languages whose integers are signed: -1 has all.
+    """
+    now = time.time()
+    with opened(path) as (file, _):
+        for where, values in json_objects(file, path):
+            try:
+                number = values["fingerprint"]
+                # A fraction is refused, because it has lost the last bits.
+                value = number if type(number) is int else int(number, 16)
+                if -(1 << recipe.bits - 1) <= value < 0:
+                    value += 1 << recipe.bits
+                # The key is that of a crawl, which would else take the page for a copy of itself.
+                yield Entry(key_of(str(values["url"])), recipe.restored(value), time=now)
+            except (KeyError, TypeError, ValueError) as error:
+                raise FileError(f"{where}: no url and fingerprint: {error!r:.200}") from None

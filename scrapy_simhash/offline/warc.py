@@ -17,8 +17,6 @@ from scrapy_simhash.offline.files import LARGEST, FileError
 from scrapy_simhash.readers import kind_of
 
 _KINDS = ("response", "resource", "conversion")
-_ANY_WRAPPER = 47  # zlib finds out itself whether gzip or zlib packed the bytes
-_NO_WRAPPER = -15  # some servers send "deflate" without the header of zlib
 
 
 def read_records(
@@ -106,6 +104,8 @@ def _unpacked(headers: Any, stream: IO[bytes]) -> bytes | None:
 
 def _inflated(data: bytes) -> bytes:
     try:
-        return zlib.decompressobj(_ANY_WRAPPER).decompress(data, LARGEST + 1)
+        # 32 + 15: with the header of gzip or of zlib.
+        return zlib.decompressobj(47).decompress(data, LARGEST + 1)
     except zlib.error:
-        return zlib.decompressobj(_NO_WRAPPER).decompress(data, LARGEST + 1)
+        # Some servers send "deflate" without a header.
+        return zlib.decompressobj(-15).decompress(data, LARGEST + 1)

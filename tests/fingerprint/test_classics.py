@@ -23,7 +23,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Outcome
-from scrapy_simhash.offline.transfer import entries_in
+from scrapy_simhash.offline.prints import entries_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
