@@ -377,12 +377,6 @@ class Index(Acts):
         spiders = {run.spider for run in runs if run.number == number}
         return [run for run in runs if run.number < number and run.spider in spiders]
 
-    def old_runs(self, keep: int) -> list[Run]:
-        """Return this spider's runs that are older than its last ``keep`` finished ones."""
-        runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        newest = [run.number for run in runs if run.finished][-keep:] if keep > 0 else []
-        return [run for run in runs if newest and run.number < newest[0] and len(newest) == keep]
-
     def expire(self, keep: int, most: int) -> int:
         """Delete what nobody comes back for; return how many entries have changed.
 
@@ -393,7 +387,9 @@ class Index(Acts):
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
-        old = {run.number for run in self.old_runs(keep)}
+        runs = [run for run in self.runs() if run.spider == self.spec.spider]
+        newest = [run.number for run in runs if run.finished][-keep:] if keep else []
+        old = {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
         with self._use() as store:
             ended = self._now() - _ABANDONED
 

@@ -72,6 +72,7 @@ def redis_servers() -> Iterator[Servers]:
 REDIS: dict[str, Callable[[Servers], str]] = {
     "redis": lambda started: started.single.url + "?",
     "rediss": lambda started: started.tls.url + "&",
+    "valkey": lambda started: started.single.url.replace("redis:", "valkey:") + "?",
     "redis-unix": lambda started: started.single.unix_url + "&",
     "sentinel": lambda started: started.sentinel.url + "?",
     "cluster": lambda started: started.cluster.url + "?",
@@ -83,6 +84,7 @@ PATIENT = "socket_timeout=30&"
 LOCAL = ["memory", "sqlite"]
 # Those that differ in what they do; the others differ in how they connect.
 DIFFERENT = [*LOCAL, "redis", "cluster-shards"]
+CONNECTED = [name for name in REDIS if name not in DIFFERENT]
 # Marks of modules: what their tests run on.
 ON_SQLITE_AND_REDIS = pytest.mark.parametrize("backend", ["sqlite", "redis"])
 ON_ALL_THAT_DIFFER = pytest.mark.parametrize("backend", DIFFERENT)

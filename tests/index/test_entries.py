@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
-from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry
+from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry, Report, Unsettled
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values
 
@@ -158,3 +158,32 @@ def test_a_provisional_entry_does_not_keep_a_confirmed_one_out(store):
     assert index.put([Entry("a", fp(0))]) == 1
     index.release(["a"])
     assert [(entry.key, entry.provisional) for entry in index] == [("a", False)]
+
+
+def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(store):
+    index = store.open()
+    numbers = values(5)
+    at(index, 100).claim_all([page(str(i), v) for i, v in enumerate(numbers)])
+    positions = [index.query(fp(v))[0].entry for v in numbers]
+    assert at(index, 100).unsettled(positions) == Unsettled(frozenset(positions), frozenset())
+    index.confirm(["0"])
+    index.release(["1"])
+    index.gone(["2"])
+    at(index, 130).renew(["3"])
+    assert at(index, 170).unsettled([*positions, 987_654]) == Unsettled(
+        frozenset([positions[3]]),
+        frozenset([positions[1], positions[2], positions[4], 987_654]),
+    )
+    assert index.unsettled([]) == Unsettled(frozenset(), frozenset())
+
+
+def test_what_is_reported_in_one_call_is_done_before_it_is_answered(store):
+    index = at(store.open(lease=60), 100)
+    numbers = values(5)
+    index.claim_all([page(f"{n}", value) for n, value in enumerate(numbers)])
+    entries = [index.query(fp(value))[0].entry for value in numbers]
+    news = Report(failed=["1", "4"], delivered=["2", "4"], renewed=["3"], entries=entries)
+    fate = at(index, 160).report(news)
+    assert fate.provisional == {entries[3]}
+    assert fate.gone == {entries[0], entries[1], entries[4]}
+    assert index.report(Report()) == Unsettled(frozenset(), frozenset())

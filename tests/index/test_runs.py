@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run, Unsettled
+from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     DUPLICATE,
@@ -155,19 +155,6 @@ def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(shared_store
     assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
 
 
-def test_a_page_that_is_the_same_and_fails_is_what_it_was(shared_store):
-    in_run(shared_store, page("a", 0))
-    index = shared_store.open()
-    index.begin_run()
-    index.claim(page("a", 0))
-    assert [(entry.run, entry.provisional) for entry in index] == [(2, True)]
-    assert index.census()[:2] == (1, 1)
-    index.release(["a"])
-    assert [(entry.run, entry.provisional) for entry in index] == [(1, False)]
-    assert [run.pages for run in index.runs()] == [1, 0]
-    assert told([index.claim(page("copy", 1))]) == [(ORIGINAL, Change.MOVED, ("a", 1))]
-
-
 def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(shared_store):
     in_run(shared_store, page("other", FAR << 18), spider="other")
     in_run(shared_store, page("a", 0), page("b", FAR))
@@ -215,19 +202,6 @@ def test_what_a_dead_crawler_left_in_progress_expires_after_a_day_in_any_run(sha
     assert index.expire(0, 10) == 0
 
 
-def test_crawlers_of_a_spider_that_live_at_the_same_time_are_in_one_run(shared_store):
-    one, two = shared_store.open(lease=60), shared_store.open(lease=60)
-    other = shared_store.open(spider="other")
-    assert [index.begin_run().number for index in (one, two, other)] == [1, 1, 2]
-    two.end_run(finished=True)
-    assert [(run.ended, run.finished) for run in one.runs()] == [(None, False)] * 2
-    one.end_run(finished=False)
-    assert [run.finished for run in two.runs()] == [False, False]
-    assert two.begin_run().number == 3
-    two.end_run(finished=True)
-    assert [run.finished for run in two.runs()] == [False, False, True]
-
-
 def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store):
     one = at(shared_store.open(lease=60), 1000)
     one.begin_run()
@@ -268,19 +242,3 @@ def test_clear_forgets_the_runs_but_not_their_numbers(shared_store):
     index.clear()
     assert index.runs() == []
     assert index.begin_run().number > 1
-
-
-def test_a_page_that_is_the_same_and_fails_is_gone_for_its_run(shared_store):
-    """Copies that wait for it would be delivered by nobody."""
-    in_run(shared_store, page("a", 0))
-    index = shared_store.open()
-    index.begin_run()
-    before = index.claim(page("a", 0)).before
-    assert before
-    entry = before.entry
-    assert index.unsettled([entry]) == Unsettled(frozenset({entry}), frozenset())
-    index.release(["a"])
-    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset({entry}))
-    index.claim(page("a", 0))
-    index.confirm(["a"])
-    assert index.unsettled([entry]) == Unsettled(frozenset(), frozenset())

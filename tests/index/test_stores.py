@@ -12,8 +12,8 @@ import pytest
 
 from scrapy_simhash.index import registry
 from scrapy_simhash.testing import StoreContract
-from tests.index.conftest import PATIENT, REDIS
-from tests.index.promises.made import DUPLICATE, ORIGINAL, page
+from tests.index.conftest import CONNECTED, PATIENT, REDIS
+from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page
 
 STORE = """
 from scrapy_simhash.index import registry
@@ -57,7 +57,7 @@ class TestSqlite(StoreContract):
 
 
 class TestRedis(StoreContract):
-    @pytest.fixture(params=REDIS)
+    @pytest.fixture(params=["redis", "redis-shards", "cluster-shards"])
     def new_url(self, request, redis_servers):
         return lambda: REDIS[request.param](redis_servers) + PATIENT + redis_servers.new_name()
 
@@ -102,8 +102,10 @@ def test_the_registry_tells_which_stores_last_and_which_may_be_away():
     }
 
 
-def test_an_index_in_valkey_is_opened_by_its_own_scheme(redis_servers, opened):
-    url = redis_servers.single.url.replace("redis://", "valkey://") + "?"
-    index = opened(url + redis_servers.new_name())
+@pytest.mark.parametrize("backend", CONNECTED)
+def test_crawlers_share_an_index_however_they_connect(store):
+    index, other = store.open(), store.open()
     assert index.claim(page("a")).outcome is ORIGINAL
-    assert index.claim(page("b")).outcome is DUPLICATE
+    assert other.claim(page("b")).outcome is DUPLICATE
+    index.confirm(["a"])
+    assert [near.provisional for near in other.query(fp(0))] == [False]

@@ -34,7 +34,6 @@ from scrapy_simhash.index.verbs import (
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
-    StoreRefused,
     StoreUnavailable,
 )
 from scrapy_simhash.printable import logger_of
@@ -444,17 +443,6 @@ def _texts_of(fields: Any, where: str) -> dict[str, str]:
         return {name.decode(): value.decode() for name, value in fields.items()}
     except UnicodeDecodeError as error:
         raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-
-
-@contextlib.contextmanager
-def speaking_redis(client: Client) -> Iterator[None]:
-    """Turn the errors of answers that are of other types into one that says so."""
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise StoreRefused(
-            f"{client.address.shown} does not answer as Redis does: {error}"
-        ) from error
 
 
 def stored_header(client: Client) -> dict[str, str]:

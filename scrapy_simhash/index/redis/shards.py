@@ -21,12 +21,20 @@ from scrapy_simhash.index.redis.location import MOST_SHARDS, parse_location
 from scrapy_simhash.index.redis.redis_store import (
     RedisStore,
     check_server,
-    speaking_redis,
     stored_header,
     stored_spec,
 )
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import Answer, Counts, Found, Part, Store, Stored, StoreDamaged
+from scrapy_simhash.index.verbs import (
+    Answer,
+    Counts,
+    Found,
+    Part,
+    Store,
+    Stored,
+    StoreDamaged,
+    StoreRefused,
+)
 
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
 _SHARDS = 24
@@ -39,23 +47,25 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
     client = Client(parse_location(url))
     address = client.address
     try:
-        with speaking_redis(client):
-            header = stored_header(client)
-            if spec is None:
-                spec = stored_spec(header, client)
-            else:
-                check_server(client)
-            count = address.shards or _stored_count(header, client)
-            count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
-            tags = hash_tags(address.name, count)
-            # If the home is of other shards, no other one is made.
-            stores = {address.name: RedisStore(client, spec, tags.index(address.name), count)}
-            home = stores[address.name]
-            for number, tag in enumerate(tags):
-                if tag != address.name:
-                    shard = client.of_shard(tag)
-                    stores[tag] = RedisStore(shard, spec, number, count, f"{number} of {count}")
-            return home if count == 1 else ShardedStore([stores[tag] for tag in tags], home), spec
+        header = stored_header(client)
+        if spec is None:
+            spec = stored_spec(header, client)
+        else:
+            check_server(client)
+        count = address.shards or _stored_count(header, client)
+        count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
+        tags = hash_tags(address.name, count)
+        # If the home is of other shards, no other one is made.
+        stores = {address.name: RedisStore(client, spec, tags.index(address.name), count)}
+        home = stores[address.name]
+        for number, tag in enumerate(tags):
+            if tag != address.name:
+                shard = client.of_shard(tag)
+                stores[tag] = RedisStore(shard, spec, number, count, f"{number} of {count}")
+        return home if count == 1 else ShardedStore([stores[tag] for tag in tags], home), spec
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # other types of answers
+        client.close()
+        raise StoreRefused(f"{address.shown} does not answer as Redis does: {error}") from error
     except BaseException:
         client.close()
         raise
