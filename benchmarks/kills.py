@@ -7,8 +7,7 @@ three copies; a callback takes up to half a second, and two of five fail, chosen
 the crawl goes on, crawlers are killed (-9) and started again. The same seeds run with the filter
 and without it. A cluster is lost if nobody delivered a page of it, although one of its callbacks
 succeeds: *by a kill*, if killed crawlers had taken all such pages from the queue, as scrapy-redis
-itself loses them; else *by the filter*. Among those lost by a kill, some *waited*: a copy had been
-in the queue before, and the killed crawler had not begun to judge it again.
+itself loses them; else *by the filter*.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from benchmarks.measuring import Table
 from tests.pages import article, html
 from tests.servers import redis_server
 
@@ -38,9 +38,8 @@ ENDS = ("delivered", "failed")
 
 
 class Event(NamedTuple):
-    """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded``,
-    ``answered`` (also with a kept response) or ``ignored``, or its callback ``delivered`` it or
-    ``failed``."""
+    """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded`` or
+    ``ignored``, or its callback ``delivered`` it or ``failed``."""
 
     what: str
     path: str
@@ -98,10 +97,6 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
             body = html(article(int(path.partition("-")[0])))
             headers = {"Content-Type": "text/html"}
             return HtmlResponse(request.url, headers=headers, body=body, request=request)
-
-        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
-            note("answered", request.url)
-            return response
 
         def process_exception(self, request: Any, exception: Any, spider: Any = None) -> None:
             if isinstance(exception, IgnoreRequest):
@@ -204,27 +199,16 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
         return Crawl(read(events), killed, left)
 
 
-def last_taken(path: str, events: list[Event]) -> tuple[int, set[str]]:
-    """Return who took a request from the queue last, and what became of it there."""
-    of_path = [event for event in events if event.path == path]
-    taken = max(number for number, event in enumerate(of_path) if event.what == "taken")
-    process = of_path[taken].process
-    return process, {event.what for event in of_path[taken + 1 :] if event.process == process}
-
-
 def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     """Return whether a crawler had a request in its hands when it was killed."""
-    if [event.what for event in crawl.events if event.path == path][-1] == "put":
+    events = [event for event in crawl.events if event.path == path]
+    if events[-1].what == "put":
         # Whoever took it from the queue was killed before it could write that down.
         return not crawl.left
-    process, later = last_taken(path, crawl.events)
+    taken = max(number for number, event in enumerate(events) if event.what == "taken")
+    process = events[taken].process
+    later = {event.what for event in events[taken + 1 :] if event.process == process}
     return process in crawl.killed and not later & {"put", "ignored"}
-
-
-def has_waited(path: str, crawl: Crawl) -> bool:
-    """Return whether a request that is lost had been put back, and had not gone on."""
-    puts = [event for event in crawl.events if event.path == path and event.what == "put"]
-    return len(puts) > 1 and not last_taken(path, crawl.events)[1] & {"answered"}
 
 
 def main() -> None:
@@ -232,35 +216,25 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=40)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
         return crawl(*options.order)
-    columns = ("seed", "filter", "downloads", "pages delivered", "clusters delivered")
-    print("| " + " | ".join((*columns, "lost by a kill", "waited", "lost by the filter")) + " |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for seed in range(options.first, options.first + options.seeds):
+    columns = ("downloads", "pages delivered", "clusters delivered")
+    table = Table("seed", "filter", *columns, "lost by a kill", "lost by the filter")
+    for seed in range(1, 1 + options.seeds):
         for is_on in (False, True):
             crawled = run(options.clusters, options.kills, seed, is_on)
-            events = crawled.events
-            counts = Counter(event.what for event in events)
-            delivered = {cluster_of(event.path) for event in events if event.what == "delivered"}
-            by_kill, waited, by_filter = [], [], []
+            counts = Counter(event.what for event in crawled.events)
+            delivered = {cluster_of(e.path) for e in crawled.events if e.what == "delivered"}
+            lost = Counter[bool]()
             for cluster in map(str, range(options.clusters)):
                 paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
                 paths = [path for path in paths if succeeds(path)]
                 if paths and cluster not in delivered:
-                    is_by_kill = all(is_lost_by_kill(path, crawled) for path in paths)
-                    (by_kill if is_by_kill else by_filter).append(cluster)
-                    if is_by_kill and any(has_waited(path, crawled) for path in paths):
-                        waited.append(cluster)
-            figures = (counts["downloaded"], counts["delivered"], len(delivered), len(by_kill))
-            row = (seed, "on" if is_on else "off", *figures, len(waited), len(by_filter))
-            print("| " + " | ".join(map(str, row)) + " |", flush=True)
-            for cluster in waited + by_filter if os.environ.get("TRACE") else ():
-                print(f"killed: {crawled.killed}")
-                print(*(e for e in events if cluster_of(e.path) == cluster), sep="\n")
+                    lost[all(is_lost_by_kill(path, crawled) for path in paths)] += 1
+            figures = (counts["downloaded"], counts["delivered"], len(delivered))
+            table.row(seed, "on" if is_on else "off", *figures, lost[True], lost[False])
     return None
 
 
