@@ -1,15 +1,16 @@
 """Counts what is called changed without a change, and which changes are missed.
 
-``python -m benchmarks.change``. *Noise* are pairs of pages of traps-html that people marked
-as copies: they differ in counters, tokens, ads and dates. The others are pages of docs-html and the
-same pages a release later; their truth is the words of the content of both, without dates. The
-rivals are MD5 of the body, as Norconex, StormCrawler and Browsertrix have it, and the fingerprint
-alone. Needs ../shared/data; takes two minutes.
+``python -m benchmarks.change`` prints for each kind of pair how many are called changed. The rivals
+are MD5 of the body, as Norconex, StormCrawler and Browsertrix have it, and the fingerprint alone.
+Needs ../shared/data; takes two minutes.
 
-A third set is made of the marked pages of some 400 sites. An edit changes one thing in the main
-text: a word, a sentence, a number; in shops, a price. Noise changes what stands outside: each
-number, three of its texts; or an age and a count under the heading. Nothing was chosen on it but
-that prices and paragraphs beside the text count.
+- Pairs of traps-html that people marked as copies differ in counters, tokens, ads and dates only.
+- Pages of docs-html have changed in the next release if the words of their content have, without
+  dates.
+- Marked pages of some 400 sites are edited. An edit changes one thing in the main text: a word, a
+  sentence, a number; in shops, a price. Noise changes what stands outside: each number, three of
+  its texts; or an age and a count under the heading. Nothing was chosen on these but that prices
+  and paragraphs beside the text count.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import lxml.html
@@ -53,7 +55,8 @@ class Seen:
         return DATE.sub(" ", text).split()
 
 
-Pair = tuple[Seen, Seen]
+# What happened to a page of a set, whether that is a change, the page before, and after.
+Case = tuple[str, bool, Seen, Seen]
 
 
 def seen(html: str) -> Seen:
@@ -71,6 +74,7 @@ def md5(page: Seen) -> bytes:
     return hashlib.md5(page.html.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
+# By these rules a page says the same as before.
 RULES: dict[str, Callable[[Seen, Seen], bool]] = {
     "MD5 of the body": lambda one, other: md5(one) == md5(other),
     "the fingerprint alone": lambda one, other: apart(one, other) == 0,
@@ -85,20 +89,23 @@ def pages_of(name: str) -> dict[str, Seen]:
     return {name: page for name, page in pages.items() if page.analysis.fingerprint}
 
 
-def noise() -> Iterator[Pair]:
+def copies() -> Iterator[Case]:
     pages = pages_of("traps-html")
-    for (one, other), pair in read_dataset(DATA / "traps-html").pairs.items():
-        if pair.label == "duplicate" and one in pages and other in pages:
-            yield pages[one], pages[other]
+    for names, pair in read_dataset(DATA / "traps-html").pairs.items():
+        if pair.label == "duplicate" and pages.keys() >= {*names}:
+            before, after = (pages[name] for name in names)
+            yield "a copy, traps-html", False, before, after
 
 
-def releases() -> Iterator[Pair]:
+def releases() -> Iterator[Case]:
     pages = pages_of("docs-html")
     for name, page in pages.items():
         release, _, path = name.partition("/")
         later = pages.get(f"{LATER.get(release)}/{path}")
         if later:
-            yield page, later
+            is_change = page.words != later.words
+            what = "other words" if is_change else "the same words"
+            yield f"{what} in the next release, docs-html", is_change, page, later
 
 
 # The made pages.
@@ -155,73 +162,57 @@ def once(pattern: re.Pattern[str], new: Edit, text: str) -> str:
     return pattern.sub(lambda match: new(match.group()), text, count=1)
 
 
-def made(most: int = 100) -> Iterator[tuple[str, str, bool, str | None, str | None]]:
-    """Yield set, what happened, whether it is a change, the page before, and after."""
+def more(number: str) -> str:
+    return str(int(number) + 1)
+
+
+def repriced(price: str, chance: random.Random) -> str:
+    return re.sub(r"\d", str(chance.randint(1, 9)), price) + "1"
+
+
+def edits(count: int = 100) -> Iterator[Case]:
     chance = random.Random(46)
-    edits: dict[str, Edit] = {
-        "a word": partial(once, WORD, lambda word: word[::-1]),
-        "a sentence less": partial(once, SENTENCE, lambda _: ""),
-        "a number": partial(once, NUMBER, lambda number: str(int(number) + 1)),
-        "a price": partial(
-            once, PRICE, lambda price: re.sub(r"\d", str(chance.randint(1, 9)), price) + "1"
-        ),
-    }
-    around: dict[str, tuple[Edit, int]] = {
-        "all numbers around it": (
-            lambda text: NUMBER.sub(lambda match: str(int(match.group()) + 1), text),
-            1000,
-        ),
-        "three texts around it": (
+    # What is edited, whether that is a change, in so many texts at most.
+    kinds: list[tuple[str, bool, int, Edit]] = [
+        ("a word", True, 1, partial(once, WORD, lambda word: word[::-1])),
+        ("a sentence less", True, 1, partial(once, SENTENCE, lambda _: "")),
+        ("a number", True, 1, partial(once, NUMBER, more)),
+        ("a price", True, 1, partial(once, PRICE, lambda price: repriced(price, chance))),
+        ("all numbers around it", False, 1000, partial(NUMBER.sub, lambda m: more(m.group()))),
+        (
+            *("three texts around it", False, 3),
             lambda text: text if chance.random() < 0.9 else f"{text} anew",
-            3,
         ),
-    }
+    ]
     bylines = "Posted 3 days ago · 1,234 views", "Posted 2 weeks ago · 1,302 views"
     for name in SETS:
         bodies = {line["id"]: " ".join((line.get("body") or "").split()) for line in lines_of(name)}
         documents = [page for page in read_dataset(DATA / name).documents if bodies[page.name]]
-        for page in random.Random(name).sample(documents, min(most, len(documents))):
+        for page in random.Random(name).sample(documents, min(count, len(documents))):
             html, body = html_of(page), bodies[page.name]
             before = written(parsed(html))
-            for what, edit in edits.items():
-                yield name, what, True, before, changed(html, body, edit, inside=True, most=1)
-            for what, (edit, number) in around.items():
-                after = changed(html, body, edit, inside=False, most=number)
-                yield name, what, False, before, after
-            one, other = (with_byline(html, line) for line in bylines)
-            yield name, "an age and a count in it", False, one, other
-
-
-def report_made() -> None:
-    """Print what is called changed of pages that were edited, and of others."""
-    called: dict[tuple[bool, str, str], dict[str, list[bool]]] = {}
-    for name, what, is_change, before, after in made():
-        if before and after:
-            pair = seen(before), seen(after)
-            if all(page.analysis.fingerprint for page in pair):
-                key = (not is_change, what, name)
-                row = called.setdefault(key, {rule: [] for rule in RULES})
-                for rule, same in RULES.items():
-                    row[rule].append(not same(*pair))
-    table = Table("Made", "Is", *(f"Changed by {rule}" for rule in RULES))
-    for (is_noise, what, name), row in sorted(called.items()):
-        figures = [f"{sum(found)} of {len(found)}" for found in row.values()]
-        table.row(f"{what}, {name}", "noise" if is_noise else "a change", *figures)
+            made = [
+                (what, is_change, before, changed(html, body, edit, inside=is_change, most=most))
+                for what, is_change, most, edit in kinds
+            ]
+            first, second = (with_byline(html, line) for line in bylines)
+            made.append(("an age and a count in it", False, first or "", second))
+            for what, is_change, old, new in made:
+                pair = (seen(old), seen(new)) if new else ()
+                if pair and all(page.analysis.fingerprint for page in pair):
+                    yield f"{what}, {name}", is_change, *pair
 
 
 def main() -> None:
-    copies, pairs = list(noise()), list(releases())
-    unchanged = [pair for pair in pairs if pair[0].words == pair[1].words]
-    others = [pair for pair in pairs if pair[0].words != pair[1].words]
-    table = Table("Rule", "noise called changed", "false alarms", "changes missed")
-    for name, same in RULES.items():
-        called = [
-            f"{sum(not same(*pair) for pair in some)} of {len(some)}"
-            for some in (copies, unchanged)
-        ]
-        table.row(name, *called, f"{sum(same(*pair) for pair in others)} of {len(others)}")
-    print()
-    report_made()
+    called: dict[tuple[str, bool], list[list[bool]]] = {}
+    for what, is_change, *pair in chain(copies(), releases(), edits()):
+        called.setdefault((what, is_change), []).append(
+            [not is_equal(*pair) for is_equal in RULES.values()]
+        )
+    table = Table("What happened", "It is", *(f"Changed by {rule}" for rule in RULES))
+    for (what, is_change), rows in sorted(called.items(), key=lambda item: not item[0][1]):
+        figures = [f"{sum(column)} of {len(column)}" for column in zip(*rows, strict=True)]
+        table.row(what, "a change" if is_change else "noise", *figures)
 
 
 if __name__ == "__main__":
