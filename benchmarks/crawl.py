@@ -35,10 +35,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.measuring import Table, cpu_of, megabytes, workers
+from benchmarks.measuring import ROOT, Table, cpu_of, in_a_process, megabytes, workers
 from benchmarks.rivals import by_simhash
 
-ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
 WARM_UP = 100
@@ -145,15 +144,10 @@ def serving(what: str) -> Iterator[tuple[int, int]]:
             server.kill()
 
 
-def in_a_process(order: dict[str, Any]) -> Any:
+def measured(order: dict[str, Any]) -> Any:
     """Crawl in a process of its own, and return what it has measured."""
     with tempfile.TemporaryDirectory() as folder:
-        text = json.dumps(order).replace("{folder}", folder)
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.crawl", "--order", text]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-        if done.returncode:
-            raise RuntimeError(f"the crawl failed:\n{done.stderr[-4000:]}")
-        return json.loads(done.stdout)
+        return in_a_process("crawl", json.loads(json.dumps(order).replace("{folder}", folder)))
 
 
 def _taken() -> dict[str, float]:
@@ -271,7 +265,7 @@ def growth(count: int) -> None:
             for name, settings in ways.items()
         }
         for name, order in {**orders, "the index in memory alone": {"alone": count}}.items():
-            fifths = in_a_process(order)
+            fifths = measured(order)
             more = fifths[-1]["memory"] - fifths[1]["memory"]
             sizes = (fifths[-1]["memory"], fifths[-1]["of_workers"])
             numbers = [[fifth[what] for fifth in fifths] for what in ("files", "threads")]
@@ -297,13 +291,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, help="of each crawl; 500, and 50,000 for the growth")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true", help="of memory, files and threads")
-    parser.add_argument("--order", type=json.loads, help=argparse.SUPPRESS)
+    parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.order and "alone" in options.order:
-        return _index_alone(options.order["alone"])
     if options.order:
-        return _crawl(options.order)
+        order = json.load(sys.stdin)
+        return _index_alone(order["alone"]) if "alone" in order else _crawl(order)
     if options.serve:
         return asyncio.run(_serve(options.serve))
     if options.growth:
@@ -314,7 +307,7 @@ def main() -> None:
         for _ in range(options.rounds):
             for name, settings in WAYS.items():
                 order = {"settings": settings, "port": port, "count": count}
-                runs[name].append(in_a_process(order))
+                runs[name].append(measured(order))
     print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page")
     return compare(runs)
 

@@ -1,6 +1,6 @@
 """What a claim costs, in time, RAM and on disk, beside the index of PyPI simhash.
 
-    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--rounds 3] [--ways memory]
+    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--rounds 3]
 
 Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and one process
 for each line. Times are CPU time, medians of rounds; our index is given 64 pages a call, or one. A
@@ -181,61 +181,21 @@ def measure(way: str, bits: int, distance: int, size: int, rounds: int) -> tuple
         return filled, median(new), median(us for us, _ in old), recall, round(ram), round(disk)
 
 
-def opening(bits: int, distance: int) -> tuple[float, float]:
-    """Return milliseconds and megabytes that opening an empty index takes."""
-    before, start = megabytes(), time.process_time()
-    index = Ours("memory://", bits, distance).index
-    taken = (time.process_time() - start) * 1000
-    assert len(index) == 0
-    return taken, megabytes() - before
-
-
-def flooded(planted: int) -> tuple[float, float, int]:
-    """Return us a page before and after pages were planted in one bucket; look-ups cut short."""
-    ours = Ours("memory://", 256, 48)
-
-    def in_bucket(count: int, seed: int) -> list[Page]:
-        pages = enumerate(fingerprints(256, count, seed))
-        return [
-            (f"{seed}/{i}", Fingerprint(page.value, 256, bytes(4) + page.blocks[4:]))
-            for i, page in pages
-        ]
-
-    fill(ours, ((KEY.format(i), page) for i, page in enumerate(fingerprints(256, planted, 1))))
-    before = per_page(ours, in_bucket(TIMED, 2), 64)[0]
-    fill(ours, in_bucket(planted, 3))
-    return before, per_page(ours, in_bucket(TIMED, 4), 64)[0], ours.index.flooded
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 10 million pages")
     parser.add_argument("--sizes", help="pages in the index, instead of 100,000 (--full: up to)")
     parser.add_argument("--rounds", type=int, default=3, help="medians of so many rounds")
-    parser.add_argument("--ways", help="only these, separated by semicolons")
-    parser.add_argument("--bits", default="64,256", help="widths, separated by commas")
     options = parser.parse_args()
     sizes = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
-    process = multiprocessing.get_context("spawn").Pool
-    with process(1) as pool:
-        taken, room = pool.apply(opening, (256, 48))
-        print(f"opening an index: {taken:.1f} ms, {room:.1f} MB")
-        if not options.ways:
-            before, after, cut = pool.apply(flooded, (100_000,))
-            print(
-                f"100,000 pages planted in one bucket: {before:.0f} us a page of it before, "
-                f"{after:.0f} after, {cut} look-ups cut short"
-            )
     columns = ("us fill", "us new", "us copy", "found", "bytes of RAM", "bytes on disk")
     table = Table("way", "bits", "pages", *columns)
     for bits, distance in ((64, 3), (256, 48)):
-        if str(bits) not in options.bits.split(","):
-            continue
         for size in map(int, sizes.split(",")):
-            for way in options.ways.split(";") if options.ways else WAYS:
-                if size > WAYS[way][1] or (way == "PyPI simhash" and bits != 64):
+            for way, (_, largest) in WAYS.items():
+                if size > largest or (way == "PyPI simhash" and bits != 64):
                     continue
-                with process(1) as pool:
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
                     arguments = (way, bits, distance, size, options.rounds)
                     table.row(way, bits, size, *pool.apply(measure, arguments))
 

@@ -1,17 +1,35 @@
-"""What programs here share: the counters of servers and processes, and tables."""
+"""What programs here share: processes, the counters of servers and processes, and tables."""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a crawl whose memory is measured does not load the client
     from tests.servers import RedisServer
+
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def in_a_process(program: str, order: Any) -> Any:
+    """Give an order to a program here, in a process of its own, and return what it prints.
+
+    Order and answer are JSON: the program reads ``sys.stdin`` when it is started with ``--order``.
+    """
+    command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{program}", "--order"]
+    order = json.dumps(order)
+    done = subprocess.run(command, input=order, capture_output=True, text=True, cwd=ROOT)
+    if done.returncode:
+        raise RuntimeError(f"{program} failed:\n{done.stderr[-4000:]}")
+    return json.loads(done.stdout)
 
 
 def cpu_seconds(server: RedisServer) -> float:

@@ -22,15 +22,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import lxml.html
 from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
+from scrapy.signals import item_scraped
 
+from benchmarks.measuring import in_a_process
 from tests.conftest import Answer, Site
 from tests.pages import article, edited
 
@@ -78,15 +80,22 @@ class Whole(Spider):
 
 def crawl(url: str, order: str, **settings: Any) -> list[dict[str, Any]]:
     """Crawl in a process of its own; return what was delivered."""
-    with tempfile.TemporaryDirectory() as folder:
-        task, items = Path(folder) / "task.json", Path(folder) / "items.jsonl"
-        feeds = {"FEEDS": {str(items): {"format": "jsonlines"}}}
-        keeps = not settings.get("SIMHASH_ENABLED", True)
-        spider = {"start_urls": [url], "keeps": keeps}
-        task.write_text(json.dumps([SETTINGS | ORDERS[order] | feeds | settings, spider]))
-        command = [sys.executable, "-m", "benchmarks.recrawl", "--crawl", str(task)]
-        subprocess.run(command, check=True)
-        return [json.loads(line) for line in items.read_text("utf-8").splitlines()]
+    spider = {"start_urls": [url], "keeps": not settings.get("SIMHASH_ENABLED", True)}
+    items: list[dict[str, Any]] = in_a_process(
+        "recrawl", [SETTINGS | ORDERS[order] | settings, spider]
+    )
+    return items
+
+
+def run(settings: dict[str, Any], spider: dict[str, Any]) -> None:
+    """Crawl, in the process that is there for it, and print the items."""
+    items: list[Any] = []
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(Whole)
+    crawler.signals.connect(lambda item: items.append(item), signal=item_scraped, weak=False)
+    process.crawl(crawler, **spider)
+    process.start()
+    print(json.dumps(items))
 
 
 def content(body: str | bytes) -> str:
@@ -245,18 +254,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sites", nargs="*", metavar="SITE", default=[*MADE])
     parser.add_argument("--edit", default="true", help="a command that edits the pages of a URL")
-    parser.add_argument("--crawl", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.crawl:
-        from scrapy.crawler import AsyncCrawlerProcess
-
-        settings, spider = json.loads(options.crawl.read_text())
-        process = AsyncCrawlerProcess(settings)
-        process.crawl(Whole, **spider)
-        process.start()
-        return
+    if options.order:
+        return run(*json.load(sys.stdin))
     for site in options.sites:
         measure(site, options.edit)
+    return None
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import argparse
 import asyncio
 import json
 import random
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -31,6 +30,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.signals import response_downloaded
 from w3lib.url import canonicalize_url
 
+from benchmarks.measuring import in_a_process
 from benchmarks.recrawl import ORDERS, SETTINGS, Whole
 from scrapy_simhash.signals import near_duplicate
 from tests.conftest import Answer, Site
@@ -116,22 +116,16 @@ def crawl(url: str, spare: str, order: str, within: list[str] | None) -> dict[st
         order: one of ``ORDERS``.
         within: addresses to which links are followed; None for all of the host.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        task = Path(folder) / "task.json"
-        task.write_text(json.dumps([url, spare, order, within]))
-        command = [sys.executable, "-m", "benchmarks.sparing", "--crawl", str(task)]
-        subprocess.run(command, check=True)
-        result: dict[str, Any] = json.loads(task.with_name("report.json").read_text())
-        return result
+    report: dict[str, Any] = in_a_process("sparing", [url, spare, order, within])
+    return report
 
 
-def run_spider(task: Path) -> None:
-    url, spare, order, listed = json.loads(task.read_text())
+def run(url: str, spare: str, order: str, listed: list[str] | None, log: Path) -> None:
+    """Crawl, in the process that is there for it, and print the report."""
     within = None if listed is None else {*listed}
     fetched: list[tuple[str, str, int]] = []
     addresses: list[str] = []
     ending: list[Any] = []
-    log = task.with_name("dedup.jsonl")
 
     def asked(request: Any) -> str:
         return str(canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0]))
@@ -154,7 +148,7 @@ def run_spider(task: Path) -> None:
     settings = {
         "CLOSESPIDER_PAGECOUNT": 0,
         "SIMHASH_SPARE": spare,
-        "SIMHASH_LOG": log,
+        "SIMHASH_LOG": str(log),
         "SIMHASH_LOG_TEXT": 0,
         "RETRY_ENABLED": False,
     }
@@ -180,7 +174,7 @@ def run_spider(task: Path) -> None:
         "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
         "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
     }
-    task.with_name("report.json").write_text(json.dumps(report))
+    print(json.dumps(report))
 
 
 def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
@@ -228,10 +222,11 @@ def measure(site: str, url: str, order: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sites", nargs="*", metavar="SITE", default=[*MADE])
-    parser.add_argument("--crawl", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.crawl:
-        run_spider(options.crawl)
+    if options.order:
+        with tempfile.TemporaryDirectory() as folder:
+            run(*json.load(sys.stdin), Path(folder) / "dedup.jsonl")
         return
     for site in options.sites:
         for order in ORDERS:
