@@ -142,21 +142,3 @@ def test_documents_are_compared_by_the_readers_of_a_crawl(
     assert (status, distance) == (1, None)
     assert "distance  not compared" in out
     assert "B is not compared (other_type)" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["www.example.com/a", "PAGE"], "no such file; an address has http:// before it"),
-        (["http://127.0.0.1:1/", "PAGE"], "http://127.0.0.1:1/"),
-        (["PAGE", "http://["], "http://[: "),
-        (["PAGE", "http://user:12#s3cret@host/"], "is not fetched"),
-        (["--recipe", "soup", "PAGE", "x"], "unknown recipe"),
-        (["--recipe", "pypi", "-s", "SIMHASH_DISTANCE=70", "--text", "a", "b"], "SIMHASH_DISTANCE"),
-    ],
-)
-def test_wrong_use_is_one_line(arguments: list[str], says: str, page: Any, capsys: Any) -> None:
-    path = page("a.html")
-    error = refused(capsys, "compare", *(path if each == "PAGE" else each for each in arguments))
-    assert says in error
-    assert "s3cret" not in error

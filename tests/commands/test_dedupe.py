@@ -14,7 +14,7 @@ from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import StoreError
-from tests.commands.running import interrupted, refused, simhash, waiting
+from tests.commands.running import interrupted, simhash, waiting
 from tests.pages import article, edited, html
 
 ONE, TWO = article(1), article(2)
@@ -185,34 +185,3 @@ def test_a_crawl_in_the_same_order_keeps_the_same_pages(
     path.write_bytes(feed({site.url + name: body for name, body in site.pages.items()}))
     assert kept(path, folder=tmp_path) == [item["url"] for item in done.items]
     assert done.stat("duplicate") > 5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["nowhere.jsonl"], "no such file"),
-        (["OTHER"], "no file with pages"),
-        (["BROKEN", "--index", "NEW"], "entry 1: not a JSON object"),
-        (["CUT"], "cut.warc: damaged (cut off in the record of http://a.example/1)"),
-        (["EMPTY"], "no entry has html, html_base64 or text"),
-        (["PAGES", "--verdicts", "/nowhere/at/all"], "/nowhere/at/all: No such file"),
-        (["PAGES", "--index", "redis://127.0.0.1:1/0"], "cannot use"),
-    ],
-)
-def test_wrong_use_is_one_line_and_makes_nothing(
-    arguments: list[str], says: str, items: Path, tmp_path: Path, capsys: Any
-) -> None:
-    contents = {
-        "OTHER": ("a.tsv", b"x"),
-        "BROKEN": ("b.jsonl", b"[1]\n"),
-        "EMPTY": ("e.jsonl", b'{"url": "a", "title": "b"}\n'),
-        "CUT": ("cut.warc", warc_record("http://a.example/1", html(ONE))[:-20]),
-    }
-    paths = {"PAGES": items, "NEW": tmp_path / "new.sqlite"}
-    for name, (file, content) in contents.items():
-        paths[name] = tmp_path / file
-        paths[name].write_bytes(content)
-    before = set(tmp_path.iterdir())
-    values = (paths.get(argument, argument) for argument in arguments)
-    assert says in refused(capsys, "dedupe", *values)
-    assert set(tmp_path.iterdir()) == before

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import refused, simhash
+from tests.commands.running import simhash
 from tests.pages import article, edited
 
 
@@ -63,21 +63,6 @@ def test_wrong_pairs_are_named_when_asked_for(dataset: Path, capsys: Any) -> Non
     for options, are_named in (([], False), (["--show", 5], True)):
         assert simhash("evaluate", dataset, *options) == 0
         assert ("missed pairs" in capsys.readouterr().out) == are_named
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["/no/where"], "/no/where: there is no such folder"),
-        (["SET", "--recipe", "best"], "unknown recipe 'best'"),
-        (["SET", "-s", "SIMHASH_DISTANCE=200"], "SIMHASH_DISTANCE"),
-        (["SET", "-s", "SIMHASH_EXTRACTOR=a.b"], "no extractor 'a.b'"),
-        (["SET", "--bogus"], "unrecognized arguments: --bogus"),
-    ],
-)
-def test_wrong_use_is_one_line(arguments: list[str], says: str, dataset: Path, capsys: Any) -> None:
-    values = (dataset if argument == "SET" else argument for argument in arguments)
-    assert says in refused(capsys, "evaluate", *values)
 
 
 SLOW = """

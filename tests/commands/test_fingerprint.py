@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import interrupted, refused, simhash, waiting
+from tests.commands.running import interrupted, simhash, waiting
 from tests.commands.test_dedupe import KEPT, feed
 from tests.pages import article, html
 
@@ -65,33 +65,6 @@ def test_an_interrupted_run_goes_on_where_it_was(
     assert "1 page written, 1 were there\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
     assert len(rows(first)) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["fingerprint", "PAGES", "PAGES", "--to", "x"], "two of PAGES have one name"),
-        (["dedupe", "FOLDER"], "no file with pages"),
-        (["dedupe", "PAGES", "--kept", "TO"], "items.jsonl: it has no fingerprints"),
-        (["dedupe", "PRINTS", "PAGES", "--verdicts", "TO"], "items.jsonl: it has no fingerprints"),
-        (["dedupe", "PRINTS", "--index", "i.sqlite"], "fingerprints go into an index by --kept"),
-        (
-            ["dedupe", "PRINTS", "--verdicts", "TO", "-s", "SIMHASH_DISTANCE=40"],
-            "another recipe",
-        ),
-        (["dedupe", "PRINTS", "--verdicts", "PRINTS"], "it is read, so it cannot be replaced"),
-    ],
-)
-def test_wrong_use_is_one_line(
-    arguments: list[str], says: str, items: Path, tmp_path: Path, capsys: Any
-) -> None:
-    known = {"PAGES": items, "FOLDER": tmp_path / "none", "TO": tmp_path / "to.parquet"}
-    known["PRINTS"] = tmp_path / "prints" / "items.jsonl.000000.parquet"
-    known["FOLDER"].mkdir()
-    simhash("fingerprint", items, "--to", tmp_path / "prints")
-    capsys.readouterr()
-    assert says in refused(capsys, *[known.get(argument, argument) for argument in arguments])
-    assert not known["TO"].exists()
 
 
 def test_an_index_is_filled_from_a_folder_of_prints(items: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import log_line, refused, simhash
+from tests.commands.running import log_line, simhash
 from tests.index.promises.made import fp
 from tests.pages import article, html
 
@@ -178,29 +178,3 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
     second = crawl(Pages, settings=settings, urls=again)
     assert [item["url"] for item in second.items] == again[:1]
     assert requeued(capsys, "--index", url, "--log", log) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["forget"], "name the pages to forget"),
-        (["forget", A], "or that of a job with -s JOBDIR=FOLDER"),
-        (["forget", A, "--index", "OTHER"], "there is no index"),
-        (["forget", "--host", A, "--index", "URL"], f"--host {A}: it must be a host"),
-        (["forget", "--older-than", "nan", "--index", "URL"], "--older-than nan: it must be"),
-        (["forget", "--all", A, "--index", "URL"], "name the pages to forget"),
-        (["requeue", "--index", "URL"], "name a dedup log"),
-        (["requeue", "--index", "URL", "--log", "FEED"], "not a dedup log"),
-        (["explain", A], "name a dedup log with --log FILE"),
-        (["explain", A, "--log", "/nowhere.jsonl"], "/nowhere.jsonl"),
-        (["explain", A, "--index", "redis://127.0.0.1:1/0"], "cannot use"),
-    ],
-)
-def test_wrong_use_is_one_line(
-    arguments: list[str], says: str, url: str, tmp_path: Path, capsys: Any
-) -> None:
-    feed = tmp_path / "items.jsonl"
-    feed.write_text('{"url": "http://a.example/1"}\n')
-    values = {"URL": url, "OTHER": tmp_path / "other", "FEED": feed}
-    assert says in refused(capsys, *(values.get(argument, argument) for argument in arguments))
-    assert not (tmp_path / "other").exists()

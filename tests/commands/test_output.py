@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.commands.output import aligned, say, whole_file
-from tests.commands.running import refused, scrapy, simhash
+from tests.commands.running import scrapy, simhash
 from tests.pages import article
 
 
@@ -112,16 +112,6 @@ def test_a_pipe_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link", "target"}
-
-
-def test_what_is_read_is_not_replaced(tmp_path: Path, capsys: Any) -> None:
-    pages, index = tmp_path / "pages.jsonl", tmp_path / "pages.sqlite"
-    pages.write_text('{"id": "a", "text": "some words"}')
-    assert simhash("dedupe", pages, "--index", index) == 0
-    before = pages.read_bytes(), index.read_bytes()
-    error = refused(capsys, "dedupe", pages, "--verdicts", pages)
-    assert "it is read, so it cannot be replaced" in error
-    assert (pages.read_bytes(), index.read_bytes()) == before
 
 
 def test_a_dash_stands_for_standard_output(tmp_path: Path, capsys: Any) -> None:

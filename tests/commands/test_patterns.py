@@ -14,7 +14,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
-from tests.commands.running import log_line, refused, simhash
+from tests.commands.running import log_line, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = {
@@ -74,21 +74,6 @@ def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 1
     capsys.readouterr()
     assert listed(url, capsys, "--all") == ["a.test" + SESSION, "b.test" + MIXED]
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--pin", "nothing"], "'nothing' is no signature"),
-        (["--pin", "http://a.test" + PRINT], "is no signature"),
-        ([], "there is no index"),
-    ],
-)
-def test_wrong_use_is_one_line_and_makes_nothing(
-    options: list[str], says: str, tmp_path: Path, capsys: Any
-) -> None:
-    assert says in refused(capsys, "patterns", "--index", tmp_path / "none.sqlite", *options)
-    assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_a_signature_is_pinned_before_the_first_crawl(tmp_path: Path, capsys: Any) -> None:

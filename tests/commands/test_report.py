@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.report.dedup_log import to_json
-from tests.commands.running import refused, simhash
+from tests.commands.running import simhash
 from tests.report.lines import CRAWL, copy, line, write
 
 
@@ -78,27 +78,6 @@ def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
     assert simhash("report", log) == 0
     assert capsys.readouterr().out.startswith("0 judged, 0 near-duplicates (0%): ")
     assert "the log is empty" in log.with_name("simhash-report.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ([], "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"),
-        (["nowhere.jsonl"], "nowhere.jsonl: No such file"),
-        (["folder"], "folder: Is a directory"),
-        (["other.jsonl"], "other.jsonl: not a dedup log"),
-        (["dedup.jsonl", "-o", "no/r.html"], "no/r.html: No such"),
-        (["dedup.jsonl", "-o", "./dedup.jsonl"], "it is read, so it cannot be replaced"),
-        (["dedup.jsonl", "-o", "folder"], "folder: Is a directory"),
-    ],
-)
-def test_wrong_use_is_one_line_and_makes_nothing(
-    arguments: list[str], says: str, log: Path, capsys: Any
-) -> None:
-    log.with_name("folder").mkdir()
-    log.with_name("other.jsonl").write_text('{"url": "http://a.example/", "html": "x"}\n')
-    assert says in refused(capsys, "report", *arguments)
-    assert not log.with_name("simhash-report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -75,20 +73,3 @@ def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
     assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["stats"], "name the index"),
-        (["stats", "--index", "nowhere.sqlite"], "there is no index"),
-        (["stats", "--index", "memory://"], "memory"),
-        (["stats", "--index", "i", "-s", "SIMHASH_DISTNCE=3"], "did you mean SIMHASH_DISTANCE?"),
-        (["stats", "--index", "redis:/user:s3cret@host"], "redis:… is no URL of an index"),
-        (["stats", "--index", "user:s3cret@host"], "no index at '…'"),
-    ],
-)
-def test_wrong_use_is_one_line(arguments: list[str], says: str, capsys: Any) -> None:
-    error = refused(capsys, *arguments)
-    assert says in error
-    assert "s3cret" not in error

@@ -15,7 +15,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Arrival, Entry, Outcome
 from scrapy_simhash.keys import page_key
-from tests.commands.running import refused, simhash
+from tests.commands.running import simhash
 from tests.index.promises.made import fp, spec, values
 from tests.pages import article
 
@@ -128,40 +128,3 @@ def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_p
     path.write_text("\n".join(json.dumps({"url": u, "fingerprint": n}) for u, n in pages))
     assert simhash("import", path, "--index", url, "--recipe", "pypi") == 0
     assert [entry.key for entry in listed(url)] == [page_key("http://a.example/?a=1&b=2"), "name"]
-
-
-@pytest.mark.parametrize(
-    ("values", "recipe", "says"),
-    [
-        ({"url": "http://[", "fingerprint": 12}, "pypi", "entry 1: no url and fingerprint"),
-        ({"url": "a", "fingerprint": 1 << 64}, "pypi", "entry 1: no url and fingerprint"),
-        ({"url": "a", "fingerprint": 1.2e18}, "pypi", "entry 1: no url and fingerprint"),
-        ({"url": "a", "html": "b"}, "pypi", "KeyError('fingerprint')"),
-        ({"url": "a", "fingerprint": 12}, "soup", "unknown recipe"),
-        ({"url": "a", "fingerprint": 12}, "default", "entry 1: no url and fingerprint"),
-    ],
-)
-def test_what_is_no_fingerprint_is_said_with_its_place(
-    values: dict[str, Any], recipe: str, says: str, tmp_path: Path, capsys: Any
-) -> None:
-    path, index = tmp_path / "old.jsonl", tmp_path / "i"
-    path.write_text(json.dumps(values))
-    assert says in refused(capsys, "import", path, "--index", index, "--recipe", recipe)
-    assert not index.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["import", "sqlite:///OTHER", "--index", "x"], "there is no index"),
-        (["import", "memory://", "--index", "x"], "an index in memory is gone"),
-        (["import", "OTHER", "--index", "x"], "No such file"),
-        (["import", "OTHER", "--index", "ftp://x"], "no index at"),
-    ],
-)
-def test_wrong_use_is_one_line_and_makes_nothing(
-    arguments: list[str], says: str, tmp_path: Path, capsys: Any
-) -> None:
-    paths = {"OTHER": tmp_path / "other.sqlite"}
-    assert says in refused(capsys, *(paths.get(argument, argument) for argument in arguments))
-    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,146 @@
+"""Wrong use of every subcommand: one line says what is wrong, and nothing is made or changed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.values import Entry
+from tests.commands.running import log_line, refused, simhash
+from tests.index.promises.made import fp, spec
+from tests.pages import article, html
+
+PAGE = "http://a.example/1"
+RECORD = (
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/1\r\n"
+    b"Content-Length: 900\r\n\r\nHTTP/1.1 200 OK\r\n"
+)
+FILES = {
+    "page.html": html(article(1)),
+    "pages.jsonl": json.dumps({"id": "a", "text": article(1)}).encode() + b"\n",
+    "array.jsonl": b"[1]\n",
+    "titles.jsonl": b'{"url": "a", "title": "b"}\n',
+    "cut.warc": RECORD,
+    "table.tsv": b"x",
+    "dedup.jsonl": log_line(PAGE).encode(),
+    "set/docs.jsonl": b'{"id": "a", "text": "one"}\n',
+    "set/pairs.tsv": b"a\tb\tlabel\n",
+    "none/notes.md": b"",
+}
+NO_INDEX = "there is no index"
+NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
+NO_REPLACING = "it is read, so it cannot be replaced"
+CASES = [
+    ("compare www.example.com/a page.html", "no such file; an address has http:// before it"),
+    ("compare http://127.0.0.1:1/ page.html", "http://127.0.0.1:1/"),
+    ("compare page.html http://[", "http://[: "),
+    ("compare page.html 'http://user:12#s3cret@host/'", "is not fetched"),
+    ("compare --recipe soup page.html x", "unknown recipe"),
+    ("compare --recipe pypi -s SIMHASH_DISTANCE=70 --text a b", "SIMHASH_DISTANCE"),
+    (f"explain {PAGE}", "name a dedup log with --log FILE"),
+    (f"explain {PAGE} --log /nowhere.jsonl", "/nowhere.jsonl"),
+    (f"explain {PAGE} --index redis://127.0.0.1:1/0", "cannot use"),
+    ("stats", "name the index"),
+    ("stats --index nowhere.sqlite", NO_INDEX),
+    ("stats --index memory://", "memory"),
+    ("stats --index i -s SIMHASH_DISTNCE=3", "did you mean SIMHASH_DISTANCE?"),
+    ("stats --index redis:/user:s3cret@host", "redis:… is no URL of an index"),
+    ("stats --index user:s3cret@host", "no index at '…'"),
+    ("patterns --index nowhere.sqlite", NO_INDEX),
+    ("patterns --index nowhere.sqlite --pin nothing", "'nothing' is no signature"),
+    ("patterns --index nowhere.sqlite --pin 'http://a.test/x?y=*'", "is no signature"),
+    ("report", NO_LOG),
+    ("report nowhere.jsonl", "nowhere.jsonl: No such file"),
+    ("report set", "set: Is a directory"),
+    ("report titles.jsonl", "titles.jsonl: not a dedup log"),
+    ("report dedup.jsonl -o no/r.html", "no/r.html: No such"),
+    ("report dedup.jsonl -o ./dedup.jsonl", NO_REPLACING),
+    ("report dedup.jsonl -o set", "set: Is a directory"),
+    ("forget", "name the pages to forget"),
+    (f"forget {PAGE}", "or that of a job with -s JOBDIR=FOLDER"),
+    (f"forget {PAGE} --index nowhere.sqlite", NO_INDEX),
+    (f"forget --host {PAGE} --index index.sqlite", f"--host {PAGE}: it must be a host"),
+    ("forget --older-than nan --index index.sqlite", "--older-than nan: it must be"),
+    (f"forget --all {PAGE} --index index.sqlite", "name the pages to forget"),
+    ("requeue --index index.sqlite", NO_LOG),
+    ("requeue --index index.sqlite --log titles.jsonl", "not a dedup log"),
+    ("import sqlite:///nowhere.sqlite --index x", NO_INDEX),
+    ("import memory:// --index x", "an index in memory is gone"),
+    ("import nowhere.sqlite --index x", "No such file"),
+    ("import nowhere.sqlite --index ftp://x", "no index at"),
+    ("import titles.jsonl --index x --recipe pypi", "KeyError('fingerprint')"),
+    ("import titles.jsonl --index x --recipe soup", "unknown recipe"),
+    ("dedupe nowhere.jsonl", "no such file"),
+    ("dedupe table.tsv", "no file with pages"),
+    ("dedupe none", "no file with pages"),
+    ("dedupe array.jsonl --index new.sqlite", "entry 1: not a JSON object"),
+    ("dedupe cut.warc", f"cut.warc: damaged (cut off in the record of {PAGE})"),
+    ("dedupe titles.jsonl", "no entry has html, html_base64 or text"),
+    ("dedupe pages.jsonl --verdicts /nowhere/at/all", "/nowhere/at/all: No such file"),
+    ("dedupe pages.jsonl --verdicts pages.jsonl", NO_REPLACING),
+    ("dedupe pages.jsonl --index redis://127.0.0.1:1/0", "cannot use"),
+    ("dedupe pages.jsonl --kept to.parquet", "pages.jsonl: it has no fingerprints"),
+    ("dedupe prints pages.jsonl --verdicts to.parquet", "pages.jsonl: it has no fingerprints"),
+    ("dedupe prints --index x.sqlite", "fingerprints go into an index by --kept"),
+    ("dedupe prints --verdicts to.parquet -s SIMHASH_DISTANCE=40", "another recipe"),
+    ("dedupe prints --kept prints/pages.jsonl.000000.parquet", NO_REPLACING),
+    ("fingerprint pages.jsonl ./pages.jsonl --to x", "two of PAGES have one name"),
+    ("evaluate /no/where", "/no/where: there is no such folder"),
+    ("evaluate none", "no set of labelled pages, because it has no pairs.tsv"),
+    ("evaluate set --recipe best", "unknown recipe 'best'"),
+    ("evaluate set -s SIMHASH_DISTANCE=200", "SIMHASH_DISTANCE"),
+    ("evaluate set -s SIMHASH_EXTRACTOR=a.b", "no extractor 'a.b'"),
+    ("evaluate set --bogus", "unrecognized arguments: --bogus"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wrong")
+    for name, content in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    with closing(open_index(f"sqlite:///{folder}/index.sqlite", spec())) as index:
+        index.put([Entry(PAGE, fp(1))])
+    assert simhash("fingerprint", folder / "pages.jsonl", "--to", folder / "prints") == 0
+    return folder
+
+
+@pytest.mark.parametrize(("line", "says"), CASES, ids=[line for line, _ in CASES])
+def test_wrong_use_is_one_line_and_makes_nothing(
+    line: str, says: str, folder: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    monkeypatch.chdir(folder)
+    before = files()
+    error = refused(capsys, *shlex.split(line))
+    assert says in error
+    assert "s3cret" not in error
+    assert files() == before
+
+
+@pytest.mark.parametrize(
+    ("values", "recipe"),
+    [
+        ({"url": "http://[", "fingerprint": 12}, "pypi"),
+        ({"url": "a", "fingerprint": 1 << 64}, "pypi"),
+        ({"url": "a", "fingerprint": 1.2e18}, "pypi"),
+        ({"url": "a", "fingerprint": 12}, "default"),
+    ],
+)
+def test_what_is_no_fingerprint_is_said_with_its_place(
+    values: dict[str, Any], recipe: str, tmp_path: Path, capsys: Any
+) -> None:
+    path, index = tmp_path / "old.jsonl", tmp_path / "i"
+    path.write_text(json.dumps(values))
+    error = refused(capsys, "import", path, "--index", index, "--recipe", recipe)
+    assert "entry 1: no url and fingerprint" in error
+    assert not index.exists()
