@@ -134,65 +134,33 @@ class Turns:
 
 
 class Worker:
-    """A process that analyses one page at a time. See :meth:`start`."""
+    """A process that analyses one page at a time. If it has ended, the next page starts another.
 
-    def __init__(
-        self,
-        child: subprocess.Popen[bytes],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        timeout: float,
-    ) -> None:
-        self._child, self._reader, self._writer = child, reader, writer
-        self._timeout = timeout
+    Args:
+        order: the first message that it gets, see :mod:`.worker`.
+        timeout: seconds that one page may take.
+    """
 
-    @classmethod
-    async def start(cls, order: bytes, timeout: float) -> "Worker":
-        """Return a worker that has imported all that it needs.
-
-        Args:
-            order: the first message that it gets, see :mod:`.worker`.
-            timeout: seconds that one page may take.
-
-        Raises:
-            OSError: it does not start.
-        """
-        parent_end, child_end = socket.socketpair()
-        # An answer is a line, with an excerpt of any length.
-        reader, writer = await asyncio.open_unix_connection(sock=parent_end, limit=64 << 20)
-        with child_end:
-            try:
-                child = _start_child(child_end.fileno())
-            except BaseException:
-                writer.transport.abort()
-                raise
-        worker = cls(child, reader, writer, timeout)
-        try:
-            if await worker._ask(order, 60.0):  # the machine may be busy
-                return worker
-        except BaseException:
-            worker.end()
-            raise
-        raise OSError(f"it ended with status {worker.end()}")
-
-    async def _ask(self, message: bytes, seconds: float) -> bytes:
-        """Return the line that answers a message; after some seconds, the process is killed."""
-        # asyncio.wait_for may overlook that it is cancelled.
-        alarm = asyncio.get_running_loop().call_later(seconds, self._child.kill)
-        try:
-            self._writer.write(message)
-            return await self._reader.readline()
-        except ConnectionError:
-            return b""
-        finally:
-            alarm.cancel()
+    def __init__(self, order: bytes, timeout: float) -> None:
+        self._order, self._timeout = order, timeout
+        self._pages = 0
+        self._child: subprocess.Popen[bytes] | None = None
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     @property
     def has_ended(self) -> bool:
-        return self._child.poll() is not None
+        return self._child is None or self._child.poll() is not None
 
     async def analyse(self, body: Body) -> PageAnalysis:
-        """Return the analysis of a page. If there is an error, the process may have ended."""
+        """Return the analysis of a page. If there is an error, the process may have ended.
+
+        Raises:
+            OSError: no process can be started.
+        """
+        if self.has_ended or self._pages >= PAGES_PER_PROCESS:
+            self.end()
+            await self._start()
+        self._pages += 1
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
@@ -206,12 +174,41 @@ class Worker:
         error = f"the worker process ended with status {status}"
         return PageAnalysis(None, reason="crash", error=error)
 
-    def end(self) -> int:
-        """End the process, and return its status."""
+    def end(self) -> int | None:
+        """End the process, if there is one, and return its status."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+        if self._child is None:
+            return None
         # It may have closed its socket and still run.
         self._child.kill()
-        self._writer.transport.abort()
         return self._child.wait()
+
+    async def _start(self) -> None:
+        """Have a process import all that it needs."""
+        parent_end, child_end = socket.socketpair()
+        with child_end:
+            # An answer is a line, with an excerpt of any length.
+            self._streams = await asyncio.open_unix_connection(sock=parent_end, limit=64 << 20)
+            self._child = _start_child(child_end.fileno())
+        self._pages = 0
+        if not await self._ask(self._order, 60.0):  # the machine may be busy
+            raise OSError(f"it ended with status {self.end()}")
+
+    async def _ask(self, message: bytes, seconds: float) -> bytes:
+        """Return the line that answers a message; after some seconds, the process is killed."""
+        assert self._child is not None
+        assert self._streams is not None
+        reader, writer = self._streams
+        # asyncio.wait_for may overlook that it is cancelled.
+        alarm = asyncio.get_running_loop().call_later(seconds, self._child.kill)
+        try:
+            writer.write(message)
+            return await reader.readline()
+        except ConnectionError:
+            return b""
+        finally:
+            alarm.cancel()
 
 
 class Workers:
@@ -292,34 +289,24 @@ class Workers:
             self._answers.discard(answer)
 
     async def _work(self) -> None:
-        """Answer pages, in one process after another."""
-        task = asyncio.current_task()
+        """Answer pages with a worker."""
+        task, worker = asyncio.current_task(), Worker(self._order, self._timeout)
         assert task is not None
-        while True:
-            try:
-                worker = await Worker.start(self._order, self._timeout)
-            except OSError as error:
-                if len(self._workers) > 1:  # the others go on
-                    self._workers.discard(task)
-                    return
+        try:
+            while True:
                 job = await self._turns.take()
-                job.skip("extractor_error", f"no worker process can be started: {error}")
-                continue
-            try:
-                await self._serve(worker)
-            finally:
-                worker.end()
-
-    async def _serve(self, worker: Worker) -> None:
-        for _ in range(PAGES_PER_PROCESS):
-            job = await self._turns.take()
-            if worker.has_ended:  # while it had no page
-                self._turns.put(job)
-                return
-            job.end(await worker.analyse(job.body))
-            if worker.has_ended:
-                self._turns.strike(job.site)
-                return
+                try:
+                    job.end(await worker.analyse(job.body))
+                    if worker.has_ended:
+                        self._turns.strike(job.site)
+                except OSError as error:
+                    if len(self._workers) > 1:  # the others go on
+                        self._turns.put(job)
+                        break
+                    job.skip("extractor_error", f"no worker process can be started: {error}")
+        finally:
+            worker.end()
+            self._workers.discard(task)
 
     async def close(self) -> None:
         """End the processes and the thread; pages that still wait are given up."""

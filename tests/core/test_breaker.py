@@ -34,14 +34,27 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.url = f"sqlite:///{path}"
         self.answer: Callable[[], str] = lambda: "up"
-        self.calls: list[str] = []
+        self.claims = 0
         self.now = 1e9
         self.spec = spec(clock=lambda: self.now)
 
     def open(self) -> Index:
         if self.answer() != "up":
             raise StoreUnavailable("the store is away")
-        return Switched(self)  # type: ignore[return-value]
+        index = open_index(self.url, self.spec)
+        for name in ("claim_all", "report"):
+            setattr(index, name, partial(self._call, name, getattr(index, name)))
+        return index
+
+    def _call(self, name: str, method: Any, news: Any) -> Any:
+        answer = self.answer()
+        self.claims += name == "claim_all"
+        if answer == "refused":
+            raise StoreUnavailable("the store is away")
+        done = method(news)
+        if answer == "lost":
+            raise StoreUnavailable("the answer is lost")
+        return done
 
     def go(self, answer: str) -> None:
         self.answer = lambda: answer
@@ -49,28 +62,6 @@ class Store:
     def confirmed(self) -> list[str]:
         with contextlib.closing(open_index(self.url, self.spec)) as index:
             return [entry.key for entry in index if not entry.provisional]
-
-
-class Switched:
-    """One crawler's way to the store."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._index = open_index(store.url, store.spec)
-        self.close, self.flooded = self._index.close, 0
-
-    def __getattr__(self, name: str) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            answer = self._store.answer()
-            self._store.calls.append(name)
-            if answer == "refused":
-                raise StoreUnavailable("the store is away")
-            done = getattr(self._index, name)(*args, **kwargs)
-            if answer == "lost":
-                raise StoreUnavailable("the answer is lost")
-            return done
-
-        return call
 
 
 def page(key: str, **given: Any) -> Arrival:
@@ -96,14 +87,6 @@ def claim(index: Breaker, key: str) -> Claim:
     return answer
 
 
-def confirm(index: Breaker, *keys: str) -> None:
-    index.report(Report(delivered=keys))
-
-
-def release(index: Breaker, *keys: str) -> None:
-    index.report(Report(failed=keys))
-
-
 def come_back(index: Breaker, store: Store) -> None:
     store.go("up")
     index.retry()
@@ -112,7 +95,7 @@ def come_back(index: Breaker, store: Store) -> None:
 
 def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store):
     claim(index, "0-0")
-    confirm(index, "0-0")
+    index.report(Report(delivered=["0-0"]))
     store.go("refused")
     first, copy = claim(index, "0-1"), claim(index, "0-2")
     assert (first.outcome, first.change) == (ORIGINAL, None)  # only the store knows the page 0-0
@@ -141,8 +124,7 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
     for key in ("0-0", "1-0", "2-0"):
         claim(index, key)
     store.go("refused")
-    confirm(index, "0-0")
-    release(index, "1-0")
+    index.report(Report(failed=["1-0"], delivered=["0-0"]))
     come_back(index, store)
     assert store.confirmed() == ["0-0"]
     assert claim(index, "1-1").outcome is ORIGINAL
@@ -152,9 +134,9 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
 def test_a_page_that_failed_before_another_text_of_it_was_delivered_makes_no_copies(index, store):
     claim(index, "0-0")
     store.go("refused")
-    release(index, "0-0")
+    index.report(Report(failed=["0-0"]))
     index.claim_all([Arrival("0-0", page("1-0").fingerprint)])
-    confirm(index, "0-0")
+    index.report(Report(delivered=["0-0"]))
     come_back(index, store)
     assert claim(index, "0-1").outcome is ORIGINAL
 
@@ -164,7 +146,7 @@ def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplo
     store.go("refused")
     for key in ("0-0", "1-0", "2-0"):
         claim(index, key)
-    assert store.calls.count("claim_all") == 1
+    assert store.claims == 1
     come_back(index, store)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "the store is away" in caplog.text
@@ -186,7 +168,7 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
     assert claim(index, "0-0").outcome is ORIGINAL
     come_back(index, store)
     claim(index, "1-0")
-    confirm(index, "1-0")
+    index.report(Report(delivered=["1-0"]))
     assert store.confirmed() == ["1-0"]
     index.close()
 

@@ -13,31 +13,38 @@ from scrapy_simhash.core.upkeep import PAGES_AT_ONCE, Upkeep
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Match, Report, Unsettled
 
-NOTHING = Unsettled(frozenset(), frozenset())
 
-
-class Index:
-    """An index, and the thread that asks it: it notes what it is told, may fail or be late."""
+class Crawl:
+    """A crawler with an index, and the thread that asks it, which may fail or be late."""
 
     def __init__(self) -> None:
-        self.told: list[Report] = []
+        self.upkeep = Upkeep(self, lease=60.0)  # type: ignore[arg-type]
+        self.told: list[bool] = []
+        self.news: list[Report] = []
         self.error: Exception | None = None
-        self.answer = NOTHING
         self.is_late = False
         self._owed: list[tuple[Future[Any], Any]] = []
+        self.answer()
 
-    def retry(self) -> None:
-        pass
+    def answer(self, provisional: Any = (), gone: Any = ()) -> None:
+        self._unsettled = Unsettled(frozenset(provisional), frozenset(gone))
+
+    # The index.
 
     def report(self, news: Report) -> Unsettled:
         if any(news) or news.renewed is not None:
-            self.told.append(news)
+            self.news.append(news)
             if self.error is not None:
                 raise self.error
-        return self.answer
+        return self._unsettled
 
     def read(self, call: Any) -> None:
         """It has nothing that expires."""
+
+    def retry(self) -> None:
+        """It never rests."""
+
+    # The thread.
 
     def run(self, work: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -47,16 +54,14 @@ class Index:
         return future
 
     def catch_up(self) -> None:
-        for future, work in self._owed:
-            future.set_result(work(self))
-        self._owed.clear()
+        owed, self._owed = self._owed, []
+        for future, work in owed:
+            try:
+                future.set_result(work(self))
+            except RuntimeError as error:
+                future.set_exception(error)
 
-
-class Crawl:
-    def __init__(self, lease: float = 60.0) -> None:
-        self.told: list[bool] = []
-        self.index = Index()
-        self.upkeep = Upkeep(self.index, lease)  # type: ignore[arg-type]
+    # The crawler.
 
     def wait(self, entry: int, key: str = "another crawler's") -> None:
         match = Match(entry, key, 0, 0.0, provisional=True)
@@ -68,8 +73,8 @@ class Crawl:
     def round(self) -> None:
         asyncio.run(self.upkeep._round())
 
-    def run(self, then: Any = lambda: None) -> None:
-        """Keep up for some turns of the loop."""
+    def keep_up(self, then: Any = lambda: None) -> None:
+        """Do rounds for some turns of the loop."""
 
         async def run() -> None:
             running = asyncio.ensure_future(self.upkeep._run())
@@ -93,19 +98,18 @@ def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
 def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them(
     crawl: Crawl,
 ) -> None:
-    for key, fails in (("good", False), ("bad", True)):
+    for key in ("good", "bad"):
         crawl.upkeep.hold(key)
         crawl.upkeep.hold(key)
-        crawl.end(key, failed=fails)
-    assert crawl.upkeep.in_progress("good")
-    assert crawl.upkeep.in_progress("bad")
+        crawl.end(key, failed=key == "bad")
+        assert crawl.upkeep.in_progress(key)
     crawl.round()
-    assert crawl.index.told == []
+    assert crawl.news == []
     for key in ("good", "bad"):
         crawl.end(key, failed=False)
     crawl.round()
     crawl.round()
-    assert [(news.failed, news.delivered) for news in crawl.index.told] == [(["bad"], ["good"])]
+    assert [(news.failed, news.delivered) for news in crawl.news] == [(["bad"], ["good"])]
 
 
 @pytest.mark.parametrize("failed", [True, False])
@@ -117,10 +121,10 @@ def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_co
     crawl.end("page", failed=failed)
     crawl.upkeep.hold("page")
     crawl.round()
-    assert [(news.failed, news.delivered) for news in crawl.index.told] == [(["page"], [])] * failed
+    assert [(news.failed, news.delivered) for news in crawl.news] == [(["page"], [])] * failed
     crawl.end("page", failed=True)
     crawl.round()
-    last = crawl.index.told[-1]
+    last = crawl.news[-1]
     assert (last.failed, last.delivered) == (["page"], [] if failed else ["page"])
 
 
@@ -131,22 +135,20 @@ def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: 
     crawl.wait(5, "page")
     crawl.end("page", failed=fails)
     assert crawl.told == [not fails]
-    assert [news.failed for news in crawl.index.told] == [["page"]] * fails
+    assert [news.failed for news in crawl.news] == [["page"]] * fails
 
 
 def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: Crawl) -> None:
     for entry in (1, 2, 3):
         crawl.wait(entry)
-    crawl.index.answer = Unsettled(frozenset({1}), frozenset({2}))
+    crawl.answer(provisional=[1], gone=[2])
     crawl.round()
     assert crawl.told == [False, True]
     crawl.round()
-    assert [news.entries for news in crawl.index.told] == [[1, 2, 3], [1]]
-
-
-def test_a_copy_of_a_page_that_only_an_outage_knew_goes_on(crawl: Crawl) -> None:
+    assert [news.entries for news in crawl.news] == [[1, 2, 3], [1]]
+    # Only an outage knew the page 0.
     crawl.wait(0)
-    assert crawl.told == [False]
+    assert crawl.told == [False, True, False]
 
 
 def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(
@@ -155,45 +157,38 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
     entries = range(1, PAGES_AT_ONCE + 11)
     for entry in entries:
         crawl.wait(entry)
-    crawl.index.answer = Unsettled(frozenset(entries), frozenset())
+    crawl.answer(provisional=entries)
     crawl.round()
     crawl.round()
-    first, second = (news.entries for news in crawl.index.told)
+    first, second = (news.entries for news in crawl.news)
     assert len(first) == len(second) == PAGES_AT_ONCE
     assert {*first, *second} == {*entries}
 
 
-def test_a_crawl_stays_while_copies_wait_for_other_crawlers(crawl: Crawl) -> None:
-    assert not crawl.upkeep.must_stay()
-    crawl.wait(5)
-    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
-    assert crawl.upkeep.must_stay()
-    crawl.index.answer = NOTHING
-    assert not crawl.upkeep.must_stay()
-    assert crawl.told == [True]
-
-
-def test_an_idle_crawl_does_not_wait_long_for_the_index(crawl: Crawl, monkeypatch: Any) -> None:
+def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page of its own that is in progress has failed; it does not wait long for the index."""
     monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
-    crawl.index.is_late = True
-    crawl.wait(5)
-    assert crawl.upkeep.must_stay()
-    crawl.index.is_late = False
-    crawl.round()
-    assert not crawl.upkeep.must_stay()
-
-
-def test_what_is_in_progress_when_the_spider_is_idle_has_failed(crawl: Crawl) -> None:
     crawl.upkeep.hold("page")
-    crawl.wait(5, "page")
+    crawl.wait(4, "page")
     assert not crawl.upkeep.must_stay()
     assert crawl.told == [False]
+    crawl.wait(5)
+    crawl.answer(provisional=[5])
+    assert crawl.upkeep.must_stay()
+    crawl.answer()
+    crawl.is_late = True
+    assert crawl.upkeep.must_stay()
+    crawl.is_late = False
+    assert not crawl.upkeep.must_stay()
+    assert crawl.told == [False, True]
 
 
 def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
-    crawl.index.is_late = True
+    crawl.is_late = True
     crawl.wait(5)
-    crawl.run(then=crawl.index.catch_up)
+    crawl.keep_up(then=crawl.catch_up)
     assert crawl.told == [True]
 
 
@@ -202,22 +197,23 @@ def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_kno
 ) -> None:
     crawl.upkeep.hold("page")
     crawl.wait(5)
-    crawl.index.answer = Unsettled(frozenset({5}), frozenset())
+    crawl.answer(provisional=[5])
     asyncio.run(crawl.upkeep.settle())
     assert crawl.told == [False]
-    assert crawl.index.told[0].failed == ["page"]
+    assert crawl.news[0].failed == ["page"]
 
 
 def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
-    crawl.index.error = RuntimeError("a fault")
+    crawl.error = RuntimeError("a fault")
     crawl.upkeep.hold("failed")
     crawl.end("failed", failed=True)
-    crawl.run()
-    assert len(crawl.index.told) == 1
-    assert len(caplog.records) == 1
+    crawl.keep_up()
+    assert len(crawl.news) == len(caplog.records) == 1
 
 
-def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl, monkeypatch: Any) -> None:
+def test_leases_are_renewed_three_times_in_their_length(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [1000.0]
     monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
     crawl.upkeep._renewed = now[0]
@@ -225,4 +221,4 @@ def test_leases_are_renewed_three_times_in_their_length(crawl: Crawl, monkeypatc
     for seconds in (19, 2, 19, 2):
         now[0] += seconds
         crawl.round()
-    assert [news.renewed for news in crawl.index.told] == [["page"]] * 2
+    assert [news.renewed for news in crawl.news] == [["page"]] * 2
