@@ -22,7 +22,7 @@ from scrapy_simhash.url_patterns.rows import (
     to_cell,
 )
 from scrapy_simhash.url_patterns.table import PatternTable
-from tests.url_patterns.test_learner import OLD, learn_old_versions, spared
+from tests.url_patterns.test_learner import OLD, learn_old_versions
 
 
 class MadeCells:
@@ -151,15 +151,6 @@ def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
     ]
     assert forecasts[0][0][1] > 0
     assert all(forecast == forecasts[0] for forecast in forecasts)
-
-
-def test_a_later_crawler_spares_from_its_first_page() -> None:
-    cells = MadeCells()
-    first, (second, rows_of_all) = crawler(), crawler()
-    learn_old_versions(first[0])
-    exchange(*first, cells)
-    rows_of_all.read(cells)
-    assert spared(second, OLD) > 0.7
 
 
 def test_what_could_not_be_sent_is_sent_later() -> None:
