@@ -19,7 +19,6 @@ from scrapy_simhash.offline.saved_pages import SavedPage
 
 #: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
 MIN_BODY = 200
-
 #: A line belongs to the body if so much of it stands there.
 MIN_SHARE = 0.7
 #: So much of the body must be found in the page's lines, or it was not found.
@@ -43,11 +42,6 @@ _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
-def size(line: str) -> int:
-    """Return the length of a line in UTF-8 bytes."""
-    return len(line.encode("utf-8", "replace"))
-
-
 #: A text node: the place of its element in document order, and whether it is the element's own
 #: text or the tail after it.
 Node = tuple[int, str]
@@ -57,11 +51,7 @@ Node = tuple[int, str]
 class Line:
     """A line as a reader sees it: the text between two ends of blocks or line breaks.
 
-    Attributes:
-        text: with single spaces.
-        start: where the line starts: the text of its block, or the tail of what ended the line
-            before.
-        nodes: the text nodes that the line consists of.
+    It starts with the text of its block, or with the tail of what ended the line before.
     """
 
     text: str
@@ -70,13 +60,9 @@ class Line:
 
 
 class Page:
-    """A page whose body is known line by line; scripts and styles are gone.
-
-    Scripts hold copies of the article that nobody sees, and take most of the room.
+    """A page whose body is known line by line; scripts, which hold copies of it, are gone.
 
     Attributes:
-        document: where it comes from.
-        lines: all lines of the page, in document order.
         body: the places in ``lines`` of those that make the body.
         slots: those of the places whose lines are set as most of the body is, in the same tag
             in the same class of element. Others are headings, captions, repetitions.
@@ -104,7 +90,8 @@ class Page:
         inside = set(body)
         rest = [line.text for at, line in enumerate(lines) if at not in inside]
         self.left = len(wanted & shingles("\n".join(rest), _PHRASE)) / max(1, len(wanted))
-        self.beside = sum(size(text) for text in rest if size(text) >= MIN_RUNNING)
+        sizes = [len(text.encode("utf-8", "replace")) for text in rest]
+        self.beside = sum(size for size in sizes if size >= MIN_RUNNING)
 
     @property
     def site(self) -> str:
@@ -122,12 +109,11 @@ class Page:
         return "\n".join(self.paragraphs)
 
     def takes(self, text: str) -> bool:
-        """Whether a text can take the place of the body, and be what the page is about.
+        """Return whether the page would be about a text that took the place of the body.
 
-        It is not if the page still shows its own one, or has, beside the body, running text of
-        more than half the size.
+        It is not if it still shows its own body, or much other running text.
         """
-        return self.left <= MAX_LEFT and self.beside <= size(text) / 2
+        return self.left <= MAX_LEFT and self.beside <= len(text.encode("utf-8", "replace")) / 2
 
     def _slots(self) -> list[int]:
         elements = list(self._root.iter())
@@ -140,10 +126,11 @@ class Page:
             if manner is not None and line.text not in seen:
                 groups.setdefault(manner, []).append(at)
             seen.add(line.text)
-        sizes = {
-            manner: sum(len(self.lines[at].text) for at in groups[manner]) for manner in groups
-        }
-        return groups[max(sizes, key=lambda manner: sizes[manner])] if sizes else []
+        return max(
+            groups.values(),
+            key=lambda places: sum(len(self.lines[at].text) for at in places),
+            default=[],
+        )
 
     def _heading_line(self, other_parts: Sequence[str]) -> int | None:
         """Return the place of the line in the article's ``h1``; themes have one for the site."""
@@ -204,11 +191,7 @@ class Draft:
                     element.addnext(more)
 
     def fill(self, paragraphs: Sequence[str]) -> None:
-        """Replace the body by other paragraphs, spread over the places where its lines were.
-
-        Args:
-            paragraphs: the lines of the other body.
-        """
+        """Replace the body by other paragraphs, spread over the places where its lines were."""
         slots = self._page.slots
         shares: dict[int, list[str]] = {at: [] for at in self._page.body}
         for at, text in enumerate(paragraphs):
@@ -217,12 +200,7 @@ class Draft:
             self.write(line, texts)
 
     def rename(self, title: str, headline: str) -> None:
-        """Replace what the page calls itself; the name of the site stays.
-
-        Args:
-            title: the new part of the ``title`` in front of the name of the site.
-            headline: the new ``h1``.
-        """
+        """Replace what the page calls itself: its ``h1``, and its title before the site's name."""
         page = self._page
         own = shingles(page.own_title) | shingles(page.headline)
         heading = page.heading_line
@@ -238,8 +216,7 @@ class Draft:
 
     def html(self) -> str:
         """Return the page as HTML."""
-        html: str = etree.tostring(self._root, encoding="unicode", method="html")
-        return html
+        return str(etree.tostring(self._root, encoding="unicode", method="html"))
 
 
 def own_text(document: SavedPage) -> str | None:
@@ -249,9 +226,7 @@ def own_text(document: SavedPage) -> str | None:
 
 
 def take_apart(document: SavedPage) -> Page | None:
-    """Find the body of a page in its tree.
-
-    The body is the document's own, or else what the extractor ``main`` takes for it.
+    """Find the body of a page in its tree: its own, or else what the extractor takes for it.
 
     Returns:
         None if there is no page, its body is short, most of the body is not to be found in it,
@@ -338,7 +313,7 @@ def _lines(root: Any) -> list[Line]:
 
 
 def _manner(elements: list[Any], start: Node) -> tuple[object, ...] | None:
-    """How a line is set: by the element that it starts in, and the one around that.
+    """Return how a line is set: by the element that it starts in, and the one around that.
 
     None if it is a link, a heading or the like, where no running text can go.
     """

@@ -1,10 +1,10 @@
 """What a crawl loses and finds, by distance alone and with the rule, beside MinHash and simhash.
 
-    python -m benchmarks.verdict                     # every set
+    python -m benchmarks.verdict                     # every set, and made near-duplicates
     python -m benchmarks.verdict blog-html --show 10 # one set, with wrong pairs by name
     python -m benchmarks.verdict --rivals            # MinHash-256 and PyPI simhash, too
 
-Needs ../shared/data, or another folder by ``--data``. Prints two Markdown tables. *Wrong drops* are
+Needs ../shared/data. Prints two Markdown tables. *Wrong drops* are
 distinct pages of which no copy was kept, in 1,000 of them, in the order of the file. The second
 table has the recall of made near-duplicates by kind, and the false pairs of these sets. All methods
 have the same text and the same facts; a MinHash has no Hamming distance, so the rule gets k times
@@ -18,8 +18,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from benchmarks.documents import DATA, html_of, read_marked, text_of
@@ -157,27 +155,25 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", default=SETS, help="folders in the data")
-    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("sets", nargs="*", help="folders in the data")
     parser.add_argument("--rivals", action="store_true", help="measure other packages, too")
-    parser.add_argument("--no-made", action="store_true", help="make no near-duplicates")
     parser.add_argument("--show", type=int, default=0, help="name so many wrong pairs of each")
     options = parser.parse_args()
-    if not options.data.is_dir():
-        print(f"skipped: there is no {options.data}", file=sys.stderr)
+    if not DATA.is_dir():
+        print(f"skipped: there is no {DATA}", file=sys.stderr)
         return 0
     tried = methods(options.rivals)
     default = tried[0].recipe
     rows, wrong = [], []
-    for name in options.sets:
-        pages = read(read_dataset(options.data / name), default)
+    for name in options.sets or SETS:
+        pages = read(read_dataset(DATA / name), default)
         for _, result in results(pages, tried):
             rows.append(row(result))
             wrong += wrong_pairs(result, options.show)
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
     show((*head, "precision", "recall"), rows)
-    if not options.no_made:
-        made = map(partial(made_of, options.data), MADE_FROM)
+    if not options.sets:
+        made = (make_kinds(read_marked(DATA / name).documents, name=name) for name in MADE_FROM)
         print()
         show(
             ("made from", "method", *DUPLICATES, "false pairs"),
@@ -189,10 +185,6 @@ def main() -> int:
         )
     print("\n".join(wrong))
     return 0
-
-
-def made_of(data: Path, name: str) -> Dataset:
-    return make_kinds(read_marked(data / name).documents, name=name)
 
 
 if __name__ == "__main__":

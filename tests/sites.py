@@ -136,21 +136,6 @@ agree to them.</ul>
 </footer></body></html>"""
 
 
-def mkdocs(paragraphs: Sequence[str]) -> str:
-    """A manual: an article of many headings, an announcement, a question at its end."""
-    return f"""<html><body dir=ltr><div class=md-banner><aside class=md-banner__inner><p>Version 9
-is out, and it breaks nothing that you have not broken yourself before.</p></aside></div>
-<div class=md-container><main class=md-main><div class="md-main__inner md-grid">
-<div class="md-sidebar md-sidebar--primary"><nav class=md-nav><ul><li><a href=.>Getting
-started</a></ul></nav></div><div class=md-content><article class="md-content__inner md-typeset">
-<a href=edit class=md-content__button>Edit</a><h1>Getting started</h1>
-{"".join(f"<h2 id=h{at}>Step {at}</h2><p>{text}</p>" for at, text in enumerate(paragraphs))}
-<div class=md-feedback><p>Was this page helpful? Thank you for your answer, it will be read.</p>
-</div>
-</article></div></div></main><footer class=md-footer><p>Made with material that we have found.</p>
-</footer></div></body></html>"""
-
-
 def portal(paragraphs: Sequence[str]) -> str:
     """A Chinese portal of long ago: nested tables, breaks, full-width indentation."""
     links = "".join(
@@ -207,18 +192,6 @@ time</a></div></div>
 two more, or pay, and read them all.</div></div></div></body></html>"""
 
 
-def table_layout(paragraphs: Sequence[str]) -> str:
-    """A home page of the nineties: the article in a cell, paragraphs that never end."""
-    return f"""<HTML><BODY BGCOLOR=white><TABLE WIDTH=100%><TR><TD COLSPAN=2><FONT SIZE=6>Old
-pages</FONT> <TR><TD WIDTH=120 VALIGN=top BGCOLOR=#cccccc><A HREF=a.htm>Home</A><BR><A
-HREF=b.htm>Links</A><BR>
-<FONT SIZE=1>You are visitor number 00123 since the counter was last broken, in May.</FONT>
-<TD VALIGN=top><FONT FACE=Arial SIZE=2>{"".join("<P>" + text for text in paragraphs)}</FONT>
-<TR><TD COLSPAN=2><HR><FONT SIZE=1>Best viewed with eyes open. Send your remarks to the keeper of
-these pages, who may answer.</FONT></TABLE></BODY></HTML>"""
-
-
 SITES: dict[str, Site] = {
-    site.__name__: site
-    for site in (wordpress, phpbb, shopify, mediawiki, mkdocs, portal, bbs, div_soup, table_layout)
+    site.__name__: site for site in (wordpress, phpbb, shopify, mediawiki, portal, bbs, div_soup)
 }
