@@ -25,26 +25,26 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # module at the root that Scrapy knows by its own word for it.
 ROOMS = {
     "exceptions": {"printable"},
-    "extraction": {"addresses", "loading", "printable"},
+    "extraction": {"keys", "loading", "printable"},
     "fingerprint": {"loading"},
     "readers": {"extraction", "fingerprint", "loading"},
-    "rule": {"addresses", "extraction", "fingerprint", "keys"},
+    "rule": {"extraction", "fingerprint", "keys"},
     "index": {"printable", "fingerprint", "rule"},
     "testing": {"fingerprint", "index"},
-    "url_patterns": {"addresses", "index", "rule"},
+    "url_patterns": {"index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "report": {"addresses", "printable", "core", "extraction", "rule"},
+    "report": {"core", "extraction", "keys", "printable", "rule"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},
     "crawl": {
-        *("addresses", "printable"),
+        "printable",
         *("core", "exceptions", "extraction", "index", "keys"),
         *("report", "settings", "url_patterns"),
     },
     "doors": {"printable", "core", "crawl", "exceptions", "keys", "settings", "signals"},
     "commands": {
-        *("addresses", "printable"),
+        "printable",
         *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
         *("rule", "url_patterns"),
     },
@@ -103,7 +103,7 @@ def test_each_import_that_a_room_may_make_is_made() -> None:
 
 
 def test_rooms_and_modules_import_in_one_direction() -> None:
-    before = {"addresses", "keys", "loading", "printable", "signals"}
+    before = {"keys", "loading", "printable", "signals"}
     for name, rooms in ROOMS.items():
         assert rooms <= before, name
         before.add(name)

@@ -11,7 +11,6 @@ from typing import Any
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.addresses import host_of
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
@@ -20,7 +19,7 @@ from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.keys import page_key
+from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
 from scrapy_simhash.report.dedup_log import Line, read_lines
 from scrapy_simhash.report.log_table import PageChange

@@ -20,7 +20,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_simhash.addresses import host_of
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
@@ -28,7 +27,7 @@ from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import RULINGS
-from scrapy_simhash.keys import page_key
+from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings

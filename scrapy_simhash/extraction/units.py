@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from scrapy_simhash.addresses import without_visit
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
+from scrapy_simhash.keys import without_visit
 
 #: Links, images and names of a page that are looked at.
 _MOST = 400

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from scrapy_simhash.addresses import host_of
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.difference import Shown
 

@@ -14,8 +14,7 @@ from urllib.parse import SplitResult, urljoin
 
 from cachetools import LRUCache
 
-from scrapy_simhash.addresses import split_address
-from scrapy_simhash.keys import page_key, registered_domain
+from scrapy_simhash.keys import page_key, registered_domain, split_address
 
 _MOST_CANONICAL = 10_000  # keys that are remembered
 

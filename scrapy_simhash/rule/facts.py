@@ -10,11 +10,11 @@ from operator import xor
 
 import xxhash
 
-from scrapy_simhash.addresses import split_address
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.keys import split_address
 from scrapy_simhash.rule.names import names_of
 from scrapy_simhash.rule.sketch import (
     NARROW,

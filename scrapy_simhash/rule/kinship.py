@@ -5,8 +5,7 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
-from scrapy_simhash.addresses import split_address, without_visit
-from scrapy_simhash.keys import registered_domain
+from scrapy_simhash.keys import registered_domain, split_address, without_visit
 
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")

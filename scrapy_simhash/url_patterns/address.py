@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from scrapy_simhash.addresses import host_of, split_address
+from scrapy_simhash.keys import host_of, split_address
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
 LONGEST_VALUE = 96  # characters, such as those of a title in an address

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy_simhash.addresses import host_of
+from scrapy_simhash.keys import host_of
 from scrapy_simhash.report.dedup_log import Line, LogLine, read_lines, to_json
 from scrapy_simhash.report.log_table import LogTable
 
