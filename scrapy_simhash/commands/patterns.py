@@ -30,9 +30,8 @@ from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
-from scrapy_simhash.url_patterns.places import Places
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
-from scrapy_simhash.url_patterns.table import PatternTable
+from scrapy_simhash.url_patterns.table import PatternTable, Places
 
 _Listed = tuple[float, str, Row]  # bound of the share of copies, host and signature, counts
 

@@ -14,7 +14,7 @@ from scrapy_simhash.url_patterns.address import (
     read_signature,
     shape,
 )
-from scrapy_simhash.url_patterns.places import Places
+from scrapy_simhash.url_patterns.table import Places
 
 
 def read(url: str) -> Address:

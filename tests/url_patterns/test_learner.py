@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_simhash.url_patterns.learner import Forecast, Learner
-from scrapy_simhash.url_patterns.places import MOST_PLACES
 from scrapy_simhash.url_patterns.rows import MOST_ROWS, Row
+from scrapy_simhash.url_patterns.table import MOST_PLACES
 
 SITE = "http://wiki.test"
 ARTICLE = f"{SITE}/wiki/Story_{{}}".format

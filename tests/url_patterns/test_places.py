@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from scrapy_simhash.url_patterns.address import MANY_VALUES, read_address, read_signature
-from scrapy_simhash.url_patterns.places import Places
+from scrapy_simhash.url_patterns.table import Places
 
 MANY = MANY_VALUES["word"]
 TITLES = [f"/index.php?title=Story_{n}&action=edit" for n in range(MANY + 1)]
