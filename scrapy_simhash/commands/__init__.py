@@ -10,6 +10,7 @@ one of them is asked for.
 
 import argparse
 import os
+import signal
 import sys
 from importlib import import_module
 from keyword import iskeyword
@@ -27,8 +28,6 @@ _EXIT_STATUS = """\
 exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
 2, an argument, a file or a store cannot be used; 130, interrupted.
 """
-# Shells have 128 + SIGINT and 128 + SIGPIPE for an answer that is neither yes nor no.
-_INTERRUPTED, _UNREAD = 130, 141
 
 
 class SimhashCommand(ScrapyCommand):
@@ -83,9 +82,9 @@ class SimhashCommand(ScrapyCommand):
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.exitcode = _UNREAD
+            self.exitcode = 128 + signal.SIGPIPE
         except (KeyboardInterrupt, EOFError):
-            self._end(opts, _INTERRUPTED, "interrupted")
+            self._end(opts, 128 + signal.SIGINT, "interrupted")
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             self._end(opts, 2, f"error: {where}{error.strerror or error}")

@@ -28,8 +28,6 @@ from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.words import count
 
-_SHOWN = 5
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
         chosen = total if options.all else len(keys)
-        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:_SHOWN])])
+        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
         removed = 0
         if chosen and (options.yes or _agreed(chosen)):
             removed = chosen if options.all else index.gone(keys)

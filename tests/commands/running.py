@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import subprocess
 import sys
@@ -67,13 +68,17 @@ def waiting(folder: Path, monkeypatch: Any) -> list[str]:
 def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) -> None:
     """Run a subcommand in a folder, and press Ctrl-C as soon as something holds."""
     command = [sys.executable, "-m", "scrapy", "simhash", *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-    while not when():
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    told = process.communicate()[1]
-    assert "interrupted" in told, told
+    with subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not when():
+            assert process.poll() is None
+            time.sleep(0.005)
+        # As a terminal does: the signal goes to the whole group.
+        os.killpg(process.pid, signal.SIGINT)
+        # It returns when no process, such as a worker, holds the pipe any more.
+        error = process.communicate()[1]
+    assert error == f"scrapy simhash {arguments[0]}: interrupted\n"
     assert process.returncode == 130
 
 

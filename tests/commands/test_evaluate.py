@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -63,40 +58,3 @@ def test_wrong_pairs_are_named_when_asked_for(dataset: Path, capsys: Any) -> Non
     for options, are_named in (([], False), (["--show", 5], True)):
         assert simhash("evaluate", dataset, *options) == 0
         assert ("missed pairs" in capsys.readouterr().out) == are_named
-
-
-SLOW = """
-import pathlib, time
-
-def extract(html):
-    pathlib.Path("begun").touch()
-    time.sleep(0.1)
-    return html
-"""
-
-
-def test_ctrl_c_ends_all_processes(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    folder = tmp_path / "set"
-    folder.mkdir()
-    lines = [json.dumps({"id": str(n), "html": article(n)}) for n in range(2000)]
-    (folder / "docs.jsonl").write_text("\n".join(lines))
-    (folder / "pairs.tsv").write_text("a\tb\tlabel\n")
-    arguments = "evaluate set -s SIMHASH_EXTRACTOR=slow.extract --json".split()
-    with subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "simhash", *arguments],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as child:
-        while not (tmp_path / "begun").exists():
-            assert child.poll() is None
-            time.sleep(0.05)
-        # What a terminal does: the signal goes to the whole group.
-        os.killpg(child.pid, signal.SIGINT)
-        # Returns once no process holds the pipes any more.
-        out, err = child.communicate()
-    assert (child.returncode, out) == (130, "")
-    assert err == "scrapy simhash evaluate: interrupted\n"
