@@ -3,8 +3,8 @@
     scrapy simhash explain http://www.example.com/a --log dedup.jsonl
     scrapy simhash explain www.example.com/a --index redis://localhost/0
 
-The index has the pages that were kept; the command reads all of it, and shows what is
-near the page. The dedup log, which a crawl writes with SIMHASH_LOG, has the pages that
+The index has the pages that were kept; if it has this one, the command reads all of it,
+and shows what is near the page. The dedup log, which a crawl writes with SIMHASH_LOG, has the pages that
 were dropped, withheld or not requested, and what differs.
 """
 
@@ -59,8 +59,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if url is not None:
         with closing(open_existing(url)) as index:
             # A key may have come in twice, with different contents.
-            everything = progress("looking", len(index), of=index.with_blocks())
-            entries = [entry for entry in everything if selection.has(entry.key)]
+            if entries := index.entries_of(selection.keys):
+                # Near pages are found by blocks, which only whoever reads all entries gets.
+                everything = progress("looking", len(index), of=index.with_blocks())
+                entries = [entry for entry in everything if entry.key in selection.keys]
             for entry in entries:
                 lines += _in_index(index, entry)
         if not entries:
