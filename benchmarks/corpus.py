@@ -42,8 +42,7 @@ from scrapy_simhash.offline.prints import (
     spec_of_prints,
     write_prints,
 )
-from scrapy_simhash.offline.saved_pages import PageReader
-from scrapy_simhash.offline.verdicts import decide
+from scrapy_simhash.offline.saved_pages import PageReader, decide
 from tests.offline.made import RECIPE, judged_in_turn, made_prints
 
 

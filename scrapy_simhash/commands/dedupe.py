@@ -43,8 +43,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.engines import DuckDB
 from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
-from scrapy_simhash.offline.saved_pages import page_files
-from scrapy_simhash.offline.verdicts import decide
+from scrapy_simhash.offline.saved_pages import decide, page_files
 from scrapy_simhash.report.dedup_log import line_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings

@@ -4,8 +4,8 @@
     scrapy simhash explain www.example.com/a --index redis://localhost/0
 
 The index has the pages that were kept; if it has this one, the command reads all of it,
-and shows what is near the page. The dedup log, which a crawl writes with SIMHASH_LOG, has the pages that
-were dropped, withheld or not requested, and what differs.
+and shows what is near the page. The dedup log, which a crawl writes with SIMHASH_LOG,
+has the pages that were dropped, withheld or not requested, and what differs.
 """
 
 import argparse

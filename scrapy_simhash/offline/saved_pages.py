@@ -1,4 +1,4 @@
-"""Pages that were saved: JSON, WARC, HTML and text files, and folders of these.
+"""Pages that were saved, in JSON, WARC, HTML and text files, and the filter over them.
 
 An entry of JSON is one object, such as an item of a Scrapy feed. The first of its fields that has
 something is the content: those that the project's settings name, ``html``, ``html_base64`` (its own
@@ -6,16 +6,21 @@ bytes) and ``text``. ``id`` or ``url`` names the page, or else its place.
 """
 
 from base64 import b64decode
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_simhash.core.analysis import Body, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
+from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.keys import page_key, plain_key
+from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.values import Arrival
+from scrapy_simhash.keys import Scope, page_key, page_scope, plain_key
 from scrapy_simhash.offline.files import LARGEST, FileError, json_objects, opened, unpacked_name
 from scrapy_simhash.offline.warc import read_records
 
@@ -158,3 +163,38 @@ def _saved(name: str, url: str | None, body: Body) -> SavedPage:
     except ValueError:
         pass
     return SavedPage(name, plain_key(name), body)
+
+
+def decide(
+    analysed: Iterable[tuple[SavedPage, PageAnalysis]], index: Index, scope: Scope
+) -> Iterator[tuple[SavedPage, Verdict, bool]]:
+    """Yield each page, the verdict on it, in their order, and whether the page stays.
+
+    Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
+    the first one stays; if they are not near, the page has changed, and both stay.
+    """
+    values: defaultdict[str, list[int]] = defaultdict(list)  # fingerprints that stay, by key
+    rest = iter(analysed)
+    while pages := [*islice(rest, 64)]:
+        arrivals = [
+            Arrival(
+                page.key, analysis.fingerprint, page_scope(page.url or "", scope), analysis.facts
+            )
+            for page, analysis in pages
+            if analysis.fingerprint is not None
+        ]
+        verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
+        for page, analysis in pages:
+            if analysis.fingerprint is None:
+                verdict, is_repeated = Verdict("skipped", page.key, analysis.reason), False
+            else:
+                verdict, value = next(verdicts), analysis.fingerprint.value
+                is_repeated = verdict.kind == "revisit" and any(
+                    hamming_distance(value, earlier) <= index.spec.reach
+                    for earlier in values[page.key]
+                )
+                if not is_repeated:
+                    values[page.key].append(value)
+            stays = verdict.kind != "duplicate" and not is_repeated
+            yield page, replace(verdict, excerpt=analysis.excerpt), stays
+        index.confirm([arrival.key for arrival in arrivals])

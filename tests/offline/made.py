@@ -12,8 +12,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.prints import Print
-from scrapy_simhash.offline.saved_pages import SavedPage
-from scrapy_simhash.offline.verdicts import decide
+from scrapy_simhash.offline.saved_pages import SavedPage, decide
 from tests.pages import analysed, article, html
 
 RECIPE = named_recipe("default")
