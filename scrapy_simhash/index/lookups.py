@@ -18,6 +18,8 @@ Uint32s = npt.NDArray[np.uint32]
 #: Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
 
+#: Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth, 6.4).
+SPREAD = np.uint32(0x9E3779B1)
 # Bytes of a key's value.
 KEY_BYTES = 4
 # Pages of another scheme, or with another "www", are found by the same value.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.lookups import Near, Uint32s, Uint64s, distances, unpacked
+from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, Uint64s, distances, unpacked
 from scrapy_simhash.index.values import BUCKET_LIMIT
 
 #: The numbers of two fingerprints, the lesser first.
@@ -29,8 +29,6 @@ TAIL = 512
 LARGEST = 1 << 20
 # A run is merged with the next one unless it has this many times its entries.
 RATIO = 4
-# Multiplying by an odd number spreads values over 32 bits (Knuth, 6.4).
-_SPREAD = np.uint32(0x9E3779B1)
 # Places of a directory that are made at a time: the memory of more would stay with the process.
 _PLACES = 1 << 14
 _LOW = np.uint64((1 << 32) - 1)
@@ -178,8 +176,8 @@ class Neighbours:
 
         One array then holds the values of all columns.
         """
-        salts = np.arange(self._columns, dtype=np.uint32) * _SPREAD
-        return (values * _SPREAD ^ salts).astype(np.uint64) << _HIGH
+        salts = np.arange(self._columns, dtype=np.uint32) * SPREAD
+        return (values * SPREAD ^ salts).astype(np.uint64) << _HIGH
 
     def _append_run(self, values: Uint32s) -> None:
         numbers = np.arange(self._in_runs, self._count, dtype=np.uint64)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.lookups import Lookups, Near
+from scrapy_simhash.index.lookups import SPREAD, Lookups, Near
 from scrapy_simhash.index.redis.client import Client, Talk, script
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.index.verbs import (
@@ -44,8 +44,6 @@ FORMAT = 14
 # Positions in one field of the entries, as in commit.lua.
 _GROUP = 8
 _LEAVES = 1 << 12
-# Multiplying by an odd number spreads values over the leaves, and can be undone (Knuth, 6.4).
-SPREAD = np.uint32(0x9E3779B1)
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
 _POSITIONS = 2**28  # as in commit.lua
@@ -117,9 +115,7 @@ class RedisStore:
             )
         try:
             self._base = int(header["generation"], 16) << _PLACE + _CHECK
-            self._generation, self._last = header["generation"], int(header["last"])
-            if not 0 <= self._last < _POSITIONS:
-                raise ValueError(f"no position is {self._last}")
+            self._generation, self._last = header["generation"], _last_place(header["last"])
         except (KeyError, ValueError) as error:
             raise StoreDamaged(f"{where} has a damaged header: {error}") from error
         self._set_clock(before, seconds, microseconds)
@@ -283,7 +279,8 @@ class RedisStore:
     # All of it.
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
-        last = int(self.client.call("HGET", self._keys[0], "last") or 0)
+        with self._readable():
+            last = _last_place(self.client.call("HGET", self._keys[0], "last") or 0)
         rows: list[tuple[int, Stored]] = []
         place = self._place(after)
         while place < last and not rows:
@@ -293,21 +290,20 @@ class RedisStore:
         if not rows:
             self._blocks = None
         elif blocks:
-            values = self._values(place)
+            values = self._values(place, last)
             rows = [
                 (at, stored._replace(content=stored.content + values[self._place(at)].tobytes()))
                 for at, stored in rows
             ]
         return rows
 
-    def _values(self, place: int) -> npt.NDArray[np.uint32]:
+    def _values(self, place: int, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries, up to a place at least, shape (n, blocks).
 
         They are read leaf by leaf, and kept for the next call; values that stand in no leaf are 0.
         """
         if self._blocks is not None and len(self._blocks) > place:
             return self._blocks
-        last = int(self.client.call("HGET", self._keys[0], "last") or 0)
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for names in self._leaf_names(self._spec.blocks):
@@ -336,13 +332,9 @@ class RedisStore:
                 yield [(block << 16 | n).to_bytes(3, "big") for n in range(first, first + _KEYS)]
 
     def cells(self, prefix: str) -> dict[str, bytes]:
-        family = prefix.partition(":")[0]
-        if prefix == f"{family}:" or family != "index":
-            fields = self.client.call("HGETALL", self.client.key(f"cells:{family}"))
-            named = {name.decode(): value for name, value in fields.items()}
-            return {name: value for name, value in named.items() if name.startswith(prefix)}
-        value = self.client.call("HGET", self.client.key(f"cells:{family}"), prefix)
-        return {} if value is None else {prefix: value}
+        fields = self.client.call("HGETALL", self.client.key(f"cells:{prefix.partition(':')[0]}"))
+        named = {name.decode("utf-8", "replace"): value for name, value in fields.items()}
+        return {name: value for name, value in named.items() if name.startswith(prefix)}
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         key = self.client.key(f"cells:{name.partition(':')[0]}")
@@ -422,6 +414,13 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
             packed = spec.blocks << 40 | value >> 20 << 24 | (value & 0xFFFFF) << 4
             looks[number] += packed.to_bytes(6, "big")
     return looks
+
+
+def _last_place(text: str | bytes | int) -> int:
+    """Return the last place of a log, given how Redis has it."""
+    if not 0 <= (last := int(text)) < _POSITIONS:
+        raise ValueError(f"no position is {last}")
+    return last
 
 
 def _of_group(group: int, packed: bytes) -> dict[int, bytes]:

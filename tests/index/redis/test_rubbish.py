@@ -145,8 +145,9 @@ def test_a_last_position_that_cannot_be_is_told_as_damage(victim, end):
     victim.restore()
     index = victim.open()
     victim.client.hset(victim.keys(":meta")[0], "last", end)
-    with pytest.raises(StoreDamaged):
-        victim.open()
+    for act in (victim.open, lambda: list(index)):
+        with pytest.raises(StoreDamaged):
+            act()
     # A crawler that knows a later position goes on from there.
     with contextlib.nullcontext() if end == b"-1" else pytest.raises(StoreDamaged):
         keep(index, values(70)[0] ^ 1, "near")
