@@ -111,25 +111,25 @@ class Decision:
     def _claim(self, number: int, page: Arrival) -> Claim:
         era = self._era
         candidates = [*self._candidates(page, self._near[number])]
-        owns = [match for match in candidates if match.key == page.key]
-        others = [match for match in candidates if match.key != page.key]
-        entry = max(owns, key=lambda match: match.entry, default=None)
+        of_its_key = [match for match in candidates if match.key == page.key]
+        of_other_keys = [match for match in candidates if match.key != page.key]
+        entry = max(of_its_key, key=lambda match: match.entry, default=None)
         is_as_before = entry is not None and self._is_as_before(page, entry)
-        came_before = any(match.run == era.run for match in others)
+        came_before = any(match.run == era.run for match in of_other_keys)
         if entry and is_as_before and (era.has_seen(entry) or not came_before):
             return self._go_on(number, page, entry)
-        copies, distinct = self._judged(page, others)
+        copies, distinct = self._judged(page, of_other_keys)
         living = [match for match in copies if not (match.expired or era.is_past(match))]
         undelivered = [match for match in copies if not match.delivered]
         matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
         if entry and era.has_seen(entry):
             if not living:
-                self._admit(number, page, [*owns, *undelivered])
+                self._admit(number, page, [*of_its_key, *undelivered])
             elif entry.provisional:
                 self._keep(entry)
             return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN), *matches), near)
         if living:
-            self._delete([own for own in owns if not own.delivered])
+            self._delete([match for match in of_its_key if not match.delivered])
             if entry and entry.delivered and is_as_before:
                 self._see(entry)
             return Claim(Outcome.DUPLICATE, matches, near)
@@ -139,14 +139,16 @@ class Decision:
         if entry and entry.delivered:
             change, before = Change.CHANGED, entry
         elif not entry:
-            named = [match for match in others if match.key in page.aliases and era.is_past(match)]
+            named = [
+                match for match in of_other_keys if match.key in page.aliases and era.is_past(match)
+            ]
             moved = (named or [match for match in copies if match.delivered])[:1]
             if moved and moved[0].delivered:
                 change, before = Change.MOVED, moved[0]
                 since = before.time if self._is_same(page, before) else None
         # The end of the run tells whether a page without an alias has left its old address.
         left = [match for match in moved if match.key in page.aliases or not match.delivered]
-        self._admit(number, page, [*owns, *undelivered, *left], since)
+        self._admit(number, page, [*of_its_key, *undelivered, *left], since)
         return Claim(Outcome.ORIGINAL, (), near, change, before)
 
     def _go_on(self, number: int, page: Arrival, entry: Match) -> Claim:

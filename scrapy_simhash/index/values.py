@@ -95,18 +95,17 @@ class IndexSpec:
 
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
-        for key, own, scope, facts, aliases in pages:
+        for key, fingerprint, scope, facts, aliases in pages:
             if max(map(len, map(str.encode, (key, scope, *aliases)))) > MAX_TEXT:
                 raise ValueError(f"keys and scopes have at most {MAX_TEXT} bytes: {key:.60}…")
             if len(aliases) > MAX_ALIASES:
                 raise ValueError(f"a page has at most {MAX_ALIASES} aliases, not {len(aliases)}")
-            if own.bits != self.bits:
-                raise ValueError(f"the index holds {self.bits} bits a page, not {own.bits}")
-            if len(own.blocks) != 4 * self.blocks:
+            if fingerprint.bits != self.bits:
+                raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
+            if len(fingerprint.blocks) != 4 * self.blocks:
                 raise ValueError(
-                    f"the fingerprint has {len(own.blocks) / 4:g} block values, and the index "
-                    f"finds pages by {self.blocks}: blocks come with the fingerprint from the "
-                    "text, and cannot be made of the fingerprint alone"
+                    f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
+                    f"has {self.blocks} a page: they come with the fingerprint from the text"
                 )
             if len(facts) > MAX_FACTS:
                 raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")

@@ -1,12 +1,16 @@
-"""What only a file can go through: foreign, damaged, full, locked, read-only."""
+"""What only a file can go through: foreign, damaged, full, locked, read-only, killed writers."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
+import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +25,8 @@ from scrapy_simhash.index.contract import (
     StoreMissing,
     StoreUnavailable,
 )
-from scrapy_simhash.index.values import Arrival
-from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, spec
+from scrapy_simhash.index.values import Arrival, Entry
+from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, at, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -45,6 +49,13 @@ def path(tmp_path: Path) -> Path:
 def index(path: Path) -> Iterator[Index]:
     with contextlib.closing(opened(path)) as index:
         yield index
+
+
+def execute(path: Path, *statement: object) -> None:
+    """Let another program change the file."""
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute(*statement)  # type: ignore[arg-type]
+        file.commit()
 
 
 def refused(path: Path, error: type[Exception]) -> str:
@@ -72,8 +83,7 @@ def test_a_text_file_is_left_alone(path):
 
 @pytest.mark.parametrize("made", ["CREATE TABLE entries (a)", "PRAGMA application_id = 7"])
 def test_another_programs_database_is_left_alone(path, made):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(made)
+    execute(path, made)
     assert "another program" in refused(path, StoreDamaged)
 
 
@@ -85,8 +95,7 @@ def test_an_empty_file_becomes_an_index(path):
 
 def test_another_format_is_refused(path):
     opened(path).close()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {sqlite_store.FORMAT + 1}")
+    execute(path, f"PRAGMA user_version = {sqlite_store.FORMAT + 1}")
     assert f"format {sqlite_store.FORMAT + 1}" in refused(path, StoreMismatch)
 
 
@@ -104,28 +113,21 @@ def test_another_format_is_refused(path):
 )
 def test_a_damaged_header_is_damage(path, statement):
     opened(path).close()
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement)
-        connection.commit()
+    execute(path, statement)
     assert "header" in refused(path, StoreDamaged)
     with pytest.raises(StoreDamaged, match="header"):
         open_existing(f"sqlite:///{path}")
 
 
 @pytest.mark.parametrize("rubbish", ["x'00'", "'text'", "7", "1.5", "x'ff00'", "''"])
-@pytest.mark.parametrize(
-    "column",
-    ["run", "body", "content", "last", "state"],
-)
+@pytest.mark.parametrize("column", ["run", "body", "content", "last", "state"])
 def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column, rubbish):
     """Wherever SQLite's own types let the value in: whatever is asked raises no other error."""
     table = {"last": "header", "state": "leases"}.get(column, "entries")
     with contextlib.closing(opened(path)) as index:
         at(index, 100).claim(page("a", facts=b"f"))
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"UPDATE {table} SET {column} = {rubbish}")
-        connection.commit()
-    acts = [
+    execute(path, f"UPDATE {table} SET {column} = {rubbish}")
+    calls = [
         lambda index: index.claim(page("b")),
         lambda index: index.claim(page("a")),
         lambda index: index.query(fp(0)),
@@ -133,18 +135,16 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
         lambda index: index.unsettled([1]),
         lambda index: index.put(list(index)),
     ]
-    for act in acts:
+    for call in calls:
         with contextlib.suppress(StoreError), contextlib.closing(opened(path)) as index:
-            act(index)
+            call(index)
 
 
 def test_an_entry_that_cannot_be_read_is_passed_over_and_told_of(path, caplog):
     with contextlib.closing(opened(path)) as index:
         index.claim_all([page("a", 0), page("b", 1 << 40)])
         index.confirm(["a", "b"])
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE entries SET body = 'rubbish' WHERE position = 1")
-        connection.commit()
+    execute(path, "UPDATE entries SET body = 'rubbish' WHERE position = 1")
     with contextlib.closing(opened(path)) as index:
         claims = index.claim_all([page("copy of a", 1), page("copy of b", 1 << 40 | 1)])
         assert [claim.outcome for claim in claims] == [ORIGINAL, DUPLICATE]
@@ -156,11 +156,8 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_told_of(path, caplog):
 def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
     """An entry at such a position would be found by no crawler, or by none ever again."""
     with contextlib.closing(opened(path)) as index:
-        index.claim(page("a"))
-        index.confirm(["a"])
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE header SET last = ?", (last,))
-        connection.commit()
+        index.put([Entry("a", fp(0))])
+    execute(path, "UPDATE header SET last = ?", (last,))
     with contextlib.closing(opened(path)) as index:
         with pytest.raises(StoreDamaged, match="last position"):
             index.claim(page("b", (1 << 64) - 1))
@@ -286,13 +283,64 @@ def test_a_confirmed_entry_costs_little_on_disk(path):
     assert path.stat().st_size / 5000 < 65
 
 
-def test_a_file_with_a_view_without_end_is_refused_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "hostile.sqlite"
-    open_index(f"sqlite:///{path}", spec()).close()
+def test_a_file_with_a_view_without_end_is_refused_at_once(path):
+    opened(path).close()
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
-    with contextlib.closing(sqlite3.connect(path)) as file:
-        file.execute("DROP TABLE header")
-        file.execute(f"CREATE VIEW header(recipe) AS {endless}")
-        file.commit()
-    with pytest.raises(StoreDamaged, match="a view or a trigger"):
-        open_index(f"sqlite:///{path}", spec())
+    execute(path, "DROP TABLE header")
+    execute(path, f"CREATE VIEW header(recipe) AS {endless}")
+    assert "a view or a trigger" in refused(path, StoreDamaged)
+
+
+# Other processes.
+
+WRITER = """
+import random, sys
+from scrapy_simhash.index import open_index
+from tests.index.promises.made import page, spec
+index = open_index(f"sqlite:///{sys.argv[1]}", spec())
+numbers = random.Random(0)
+for i in range(10**6):
+    index.claim(page(str(i), numbers.getrandbits(64)))
+    if i % 10 == 9:
+        index.confirm(str(key) for key in range(i - 9, i - 4))
+    print(i, flush=True)
+"""
+
+
+def test_kill_9_loses_no_acknowledged_claim_and_its_leases_run_out(path):
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, path],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    lines = [child.stdout.readline() for _ in range(537)]
+    child.send_signal(signal.SIGKILL)
+    lines += child.stdout.readlines()
+    child.wait()
+    child.stdout.close()
+    acknowledged = [line.strip() for line in lines if line.endswith("\n")]
+    assert len(acknowledged) >= 537
+    with contextlib.closing(opened(path)) as index:
+        entries = list(index)
+        assert {entry.key for entry in entries} >= set(acknowledged)
+        provisional = {entry.key for entry in entries if entry.provisional}
+        at(index, time.time() + LEASE)
+        fate = index.unsettled(index.query(e.fingerprint)[0].entry for e in entries)
+        assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_forked_process_is_told_to_open_the_index_itself(index):
+    index.claim(page("a"))
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            index.claim(page("b"))
+        except StoreUnavailable as error:
+            code = 0 if "fork" in str(error) else 2
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [entry.key for entry in index] == ["a"]

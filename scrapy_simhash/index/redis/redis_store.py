@@ -210,7 +210,7 @@ class RedisStore:
                 stored |= _of_group(group, content or b"")
             with self._readable():
                 of_leases = zip(batch, leased, strict=True)
-                rows += [self._row(at, stored[at], own) for at, own in of_leases if stored[at]]
+                rows += [self._row(at, stored[at], lease) for at, lease in of_leases if stored[at]]
         return rows
 
     def _arguments(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:

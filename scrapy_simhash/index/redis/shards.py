@@ -150,7 +150,7 @@ class ShardedStore:
         split = defaultdict[int, list[int]](list)
         for position in positions:
             split[position % len(self._stores)].append(position)
-        talks = {number: self._stores[number].reading(own) for number, own in split.items()}
+        talks = {number: self._stores[number].reading(group) for number, group in split.items()}
         return {at: row for rows in self._together(talks).values() for at, row in rows.items()}
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
