@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -51,27 +52,21 @@ class Client:
 
     One thread at a time may use it. Every method raises :class:`.StoreUnavailable` when Redis
     cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of ours.
-
-    Args:
-        beside: another client, whose connections it uses.
     """
 
+    # An error that waiting does not heal is told from an outage as long as no call succeeded.
     _was_reached = False
 
-    def __init__(self, address: Location, beside: "Client | None" = None) -> None:
+    def __init__(self, address: Location) -> None:
         self.address = address
-        self._owns_connections = beside is None
-        connect = beside._connection if beside else lambda: _connect(address)
-        self._redis: Any = self._translated(connect)
-        # An error that waiting does not heal is told from an outage as long as no call succeeded.
+        self._redis: Any = self._translated(lambda: _connect(address))
         self._was_reached = False
 
     def of_shard(self, tag: str) -> "Client":
-        """Return the client of the index with another name in the same place."""
-        return Client(replace(self.address, name=tag), self)
-
-    def _connection(self) -> Any:
-        return self._redis
+        """Return the client of the index with another name, which has the same connections."""
+        client = copy(self)
+        client.address = replace(self.address, name=tag)
+        return client
 
     @property
     def where(self) -> str:
@@ -95,9 +90,8 @@ class Client:
         return sorted(names)
 
     def close(self) -> None:
-        """Close the connections, unless they are another client's, who may be using them."""
-        if self._owns_connections:
-            self._redis.close()
+        """Close the connections, and so those of all shards."""
+        self._redis.close()
 
     def together(self, talks: "Sequence[Talk[T]]") -> list[T]:
         """Let talks go on side by side: what they ask at a time is sent together."""
