@@ -266,6 +266,7 @@ class CrawlFilter:
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
+        self.waiting.is_closed = True
         await self.end()
         await self._run_of_spider.end(finished=reason == "finished")
         if (missing := self._run_of_spider.missing) is not None:

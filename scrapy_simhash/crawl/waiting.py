@@ -83,12 +83,14 @@ class Waiting:
 
     Attributes:
         refused: requests that the queue refuses, and since when. They are lost after a lease.
+        is_closed: whether the queue is, which would open its files again for another request.
     """
 
     def __init__(
         self, crawler: Crawler, settings: FilterSettings, dedup: Dedup, counts: Counter[str]
     ) -> None:
         self.refused: dict[Request, float] = {}
+        self.is_closed = False
         self._tried = 0.0
         self._crawler, self._dedup, self._counts = crawler, dedup, counts
         self._lease = settings.lease
@@ -274,6 +276,8 @@ class Waiting:
 
     def queue(self, *requests: Request) -> None:
         """Put requests, and those that were refused before, into the queue."""
+        if self.is_closed:
+            return
         assert self._crawler.engine is not None
         self._tried = now = monotonic()
         self.refused |= dict.fromkeys(requests, now)

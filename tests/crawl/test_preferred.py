@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
+from scrapy.core.scheduler import Scheduler
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import filter_of
@@ -229,6 +230,21 @@ def test_a_page_that_cannot_wait_any_longer_is_delivered(
     assert {*prints.hits.values()} == {1}
 
 
+class Closed(Scheduler):
+    """Notes what it is given when it is closed: another request opens its files again."""
+
+    late: ClassVar[list[str] | None] = None
+
+    def close(self, reason: str) -> Any:
+        Closed.late = []
+        return super().close(reason)
+
+    def enqueue_request(self, request: Request) -> bool:
+        if Closed.late is not None:
+            Closed.late.append(request.url)
+        return super().enqueue_request(request)
+
+
 # Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.
 @pytest.mark.filterwarnings("ignore:unclosed file .*requests.queue:ResourceWarning")
 def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
@@ -247,6 +263,7 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
 
     settings = SETTINGS | {"JOBDIR": str(tmp_path / "job"), "DOWNLOAD_DELAY": 0.3}
     given = {"site": site, "paths": ["/print", "/other"]}
-    first = paths(crawl(Stopped, settings=settings, **given))
+    first = paths(crawl(Stopped, settings=settings | {"SCHEDULER": Closed}, **given))
+    assert Closed.late == []
     second = paths(crawl(Pages, settings=settings, site=site, paths=[]))
     assert sorted(first + second) == ["/other", "/print"]
