@@ -1,14 +1,18 @@
 """The address of a page: its parts, its key in the index, and the scope in which it is compared."""
 
+from __future__ import annotations
+
 import functools
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, urlsplit
 
-import tldextract
 from w3lib.url import canonicalize_url
+
+if TYPE_CHECKING:
+    import tldextract
 
 Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
@@ -135,6 +139,8 @@ def registered_domain(host: str) -> str:
 
 @functools.cache
 def _suffixes() -> tldextract.TLDExtract:
+    import tldextract  # slow, and a worker process needs it for no page
+
     # The list that comes with the package: fetching the current one would block the crawl, and
     # two workers with different lists would put one page into two scopes.
     return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
