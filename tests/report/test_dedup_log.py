@@ -114,6 +114,7 @@ def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path: Path)
         subprocess.Popen([sys.executable, "-c", WRITER, path, name], cwd=ROOT) for name in "abc"
     ]
     while not path.exists():
+        assert writers[0].poll() in (None, 0)
         time.sleep(0.01)
     path.rename(moved)
     assert [writer.wait() for writer in writers] == [0, 0, 0]
