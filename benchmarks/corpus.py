@@ -15,10 +15,8 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -28,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.documents import DATA
+from benchmarks.measuring import in_a_process
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
@@ -95,21 +94,15 @@ def datasketch(folder: Path) -> Iterator[int]:
 STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch}
 
 
-def measured(step: str, folder: Path, pages: int) -> set[int]:
-    """Run a step in a process of its own; print what it took, and return what it drops."""
-    output = folder.parent / "dropped.json"
-    command = [sys.executable, "-m", "benchmarks.corpus", "--step", step, str(folder), str(output)]
-    start, before = time.time(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = sum(getattr(after, n) - getattr(before, n) for n in ("ru_utime", "ru_stime"))
-    dropped = set(json.loads(output.read_text()))
-    print(
-        f"{step:12} {1e6 * cpu / pages:8.1f} us {int(done.stdout) / 1e9:7.2f} GB "
-        f"{time.time() - start:8.1f} s {len(dropped):10,} dropped",
-        flush=True,
-    )
-    return dropped
+def run_step(step: str, folder: str) -> dict[str, Any]:
+    """Return what a step drops, and what this process took for it."""
+    dropped, status = list(STEPS[step](Path(folder))), Path("/proc/self/status").read_text()
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return {
+        "dropped": dropped,
+        "cpu": sum(each.ru_utime + each.ru_stime for each in used),
+        "gigabytes": 1024 * int(status.split("VmHWM:")[1].split()[0]) / 1e9,
+    }
 
 
 def compare_steps(count: int, steps: list[str]) -> None:
@@ -119,8 +112,16 @@ def compare_steps(count: int, steps: list[str]) -> None:
         make(folder, count)
         size = sum(file.stat().st_size for file in folder.iterdir())
         print(f"{count:,} made pages, {size / count:.0f} bytes each as Parquet")
-        print("CPU a page, memory of the process, time, and pages that are dropped")
-        dropped = {step: measured(step, folder, count) for step in steps}
+        print("CPU a page, memory of the process, and pages that are dropped")
+        dropped = {}
+        for step in steps:
+            took = in_a_process("corpus", [step, str(folder)])
+            dropped[step] = set(took["dropped"])
+            print(
+                f"{step:12} {1e6 * took['cpu'] / count:8.1f} us {took['gigabytes']:7.2f} GB "
+                f"{len(dropped[step]):10,} dropped",
+                flush=True,
+            )
         if {"join", "in turn"} <= dropped.keys():
             print(f"other verdicts of the join: {len(dropped['join'] ^ dropped['in turn']):,}")
 
@@ -156,13 +157,10 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=0)
     parser.add_argument("--same", nargs="*", default=[])
     parser.add_argument("--only", nargs="*", default=[*STEPS], choices=STEPS)
-    parser.add_argument("--step", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.step:
-        name, folder, output = options.step
-        Path(output).write_text(json.dumps(list(STEPS[name](Path(folder)))))
-        peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
-        print(1024 * max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+    if options.order:
+        print(json.dumps(run_step(*json.load(sys.stdin))))
     elif options.pages:
         compare_steps(options.pages, options.only)
     for name in options.same:
