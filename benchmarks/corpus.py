@@ -31,8 +31,7 @@ from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.offline.engines import DuckDB
-from scrapy_simhash.offline.join import VERDICTS, find_copies
+from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import (
     ROWS,
     Print,

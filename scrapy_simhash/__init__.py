@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.verbs import Part as Part
     from scrapy_simhash.index.verbs import Store as Store
     from scrapy_simhash.index.verbs import Stored as Stored
-    from scrapy_simhash.offline.engines import spark_verdicts as spark_verdicts
+    from scrapy_simhash.offline.join import spark_verdicts as spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log as read_log
     from scrapy_simhash.signals import near_duplicate as near_duplicate
 
@@ -57,7 +57,7 @@ _MODULES = {
     **dict.fromkeys(("Answer", "Counts", "Found", "Part", "Store", "Stored"), "index.verbs"),
     "near_duplicate": "signals",
     "read_log": "report.dedup_log",
-    "spark_verdicts": "offline.engines",
+    "spark_verdicts": "offline.join",
     **dict.fromkeys(_EXCEPTIONS, "exceptions"),
 }
 __all__ = ["__version__", *_MODULES]

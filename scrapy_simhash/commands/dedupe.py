@@ -40,8 +40,7 @@ from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, reading
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.engines import DuckDB
-from scrapy_simhash.offline.join import KEPT, VERDICTS, find_copies
+from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import decide, page_files
 from scrapy_simhash.report.dedup_log import line_of

@@ -16,9 +16,8 @@ import pytest
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index.values import BUCKET_LIMIT
-from scrapy_simhash.offline.engines import DuckDB, spark_verdicts
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.join import VERDICTS, find_copies
+from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
     Print,
     print_files,
