@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from scrapy_simhash.core import workers as module
-from scrapy_simhash.core.analysis import Body, analyse_body, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.worker import pack_order, unpack_recipe
 from scrapy_simhash.core.workers import PAUSE, STRIKES, Job, Turns, Workers
@@ -52,41 +53,49 @@ def hostile(text: str) -> str:
 HOSTILE = replace(RECIPE, extractor=f"{__name__}.hostile")
 
 
-def with_workers(
-    recipe: Recipe = HOSTILE, processes: int = 1, timeout: float = 2, **options: Any
-) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Run a test on a loop of its own, with workers."""
-
-    def decorate(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-        async def run(**fixtures: Any) -> None:
-            workers = Workers(recipe, processes=processes, timeout=timeout, **options)
-            try:
-                await test(workers, **fixtures)
-            finally:
-                await workers.close()
-
-        def started(**fixtures: Any) -> None:
-            asyncio.run(run(**fixtures))
-
-        signature = inspect.signature(test)
-        fixtures = [*signature.parameters.values()][1:]
-        started.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
-        return started
-
-    return decorate
+T = TypeVar("T")
 
 
-async def outcomes(workers: Workers, *bodies: bytes) -> list[str]:
-    """Return what becomes of bodies that are asked for at once: "ok", or what failed."""
-    # Equal bodies would not come to a process twice.
-    pages = [Body(body + b" %d" % number) for number, body in enumerate(bodies)]
-    answers = await asyncio.gather(*map(workers.analyse, pages))
-    return [answer.error or answer.reason or "ok" for answer in answers]
+class Crew(Workers):
+    """Workers on an event loop that runs while a test waits for something."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.loop = asyncio.new_event_loop()
+
+    def run(self, work: Awaitable[T]) -> T:
+        async def wait() -> T:
+            return await work
+
+        return self.loop.run_until_complete(wait())
+
+    def ask(self, *bodies: Body | bytes) -> list[PageAnalysis]:
+        """Return the analyses of bodies that are asked for at once."""
+
+        async def ask() -> list[PageAnalysis]:
+            pages = (body if isinstance(body, Body) else Body(body) for body in bodies)
+            return await asyncio.gather(*map(self.analyse, pages))
+
+        return self.run(ask())
+
+    def pids(self, *bodies: bytes) -> list[int]:
+        """Return the ids of the processes that get bodies."""
+        return [int(answer.excerpt.split()[0]) for answer in self.ask(*bodies)]
+
+    def begin(self, body: bytes, site: str = "") -> asyncio.Task[PageAnalysis]:
+        return self.loop.create_task(self.analyse(Body(body), site))
 
 
-async def child(workers: Workers, page: bytes = b"process") -> int:
-    """Return the process id of the worker that gets a page."""
-    return int((await workers.analyse(Body(page))).excerpt.split()[0])
+@contextmanager
+def crew(
+    recipe: Recipe = HOSTILE, processes: int = 1, timeout: float = 2, excerpt_length: int = 10
+) -> Iterator[Crew]:
+    workers = Crew(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
+    try:
+        yield workers
+    finally:
+        workers.run(workers.close())
+        workers.loop.close()
 
 
 def digits(feature: str, bits: int) -> bytes:
@@ -97,14 +106,14 @@ def digits(feature: str, bits: int) -> bytes:
 UNUSUAL = Recipe("default", FeatureSpec("words", 2), 128, 9, hash=f"{__name__}.digits", sign=">=")
 
 
-@with_workers(UNUSUAL, processes=2, excerpt_length=50)
-async def test_each_page_gets_its_own_answer_by_the_whole_recipe(workers: Workers) -> None:
+def test_each_page_gets_its_own_answer_by_the_whole_recipe() -> None:
     bodies = [Body(html(article(seed)), "utf-8") for seed in range(9)]
     bodies += [text_body(article(20)), text_body("half a pair \ud83d"), Body(b"", None)]
-    answers = await asyncio.gather(*map(workers.analyse, bodies))
+    with crew(UNUSUAL, processes=2, excerpt_length=50) as workers:
+        answers = workers.ask(*bodies)
     assert answers == [analyse_body(body, UNUSUAL, excerpt_length=50) for body in bodies]
     blocks = analyse_body(bodies[0], UNUSUAL).fingerprint.blocks  # type: ignore[union-attr]
-    assert answers[0].fingerprint.blocks == blocks
+    assert answers[0].fingerprint.blocks == blocks  # type: ignore[union-attr]
 
 
 def test_a_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
@@ -130,12 +139,9 @@ FAILURES = {
 }
 
 
-@with_workers(processes=2)
-async def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer(
-    workers: Workers,
-) -> None:
-    bodies = (b"a page", *FAILURES, b"print", b"a page" * 100_000, b"another page")
-    answers = await asyncio.gather(*(workers.analyse(Body(body)) for body in bodies))
+def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer() -> None:
+    with crew(processes=2) as workers:
+        answers = workers.ask(b"a page", *FAILURES, b"print", b"a page" * 100_000, b"another page")
     first, *failed, printing, large, last = answers
     assert all(answer.fingerprint for answer in (first, printing, large, last))
     for answer, (reason, says) in zip(failed, FAILURES.values(), strict=True):
@@ -143,76 +149,68 @@ async def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer(
         assert says in answer.error
 
 
-@with_workers(excerpt_length=10)
-async def test_a_process_that_is_killed_between_two_pages_is_replaced(workers: Workers) -> None:
-    pid = await child(workers)
-    os.kill(pid, signal.SIGKILL)
-    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-    assert await outcomes(workers, b"a page", b"a page") == ["ok", "ok"]
-
-
-@with_workers(excerpt_length=10)
-async def test_a_process_is_renewed_after_many_pages(workers: Workers, monkeypatch: Any) -> None:
+def test_a_process_is_replaced_if_it_is_killed_between_two_pages_and_after_many_pages(
+    monkeypatch: Any,
+) -> None:
     monkeypatch.setattr(module, "PAGES_PER_PROCESS", 3)
-    pids = await asyncio.gather(*(child(workers, b"process %d" % n) for n in range(6)))
+    with crew() as workers:
+        (pid,) = workers.pids(b"process")
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        pids = workers.pids(*(b"process %d" % number for number in range(6)))
+    assert pid not in pids
     assert [*Counter(pids).values()] == [3, 3]
 
 
 @pytest.mark.parametrize(
     ("program", "says"), [("/nowhere/python", "can be started"), ("/bin/false", "status 1")]
 )
-@with_workers(processes=2)
-async def test_a_process_that_cannot_be_started_fails_its_pages_only(
-    workers: Workers, program: str, says: str
-) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.executable", program)
-        for answer in await outcomes(workers, b"a page", b"a page" * 100_000, b"a third"):
-            assert says in answer
-    # The next start may have been tried just before.
-    await outcomes(workers, b"a fourth")
-    assert await outcomes(workers, b"a page") == ["ok"]
+def test_a_process_that_cannot_be_started_fails_its_pages_only(program: str, says: str) -> None:
+    with crew(processes=2) as workers:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.executable", program)
+            for answer in workers.ask(b"a page", b"a page" * 100_000, b"a third"):
+                assert says in answer.error
+        # The next start may have been tried just before.
+        workers.ask(b"a fourth")
+        assert workers.ask(b"a fifth")[0].fingerprint
 
 
-@with_workers()
-async def test_modules_and_paths_of_a_crawl_do_no_harm(
-    workers: Workers, monkeypatch: Any, tmp_path: Path
-) -> None:
+def test_modules_and_paths_of_a_crawl_do_no_harm(monkeypatch: Any, tmp_path: Path) -> None:
     """A module that is named as one of Python's hides none; a path may be no text."""
     (tmp_path / "token.py").touch()
     monkeypatch.setattr(sys, "path", [*filter(None, sys.path), str(Path.cwd()), Path.cwd()])
     monkeypatch.chdir(tmp_path)
-    assert await outcomes(workers, b"a page") == ["ok"]
+    with crew() as workers:
+        assert workers.ask(b"a page")[0].fingerprint
 
 
-@with_workers(processes=2, timeout=60, excerpt_length=10)
-async def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_workers(
-    workers: Workers, monkeypatch: Any
+def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_workers(
+    monkeypatch: Any,
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    pids = {await child(workers, b"process %d" % number) for number in range(9)}
-    assert len(pids) == 1
-    assert not workers.are_busy
-    hanging = asyncio.ensure_future(workers.analyse(Body(b"hang")))
-    await asyncio.sleep(0)
-    pids.add(await child(workers, b"another process"))
-    assert len(pids) == 2
-    for pid in pids:
-        assert len([*Path(f"/proc/{pid}/task").iterdir()]) == 1
-    await workers.close()
-    with pytest.raises(asyncio.CancelledError):
-        await hanging
+    with crew(processes=2, timeout=60) as workers:
+        pids = {pid for number in range(9) for pid in workers.pids(b"process %d" % number)}
+        assert len(pids) == 1
+        assert not workers.are_busy
+        hanging = workers.begin(b"hang")
+        workers.run(asyncio.sleep(0))
+        pids.update(workers.pids(b"another process"))
+        assert len(pids) == 2
+        for pid in pids:
+            assert len([*Path(f"/proc/{pid}/task").iterdir()]) == 1
+    assert hanging.cancelled()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-@with_workers()
-async def test_a_page_that_nobody_waits_for_any_more_does_no_harm(workers: Workers) -> None:
+def test_a_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
     """Whether a process has it already or not."""
-    tasks = [asyncio.ensure_future(workers.analyse(Body(b"%d" % n))) for n in range(6)]
-    await asyncio.sleep(0)
-    for task in tasks:
-        task.cancel()
-    assert await outcomes(workers, b"a page", b"a page") == ["ok", "ok"]
+    with crew() as workers:
+        tasks = [workers.begin(b"%d" % number) for number in range(6)]
+        workers.run(asyncio.sleep(0))
+        for task in tasks:
+            task.cancel()
+        assert all(answer.fingerprint for answer in workers.ask(b"a page", b"another page"))
 
 
 # Sites that hold up others.
@@ -227,7 +225,7 @@ class Clock:
 
 def put(turns: Turns, site: str) -> Job:
     """Have a page of a site wait."""
-    job = Job(Body(b""), site, asyncio.get_running_loop().create_future(), turns.strikes)
+    job = Job(Body(b""), site, Future(), turns.strikes)  # type: ignore[arg-type]
     turns.put(job)
     return job
 
@@ -236,21 +234,20 @@ def reason(job: Job) -> str | None:
     return job.answer.result().reason if job.answer.done() else None
 
 
-@with_workers()
-async def test_sites_take_turns_and_those_that_cost_workers_come_last(workers: Workers) -> None:
+def test_sites_take_turns_and_those_that_cost_workers_come_last() -> None:
+    def take(count: int) -> list[str]:
+        return [asyncio.run(turns.take()).site for _ in range(count)]
+
     turns = Turns(4)
     for site in ("evil", "evil", "evil", "good", "good"):
         put(turns, site)
-    assert [(await turns.take()).site for _ in range(2)] == ["evil", "good"]
+    assert take(2) == ["evil", "good"]
     turns.strike("evil")
     put(turns, "new")
-    assert [(await turns.take()).site for _ in range(4)] == ["good", "new", "evil", "evil"]
+    assert take(4) == ["good", "new", "evil", "evil"]
 
 
-@with_workers()
-async def test_a_site_is_let_through_for_a_while_with_one_warning(
-    workers: Workers, monkeypatch: Any, caplog: Any
-) -> None:
+def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch: Any, caplog: Any) -> None:
     monkeypatch.setattr(module, "time", clock := Clock())
     turns = Turns(99)
     # Pages that fail now and then do no harm to their site, and those of no site none at all.
@@ -269,8 +266,7 @@ async def test_a_site_is_let_through_for_a_while_with_one_warning(
     assert len(caplog.records) == 1
 
 
-@with_workers()
-async def test_a_page_is_let_through_while_many_sites_cost_workers(workers: Workers) -> None:
+def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
     turns = Turns(4)
     innocent = put(turns, "good")
     for number in range(4):
@@ -281,16 +277,16 @@ async def test_a_page_is_let_through_while_many_sites_cost_workers(workers: Work
     assert reason(later) is None
 
 
-@with_workers(processes=2, timeout=0.5)
-async def test_a_page_beside_hanging_ones_of_a_site_has_its_answer(workers: Workers) -> None:
+def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
     ended = list[str]()
-
-    async def analyse(body: bytes, site: str) -> None:
-        answer = await workers.analyse(Body(body), site)
-        ended.append(f"{site} {answer.reason}")
-
-    hanging = [analyse(b"hang %d" % number, "evil") for number in range(30)]
-    await asyncio.gather(*hanging, analyse(b"a page", "good"))
+    with crew(processes=2, timeout=0.5) as workers:
+        tasks = [workers.begin(b"hang %d" % number, "evil") for number in range(30)]
+        tasks.append(workers.begin(b"a page", "good"))
+        for task, site in zip(tasks, ["evil"] * 30 + ["good"], strict=True):
+            task.add_done_callback(
+                lambda done, site=site: ended.append(f"{site} {done.result().reason}")
+            )
+        workers.run(asyncio.wait(tasks))
     assert ended[: ended.index("good None")].count("evil timeout") <= 2
     assert ended.count("evil timeout") <= STRIKES + 1
     assert ended.count("evil slow_host") >= 30 - STRIKES - 1
@@ -304,28 +300,19 @@ def test_equal_bodies_are_analysed_once(processes: int) -> None:
     """Bytes of another charset or kind are another page."""
     data = ("<p>" + "Größe und Länge, öfter. " * 9).encode()
     bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
-
-    @with_workers(RECIPE, processes=processes)
-    async def run(workers: Workers) -> None:
+    with crew(RECIPE, processes, excerpt_length=0) as workers:
         for repeats in (0, len(bodies)):
-            answers = [await workers.analyse(body) for body in bodies]
-            assert answers == [analyse_body(body, RECIPE) for body in bodies]
+            assert workers.ask(*bodies) == [analyse_body(body, RECIPE) for body in bodies]
             assert workers.repeats == repeats
-
-    run()
 
 
 def test_analyses_are_remembered_up_to_a_size(monkeypatch: Any) -> None:
     monkeypatch.setattr(module, "REMEMBERED_BYTES", 2 * 1500)
-
-    @with_workers(RECIPE, processes=0, excerpt_length=100)
-    async def run(workers: Workers) -> None:
+    with crew(RECIPE, processes=0, excerpt_length=100) as workers:
         for seed in (0, 1, 2, 2, 1, 0, 1):
-            await workers.analyse(Body(html(article(seed))))
+            workers.ask(html(article(seed)))
         # The first was forgotten for the third, and comes in place of the third.
         assert workers.repeats == 3
-
-    run()
 
 
 # Without an event loop.
