@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -65,46 +66,51 @@ class _Side(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    recipe, names = chosen_recipe(options.recipe, settings), (options.a, options.b)
-    sides = [
-        _text_side(name, recipe) if options.text else _page_side(name, recipe, settings)
-        for name in names
-    ]
-    lines = [
-        f"{letter}  {clipped(' '.join(name.split()), 90)}"
-        for letter, name in zip("AB", names, strict=True)
-    ]
-    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, recipe.bits, 64)]
-    table = [["", "characters", *words]]
-    for letter, side in zip("AB", sides, strict=True):
-        digits = str(side.analysis.fingerprint or "").ljust(recipe.bits // 4, "-")
-        table.append([letter, f"{len(side.extraction.text):,}", *wrap(digits, 16)])
-    lines += ["", *aligned([*zip(*table, strict=True)])]
-    apart, ruling = "not compared", None
-    a, b = (side.analysis for side in sides)
-    if a.fingerprint and b.fingerprint:
-        distance = hamming_distance(a.fingerprint.value, b.fingerprint.value)
-        apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
-        if distance <= recipe.reach:
-            pages = Page(sides[1].key, b.facts), Page(sides[0].key, a.facts)
-            ruling = Rule(recipe.distance)(*pages, distance)
-    is_copy = ruling is not None and ruling.is_copy
-    verdict = "near-duplicates" if is_copy else "not near-duplicates"
-    lines += ["", f"distance  {apart}: {verdict}"]
-    if ruling:
-        lines.append(f"because   {sentence(ruling.reason)}")
-    for letter, analysis in (("A", a), ("B", b)):
-        if analysis.reason:
-            lines.append(f"{letter} is not compared ({analysis.reason})")
-    shown = sides[0].shown, sides[1].shown
-    if differs := difference_lines(*shown, columns(), 40):
+    recipe = chosen_recipe(options.recipe, settings)
+    read = _text_side if options.text else partial(_page_side, settings=settings)
+    a, b = read(options.a, recipe), read(options.b, recipe)
+    is_copy, verdict = _verdict(a, b, recipe)
+    lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", "", *_table(a, b, recipe.bits)]
+    lines += ["", *verdict]
+    if differs := difference_lines(a.shown, b.shown, columns(), 40):
         lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
-    elif a.fingerprint and b.fingerprint and shown[0].text == shown[1].text:
+    elif not (a.analysis.reason or b.analysis.reason) and a.shown.text == b.shown.text:
         lines += ["", "Nothing that is compared differs."]
     if options.steps:
-        lines += _steps(sides, recipe)
+        lines += _steps([a, b], recipe)
     say(lines)
     return 0 if is_copy else 1
+
+
+def _short(name: str) -> str:
+    return clipped(" ".join(name.split()), 90)
+
+
+def _table(a: _Side, b: _Side, bits: int) -> list[str]:
+    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, bits, 64)]
+    table = [["", "characters", *words]]
+    for letter, side in (("A", a), ("B", b)):
+        digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
+        table.append([letter, f"{len(side.extraction.text):,}", *wrap(digits, 16)])
+    return aligned([*zip(*table, strict=True)])
+
+
+def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
+    """Return whether two pages are near-duplicates, and lines that say so, and why."""
+    first, second = a.analysis.fingerprint, b.analysis.fingerprint
+    if not (first and second):
+        lines = ["distance  not compared: not near-duplicates"]
+        reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
+        lines += [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
+        return False, lines
+    distance, because, is_copy = hamming_distance(first.value, second.value), list[str](), False
+    if distance <= recipe.reach:
+        pages = Page(b.key, b.analysis.facts), Page(a.key, a.analysis.facts)
+        ruling = Rule(recipe.distance)(*pages, distance)
+        because, is_copy = [f"because   {sentence(ruling.reason)}"], ruling.is_copy
+    verdict = "near-duplicates" if is_copy else "not near-duplicates"
+    apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
+    return is_copy, [f"distance  {apart}: {verdict}", *because]
 
 
 def _text_side(name: str, recipe: Recipe) -> _Side:
