@@ -17,33 +17,30 @@ that folder is missing, those of the example's newspapers.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import base64
 import contextlib
 import ctypes
 import gc
 import json
-import lzma
 import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.measuring import ROOT, Table, cpu_of, in_a_process, megabytes, workers
-from benchmarks.rivals import by_simhash
 
-DATA = ROOT.parent / "shared" / "data"
 RELEASE = "bookworm"
 WARM_UP = 100
 # Of the made pages, each fifth repeats the one before.
 COPIES = 5
 
+Answer = tuple[int, dict[str, str], bytes]
 ADDON = {"ADDONS": {"scrapy_simhash.Addon": 500}}
 WAYS: dict[str, dict[str, Any]] = {
     "no filter": {},
@@ -58,6 +55,8 @@ class SimhashPipeline:
     """The rival as its manuals have it, in the crawl."""
 
     def __init__(self) -> None:
+        from benchmarks.rivals import by_simhash
+
         self.is_near = by_simhash()
 
     def process_item(self, item: dict[str, Any]) -> dict[str, Any]:
@@ -68,78 +67,59 @@ class SimhashPipeline:
         return item
 
 
-def read_pages() -> Iterator[tuple[bytes, str]]:
-    """Yield the body and the content type of each page."""
+def read_pages() -> Iterator[Answer]:
+    """Yield the answers that have the pages."""
+    from benchmarks.documents import DATA, lines_of
+
     if not DATA.is_dir():
         sys.path.insert(0, str(ROOT / "example_project"))
         from example.site.newsroom import Newsroom
 
         for page in Newsroom().pages.values():
             if page.answer.content_type.startswith("text/html"):
-                yield page.answer.body, page.answer.content_type
+                yield 200, {"Content-Type": page.answer.content_type}, page.answer.body
         return
     for name in ("docs-html", "articles-html"):
-        with lzma.open(DATA / name / "docs.jsonl.xz", "rt", encoding="utf-8") as lines:
-            for page in map(json.loads, lines):
-                if name == "docs-html" and RELEASE not in page["id"]:
-                    continue
-                if "html" in page:
-                    yield page["html"].encode(), "text/html; charset=utf-8"
-                else:
-                    yield base64.b64decode(page["html_base64"]), "text/html"
+        for page in lines_of(name):
+            if name == "docs-html" and RELEASE not in page["id"]:
+                continue
+            if "html" in page:
+                yield 200, {"Content-Type": "text/html; charset=utf-8"}, page["html"].encode()
+            else:
+                yield 200, {"Content-Type": "text/html"}, base64.b64decode(page["html_base64"])
 
 
-class _Server(asyncio.Protocol):
-    """Answers ``GET /<number>``."""
-
-    def __init__(self, answer: Callable[[int], bytes]) -> None:
-        self._answer, self._received = answer, b""
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        *requests, self._received = (self._received + data).split(b"\r\n\r\n")
-        for request in requests:
-            number = int(request[len("GET /") : request.index(b" HTTP")])
-            self._transport.write(self._answer(number))
-
-
-def _answer(body: bytes, content_type: str = "text/html") -> bytes:
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}"
-    return head.encode() + b"\r\n\r\n" + body
-
-
-def _made_page(number: int) -> bytes:
+def _made_page(request: Any) -> Answer:
     from tests.pages import article, html
 
-    return _answer(html(article(number - (number % COPIES == 0))))
+    number = int(request.path[1:])
+    body = html(article(number - (number % COPIES == 0)))
+    return 200, {"Content-Type": "text/html"}, body
 
 
-async def _serve(what: str) -> None:
-    answer_of: Callable[[int], bytes] = _made_page
-    count = 0
-    if what == "pages":
-        answers = [_answer(*page) for page in read_pages()]
+def _serve(count: int) -> None:
+    """Serve so many made pages, or the real ones, under their numbers."""
+    from tests.conftest import Site
+
+    site = Site()
+    if count:
+        site.pages = {f"/{number}": _made_page for number in range(count)}
+    else:
+        pages = [*read_pages()]
         # Each kind of page is spread over the run; 389 has no divisor in common with their number.
-        answers = [answers[place * 389 % len(answers)] for place in range(len(answers))]
-        answer_of, count = answers.__getitem__, len(answers)
-    server = await asyncio.get_running_loop().create_server(
-        lambda: _Server(answer_of), "127.0.0.1", 0, backlog=256
-    )
-    print(json.dumps([server.sockets[0].getsockname()[1], count]), flush=True)
-    await server.serve_forever()
+        site.pages = {f"/{n}": pages[n * 389 % len(pages)] for n in range(len(pages))}
+    print(json.dumps([site.url, len(site.pages)]), flush=True)
+    threading.Event().wait()
 
 
 @contextlib.contextmanager
-def serving(what: str) -> Iterator[tuple[int, int]]:
-    """Serve pages from a process of its own; yield its port and the number of pages."""
-    command = [sys.executable, "-m", "benchmarks.crawl", "--serve", what]
+def serving(count: int = 0) -> Iterator[tuple[str, int]]:
+    """Serve pages from a process of its own; yield its URL and the number of pages."""
+    command = [sys.executable, "-m", "benchmarks.crawl", "--serve", str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         assert server.stdout is not None
         try:
-            port, count = json.loads(server.stdout.readline())
-            yield port, count
+            yield tuple(json.loads(server.stdout.readline()))
         finally:
             server.kill()
 
@@ -203,7 +183,7 @@ def _crawl(order: dict[str, Any]) -> None:
             for number in range(count):
                 # Copies among start requests would be followed, and not dropped.
                 depth = {"depth": 1} if grows else None
-                yield Request(f"http://127.0.0.1:{order['port']}/{number}", meta=depth)
+                yield Request(f"{order['url']}/{number}", meta=depth)
 
         def parse(self, response: Any) -> Any:
             yield {
@@ -257,11 +237,11 @@ def growth(count: int) -> None:
     from tests.servers import redis_server
 
     table = Table("crawl", "bytes a page", "MB", "MB of workers", "files", "threads")
-    with redis_server() as redis, serving("made") as (port, _):
+    with redis_server() as redis, serving(count) as (url, _):
         on_redis = {**LOGGED, "SIMHASH_INDEX_URL": redis.url}
         ways = {"no filter": {}, "an index in memory": LOGGED, "Redis": on_redis}
         orders: dict[str, dict[str, Any]] = {
-            name: {"port": port, "count": count, "grows": True, "settings": settings}
+            name: {"url": url, "count": count, "grows": True, "settings": settings}
             for name, settings in ways.items()
         }
         for name, order in {**orders, "the index in memory alone": {"alone": count}}.items():
@@ -292,21 +272,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true", help="of memory, files and threads")
     parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
         order = json.load(sys.stdin)
         return _index_alone(order["alone"]) if "alone" in order else _crawl(order)
-    if options.serve:
-        return asyncio.run(_serve(options.serve))
+    if options.serve is not None:
+        return _serve(options.serve)
     if options.growth:
         return growth(options.pages or 50_000)
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
-    with serving("pages") as (port, count):
+    with serving() as (url, count):
         count = min(count, options.pages or 500)
         for _ in range(options.rounds):
             for name, settings in WAYS.items():
-                order = {"settings": settings, "port": port, "count": count}
+                order = {"settings": settings, "url": url, "count": count}
                 runs[name].append(measured(order))
     print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page")
     return compare(runs)

@@ -11,7 +11,6 @@ from typing import Any
 
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.files import json_objects, opened
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -30,15 +29,13 @@ class MarkedPage(SavedPage):
     line: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-def read_marked(folder: Path) -> Dataset:
+def read_marked(name: str) -> Dataset:
     """Read a set whose lines say more of each page."""
-    dataset = read_dataset(folder)
-    (path,) = folder.glob("docs.jsonl*")
-    with opened(path) as (file, _):
-        documents = [
-            MarkedPage(page.name, page.key, page.body, page.url, line)
-            for page, (_, line) in zip(dataset.documents, json_objects(file, path), strict=True)
-        ]
+    dataset = read_dataset(DATA / name)
+    documents: list[SavedPage] = [
+        MarkedPage(page.name, page.key, page.body, page.url, line)
+        for page, line in zip(dataset.documents, lines_of(name), strict=True)
+    ]
     return replace(dataset, documents=documents)
 
 

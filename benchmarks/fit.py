@@ -116,7 +116,7 @@ def _share(line: str, letters: str, wanted: set[str]) -> float:
 def examples() -> Iterator[Example]:
     """Yield the pages of the sets, and their mirrors, that have main text among their lines."""
     for name, share in SETS.items():
-        originals = [page for page in read_marked(DATA / name).documents if own_text(page)]
+        originals = [page for page in read_marked(name).documents if own_text(page)]
         made = make_kinds(originals, kinds=["mirror"], name=name)
         by_name = {page.name: page for page in made.documents}
         found = [

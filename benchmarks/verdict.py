@@ -173,7 +173,7 @@ def main() -> int:
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
     show((*head, "precision", "recall"), rows)
     if not options.sets:
-        made = (make_kinds(read_marked(DATA / name).documents, name=name) for name in MADE_FROM)
+        made = (make_kinds(read_marked(name).documents, name=name) for name in MADE_FROM)
         print()
         show(
             ("made from", "method", *DUPLICATES, "false pairs"),
