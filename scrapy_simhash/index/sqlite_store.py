@@ -342,13 +342,10 @@ class SqliteStore:
         return self._run(sql, (json.dumps([*positions]),))
 
     def _states(self, positions: Collection[int]) -> dict[int, bytes]:
-        return {at: _state(run, state) for at, run, state in self._of("", positions)}
+        return {at: _stored(*columns).state for at, *columns in self._of("", positions)}
 
     def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
-        return {
-            at: Stored(_state(run, state), body if type(body) is bytes else b"")
-            for at, run, state, body in self._of(", body", positions)
-        }
+        return {at: _stored(*columns) for at, *columns in self._of(", body", positions)}
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         if self._file.path is None:
@@ -357,11 +354,7 @@ class SqliteStore:
             pairs = zip(stored.items(), contents, strict=True)
             return {at: item._replace(content=content) for (at, item), content in pairs}
         return {
-            at: Stored(
-                _state(run, state),
-                body if type(body) is bytes else b"",
-                self._checked(at, content)[:-KEY_BYTES],
-            )
+            at: _stored(run, state, body, self._checked(at, content)[:-KEY_BYTES])
             for at, run, state, body, content in self._of(", body, content", positions)
         }
 
@@ -433,8 +426,10 @@ def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -
     return bool(near) and any(at >= part.since for n in part.members for _, at in near.get(n, ()))
 
 
-def _state(run: object, state: object) -> bytes:
-    """Return the state of an entry; of one whose values are of other types, one of no meaning."""
+def _stored(run: object, state: object, body: object = b"", content: bytes = b"") -> Stored:
+    """Return an entry; values of other types become some of no meaning."""
     if state is None and isinstance(run, int) and 0 <= run < 1 << 8 * RUN_BYTES:
-        return run.to_bytes((run.bit_length() + 7) // 8, "big")
-    return state if isinstance(state, bytes) else bytes(RUN_BYTES + 1)
+        state = run.to_bytes((run.bit_length() + 7) // 8, "big")
+    if not isinstance(state, bytes):
+        state = bytes(RUN_BYTES + 1)
+    return Stored(state, body if isinstance(body, bytes) else b"", content)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,30 +34,14 @@ class Servers:
         """Return a query option that no other test of the session uses."""
         return f"name=test{next(self._numbers)}"
 
-    @cached_property
-    def single(self) -> servers.RedisServer:
-        return self._start(servers.redis_server())
-
-    @cached_property
-    def password(self) -> servers.RedisServer:
-        return self._start(servers.password_server())
-
-    @cached_property
-    def tls(self) -> servers.RedisServer:
-        return self._start(servers.tls_server())
-
-    @cached_property
-    def sentinel(self) -> servers.Sentinel:
-        return self._start(servers.sentinel())
-
-    @cached_property
-    def cluster(self) -> servers.Cluster:
-        return self._start(servers.cluster())
-
-    def _start(self, server: contextlib.AbstractContextManager[Any]) -> Any:
+    def __getattr__(self, name: str) -> Any:
+        """Start a server, or a group of them: single, password, tls, sentinel, cluster."""
         if servers.PROGRAM is None:
             pytest.skip("no redis-server on this machine")
-        return self._stack.enter_context(server)
+        start = {"single": "redis_server", "password": "password_server", "tls": "tls_server"}
+        server = self._stack.enter_context(getattr(servers, start.get(name, name))())
+        setattr(self, name, server)
+        return server
 
 
 @pytest.fixture(scope="session")
@@ -104,13 +87,9 @@ class Store:
 
     def open(self, **changed: Any) -> Index:
         """Open it with a spec of 64 bits and distance 3, but for what is changed."""
-        index = self.opened(**changed)
+        index = open_index(self.url, spec(**changed))
         self._opened.append(index)
         return index
-
-    def opened(self, **changed: Any) -> Index:
-        """Return the index that :meth:`open` has closed in the end."""
-        return open_index(self.url, spec(**changed))
 
     def close(self) -> None:
         for index in self._opened:
