@@ -43,10 +43,8 @@ class NearDuplicateSpiderMiddleware:
                     self._filter.sparing.linked(response.url, output.url)
                 else:
                     if delivery.drops_items:
-                        if delivery.unchanged:
-                            self._filter.counts["items_unchanged"] += 1
-                        else:
-                            self._filter.counts["items_dropped"] += 1
+                        name = "items_unchanged" if delivery.unchanged else "items_dropped"
+                        self._filter.counts[name] += 1
                         continue
                     if key is not None and self._filter.dedup.in_progress(key):
                         self._filter.dedup.hold(key)

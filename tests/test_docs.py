@@ -29,7 +29,7 @@ from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.verdict import Kind, Verdict
-from scrapy_simhash.crawl.filter import _DONE
+from scrapy_simhash.crawl.summary import _DONE
 from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES

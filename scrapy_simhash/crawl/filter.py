@@ -43,8 +43,6 @@ logger = logger_of(__name__)
 # Seconds between two looks at pages that were turned down, and at what is due.
 ROUND_SECONDS = 0.1
 
-_DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
-
 
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
@@ -55,7 +53,7 @@ class CrawlFilter:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        need_asyncio(crawler)
+        _need_asyncio(crawler)
         self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
         self.counts: Counter[str] = Counter()
@@ -65,7 +63,7 @@ class CrawlFilter:
         spider = crawler.spider or crawler.spidercls
         resumed = resumed_run(crawler)
         self.dedup = open_dedup(self.settings, spider.name or "", resumed)
-        self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup)
+        self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
         # Requests of pages on their way from the downloader to their callback, by key.
         self._arriving: dict[str, Request] = {}
         self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts)
@@ -75,7 +73,6 @@ class CrawlFilter:
             self.sparing.judged,
             self.summary.judged,
             self._run_of_spider.judged,
-            self._count,
             self.waiting.judged,
         )
         self._rounds: asyncio.Task[None] | None = None
@@ -87,11 +84,6 @@ class CrawlFilter:
         connect(self._response_received, signal=signals.response_received)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
-
-    @property
-    def _spider(self) -> Spider:
-        assert self._crawler.spider is not None
-        return self._crawler.spider
 
     # Pages.
 
@@ -152,28 +144,7 @@ class CrawlFilter:
 
     def last_seen(self, verdict: Verdict) -> float | None:
         """Return when the run began that saw a page last, in seconds since the Unix epoch."""
-        return self._run_of_spider.last_seen(verdict.before.run) if verdict.before else None
-
-    def _count(self, judged: Judged) -> None:
-        verdict = judged.verdict
-        if verdict.reason == "no_callback":
-            self.counts["no_page"] += 1
-            return
-        self.counts["responses"] += 1
-        self.counts[verdict.kind] += 1
-        if verdict.reason is not None:
-            self.counts[f"{verdict.kind}/{verdict.reason}"] += 1
-        elif verdict.kind == "unique" and verdict.near:
-            self.counts[f"near_kept/{verdict.near[0].reason}"] += 1
-        if verdict.change is not None:
-            self.counts[verdict.change] += 1
-        if verdict.kind == "duplicate":
-            self.counts[_DONE[judged.action]] += 1
-            self.counts["better"] += bool(verdict.better)
-            if judged.action == "drop":
-                self.counts["bytes_dropped"] += len(judged.response.body)
-                # A whole site may stand behind such a page.
-                self.counts["dropped_starts"] += is_start(judged.request)
+        return self._run_of_spider.begun.get(verdict.before.run) if verdict.before else None
 
     # The events of the crawl.
 
@@ -241,12 +212,14 @@ class CrawlFilter:
             self._stopping = asyncio.ensure_future(self._stop())
 
     async def _stop(self) -> None:
-        engine, reason = self._crawler.engine, "simhash_unavailable"
+        engine, spider = self._crawler.engine, self._crawler.spider
         assert engine is not None
+        assert spider is not None
+        reason = "simhash_unavailable"
         if hasattr(engine, "close_spider_async"):
             await engine.close_spider_async(reason=reason)
         else:  # Scrapy 2.13
-            await maybe_deferred_to_future(engine.close_spider(self._spider, reason))
+            await maybe_deferred_to_future(engine.close_spider(spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
         is_late = self.waiting.come_back(patience=0)
@@ -269,8 +242,6 @@ class CrawlFilter:
         self.waiting.is_closed = True
         await self.end()
         await self._run_of_spider.end(finished=reason == "finished")
-        if (missing := self._run_of_spider.missing) is not None:
-            self.counts["missing"] += missing
         if self.dedup.left:
             left = count(self.dedup.left, "page")
             logger.warning("The index was away, and will not learn of %s that came meanwhile", left)
@@ -308,7 +279,7 @@ def open_dedup(
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
 
 
-def need_asyncio(crawler: Crawler) -> None:
+def _need_asyncio(crawler: Crawler) -> None:
     """Raise a SettingError unless the crawl runs on asyncio."""
     settings = crawler.settings
     if settings.getbool("TWISTED_REACTOR_ENABLED", True):

@@ -26,8 +26,8 @@ COPY = "simhash_copy"
 #: The headers that the request of a declared address takes over from the page's request.
 ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
 _OF_CRAWL = ("depth", "rule", "link_text")
-#: The priority of requests that must come soon is raised by more than projects raise any.
-SOON = 1_000_000
+#: The priority of requests that must come soon, or last, changes by more than projects change any.
+FAR = 1_000_000
 
 
 def is_start(request: Request) -> bool:
@@ -79,5 +79,5 @@ def bare_request(url: str, request: Request, key: str) -> Request:
         cb_kwargs=request.cb_kwargs,
         headers=headers,
         meta={**meta, PREFERRED: key, "dont_merge_cookies": True},
-        priority=request.priority + SOON,
+        priority=request.priority + FAR,
     )

@@ -1,6 +1,7 @@
 """The run that a crawl takes part in: which one it is, how it ends, and what it says of it."""
 
 import logging
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -10,7 +11,6 @@ from scrapy.crawler import Crawler
 from scrapy.utils.job import job_dir
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.printable import logger_of
@@ -22,12 +22,6 @@ logger = logger_of(__name__)
 
 # The file in the folder of a job with the number of its run.
 NUMBER_OF_JOB = "simhash.run"
-# Keys that the index forgets together.
-_FORGOTTEN_AT_ONCE = 1000
-# Old addresses of pages that have moved in a run; beyond that number they count as missing.
-_MOST_LEFT = 100_000
-# A run that has seen a smaller share of the pages of the one before gets a warning.
-_LEAST_SHARE = 0.1
 
 
 def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
@@ -49,17 +43,22 @@ def _flushes(crawler: Crawler) -> bool:
 
 
 class CrawlRun:
-    """Begins and ends a crawl's run; it counts in the stats that the crawl publishes."""
+    """Begins and ends a crawl's run; ``counts`` are the stats of the filter, by name.
 
-    def __init__(self, crawler: Crawler, settings: FilterSettings, dedup: Dedup) -> None:
+    Attributes:
+        begun: when each run began, by its number, in seconds since the Unix epoch.
+    """
+
+    def __init__(
+        self, crawler: Crawler, settings: FilterSettings, dedup: Dedup, counts: Counter[str]
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._dedup = dedup
-        self._begun: dict[int, float] = {}
-        self._starts = self._lost_starts = 0
+        self._counts = counts
+        self.begun: dict[int, float] = {}
+        # The old addresses of pages that have moved.
         self._left = set[str]()
-        #: The number of pages of earlier runs that were not seen; None if the run did not finish.
-        self.missing: int | None = None
 
     async def begin(self) -> None:
         """Say which run begins, and on which index."""
@@ -68,7 +67,7 @@ class CrawlRun:
             # scrapy-redis also forgets what it knows of the spider.
             await dedup.ask(lambda store: _forget_missing(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
-        self._begun = {each.number: each.begun for each in runs or ()}
+        self.begun = {each.number: each.begun for each in runs or ()}
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
         pages = sum(each.pages for each in runs or ()) or await dedup.ask(len) or 0
         said = f"run {run.number}" if run else "no run"
@@ -82,22 +81,14 @@ class CrawlRun:
             f"recrawl: {self._settings.recrawl}",
         )
 
-    def last_seen(self, run: int) -> float | None:
-        """Return when a run began, in seconds since the Unix epoch."""
-        return self._begun.get(run)
-
     def judged(self, judged: Judged) -> None:
-        """Note a page that has moved, and a start request that came to nothing."""
-        request, verdict = judged.request, judged.verdict
-        if is_start(request) and verdict.reason not in ("opted_out", "no_callback"):
-            self._starts += 1
-            self._lost_starts += verdict.kind == "duplicate" and judged.action == "drop"
-        if verdict.moved_from and len(self._left) < _MOST_LEFT:
-            self._left.add(verdict.moved_from)
+        """Note a page that has moved; beyond a bound, its old address counts as missing."""
+        if judged.verdict.moved_from and len(self._left) < 100_000:
+            self._left.add(judged.verdict.moved_from)
 
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""
-        if self._starts and self._starts == self._lost_starts:
+        if 0 < self._counts["dropped_starts"] == self._counts["responses"]:
             self._say(
                 logging.WARNING,
                 "All start requests were dropped as copies, so nothing was crawled:"
@@ -114,7 +105,9 @@ class CrawlRun:
         this_run = next((each for each in runs if each.number == run.number), None)
         if this_run is None or not this_run.finished:
             return
-        self.missing = await self._dedup.ask(lambda store: store.missing_count(run.number))
+        missing = await self._dedup.ask(lambda store: store.missing_count(run.number))
+        if missing is not None:
+            self._counts["missing"] += missing
         if folder := job_dir(self._crawler.settings):
             (Path(folder) / NUMBER_OF_JOB).unlink(missing_ok=True)
         earlier = [
@@ -124,7 +117,7 @@ class CrawlRun:
         ]
         # A page that this run has seen counts for it now, and no more for the run before.
         before = earlier[-1].pages + this_run.pages if earlier else 0
-        if this_run.pages < _LEAST_SHARE * before:
+        if this_run.pages < before / 10:
             self._say(
                 logging.WARNING,
                 f"This run has seen {count(this_run.pages, 'page')} only, and run "
@@ -137,8 +130,8 @@ class CrawlRun:
 
 def _forget_missing(store: Index, run: int, among: set[str] | None = None) -> None:
     keys = [entry.key for entry in store.missing(run) if among is None or entry.key in among]
-    for start in range(0, len(keys), _FORGOTTEN_AT_ONCE):
-        store.gone(keys[start : start + _FORGOTTEN_AT_ONCE])
+    for start in range(0, len(keys), 1000):
+        store.gone(keys[start : start + 1000])
 
 
 def place_of(url: str) -> str:

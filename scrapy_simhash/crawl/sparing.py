@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.crawl.requests import PREFERRED, is_start
+from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
@@ -39,14 +39,10 @@ from scrapy_simhash.url_patterns.traps import PAGES, Traps
 logger = logger_of(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# The priority of a request that is held back is lowered by more than any project's own priorities.
-DEFERRED = 1_000_000
 # In the meta of a request that was put back into the queue: how far behind. What is to be spared
 # stands behind the sample of its pattern, which may show that the pattern is wrong.
 _HELD_BACK = "simhash_held_back"
 _LAST = 2
-# Requests on their way whose forecasts are remembered.
-_REMEMBERED = 10_000
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -68,8 +64,8 @@ class Sparing:
         self._table = PatternTable(self._shared.rows)
         self._traps = Traps()
         self._learner = Learner(self._table, self._traps if self._skips else None)
-        # By the address that was asked for first.
-        self._on_their_way: LRUCache[str, Forecast] = LRUCache(_REMEMBERED)
+        # Forecasts of requests on their way, by the address that was asked for first.
+        self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
         self._index: Index | None = None
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = self.settings.survives
@@ -118,7 +114,7 @@ class Sparing:
         """
         level: int = request.meta.pop(_HELD_BACK, 0)
         if level:
-            request.dont_filter, request.priority = False, request.priority + level * DEFERRED
+            request.dont_filter, request.priority = False, request.priority + level * FAR
         # A request without a depth may be the beginning of a crawl.
         if self._is_off or is_start(request) or not self._may_spare(request):
             return None
@@ -127,7 +123,7 @@ class Sparing:
         if self._skips and due > level:
             self.counts["spared/held_back"] += not level
             return request.replace(
-                priority=request.priority - due * DEFERRED,
+                priority=request.priority - due * FAR,
                 dont_filter=True,
                 meta={**request.meta, _HELD_BACK: due},
             )

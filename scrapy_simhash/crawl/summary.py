@@ -15,6 +15,7 @@ from scrapy.http import Response
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable
 from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
@@ -25,6 +26,7 @@ logger = logger_of(__name__)
 
 SECONDS_BETWEEN_LINES = 60.0
 
+_DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
 _MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
 # Stats in the words of the summary. Each page and item is in one of them.
 _PAGES = {
@@ -61,7 +63,7 @@ class Judged:
 
 
 class Summary:
-    """Notes each verdict; ``counts`` are the stats of the filter, by name."""
+    """Counts and notes each verdict; ``counts`` are the stats of the filter, by name."""
 
     def __init__(self, settings: FilterSettings, counts: Counter[str], spider: str) -> None:
         self._settings = settings
@@ -80,18 +82,35 @@ class Summary:
         self._crawl = f"{name}, {moment(run.begun if run else time.time())}"
 
     def judged(self, judged: Judged) -> None:
-        verdict, response = judged.verdict, judged.response
+        verdict, response, counts = judged.verdict, judged.response, self._counts
         if verdict.reason == "no_callback":
-            return  # whatever a component fetches for itself is no page
-        if self._settings.has_items and not self._counts["responses"]:
+            counts["no_page"] += 1  # whatever a component fetches for itself
+            return
+        if self._settings.has_items and not counts["responses"]:
             logger.info(
                 "Pages of %s are compared as well as items: a page that is dropped yields none. "
                 "For items only, set DOWNLOADER_MIDDLEWARES = {'%s': None}",
                 self._spider,
                 _MIDDLEWARE,
             )
-        self._counts["doubtful"] += verdict.doubtful
-        action = judged.action if verdict.kind == "duplicate" else None
+        counts["responses"] += 1
+        counts[verdict.kind] += 1
+        counts["doubtful"] += verdict.doubtful
+        if verdict.reason is not None:
+            counts[f"{verdict.kind}/{verdict.reason}"] += 1
+        elif verdict.kind == "unique" and verdict.near:
+            counts[f"near_kept/{verdict.near[0].reason}"] += 1
+        if verdict.change is not None:
+            counts[verdict.change] += 1
+        action = None
+        if verdict.kind == "duplicate":
+            action = judged.action
+            counts[_DONE[action]] += 1
+            counts["better"] += bool(verdict.better)
+            if action == "drop":
+                counts["bytes_dropped"] += len(response.body)
+                # A whole site may stand behind such a page.
+                counts["dropped_starts"] += is_start(judged.request)
         self._write("page", response.url, verdict, action, len(response.body))
 
     def item(self, verdict: Verdict) -> None:

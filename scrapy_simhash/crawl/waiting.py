@@ -29,9 +29,9 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_simhash.crawl.requests import (
     ACCEPTED,
     COPY,
+    FAR,
     PREFERRED,
     QUEUED,
-    SOON,
     WAITED,
     bare_request,
     once_more,
@@ -55,14 +55,8 @@ MOST_BYTES = 64 << 20
 # original is in progress holds its slot.
 PATIENCE = 600.0
 PAUSE = 1.0
-# Each page that waits for an address in vain may have cost a download. Pages whose addresses have
-# like forms wait no more when so many did in vain, and this share of all of them.
-IN_VAIN = 3
-SHARE_IN_VAIN = 0.01
 # Keys and forms that are remembered.
 _MOST = 100_000
-# Seconds between two attempts to put a request into a queue that refuses it.
-RETRY = 5.0
 
 logger = logger_of(__name__)
 
@@ -227,8 +221,12 @@ class Waiting:
         return bool(keys)
 
     def _is_vain(self, key: str) -> bool:
+        """Return whether three pages of this form, and 1% of all, have waited in vain.
+
+        Each of them may have cost a download.
+        """
         form = _form(key)
-        return self._in_vain.get(form, 0) > IN_VAIN + SHARE_IN_VAIN * self._of_form.get(form, 0)
+        return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
 
     # Both.
 
@@ -271,7 +269,7 @@ class Waiting:
 
     def retry(self) -> None:
         """Put requests that the queue has refused into it again, after a pause."""
-        if self.refused and monotonic() - self._tried >= min(RETRY, self._lease / 3):
+        if self.refused and monotonic() - self._tried >= min(5.0, self._lease / 3):
             self.queue()
 
     def queue(self, *requests: Request) -> None:
@@ -308,7 +306,7 @@ class Waiting:
             self._waiting_for[page.canonical].remove(key)
             if not self._waiting_for[page.canonical]:
                 del self._waiting_for[page.canonical]
-            self._go_on(key, page.request.replace(priority=page.request.priority + SOON))
+            self._go_on(key, page.request.replace(priority=page.request.priority + FAR))
 
     def _go_on(self, key: str, request: Request) -> None:
         self.queue(request.replace(meta={**request.meta, WAITED: key}, dont_filter=True))
