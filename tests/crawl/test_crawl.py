@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import subprocess
 import sys
 import time
@@ -18,8 +17,6 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index
 from scrapy_simhash.report.dedup_log import read_log
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
@@ -64,33 +61,6 @@ def test_a_copy_with_the_better_address_says_so_and_why(
     assert told == {"/b": None, "/long/name": "canonical", "/long/name?print=1": None}
     assert {line.better for line in read_log([tmp_path / "log"])} == {None, "canonical"}
     assert crawled.stat("better") == 1
-
-
-def test_follow_drops_the_items_of_a_duplicate_and_follows_its_links(
-    crawl: Any, twins: Any
-) -> None:
-    crawled = crawl(
-        Following,
-        settings={**ONE_AT_A_TIME, "SIMHASH_ACTION": "follow"},
-        site=twins,
-        paths=["/first", "/second"],
-    )
-    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
-    assert crawled.stat("items_dropped") == 1
-
-
-def test_flag_delivers_everything_and_says_what_repeats_what(crawl: Any, twins: Any) -> None:
-    crawled = crawl(
-        Pages,
-        settings={**ONE_AT_A_TIME, "SIMHASH_ACTION": "flag"},
-        site=twins,
-        paths=["/first", "/second"],
-    )
-    first, second = (item["page"] for item in crawled.items)
-    assert first["verdict"] == "unique"
-    assert second["verdict"] == "duplicate"
-    assert second["original"] == twins.url + "/first"
-    assert crawled.stat("dropped") == 0
 
 
 def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(
@@ -306,27 +276,6 @@ def test_twin_of_a_page_that_fails_gets_through(
     assert "/second" in paths(crawled)
 
 
-def test_store_that_fails_costs_no_page(
-    crawl: Any, twins: Any, monkeypatch: Any, caplog: Any
-) -> None:
-    def failing(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("the store is away")
-
-    def open_failing(url: str, spec: Any) -> Index:
-        index = open_index(url, spec)
-        monkeypatch.setattr(index, "claim_all", failing)
-        monkeypatch.setattr(index, "report", failing)
-        return index
-
-    monkeypatch.setattr("scrapy_simhash.core.dedup.open_index", open_failing)
-    # On a busy machine, the crawl takes longer than the pause, and would be told twice.
-    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 60.0)
-    crawled = crawl(Pages, site=twins, paths=["/first", "/second", "/other"])
-    assert crawled.stat("outage") == len(crawled.items) == 2
-    warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert sum("the store is away" in warning for warning in warnings) == 1
-
-
 def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
     crawled = crawl(
         Pages,
@@ -430,7 +379,9 @@ def test_start_request_and_the_page_it_redirects_to_are_followed(crawl: Any, twi
     assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
 
 
-def test_address_decides_about_the_action(crawl: Any, twins: Any) -> None:
+def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(
+    crawl: Any, twins: Any
+) -> None:
     twins.pages["/third"] = twins.pages["/second"]
     settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
     crawled = crawl(
@@ -438,6 +389,11 @@ def test_address_decides_about_the_action(crawl: Any, twins: Any) -> None:
     )
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first", "/third"]
     assert [crawled.stat(name) for name in ("followed", "flagged", "dropped")] == [1, 1, 0]
+    assert crawled.stat("items_dropped") == 1
+    pages = {item["path"]: item["page"] for item in crawled.items}
+    assert pages["/first"]["verdict"] == "unique"
+    assert pages["/third"]["verdict"] == "duplicate"
+    assert pages["/third"]["original"] == twins.url + "/first"
 
 
 def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(

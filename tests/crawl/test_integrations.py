@@ -26,19 +26,14 @@ ONE_BY_ONE = {
 }
 
 
-def test_components_can_be_named_one_by_one(crawl: Any, twins: Any, caplog: Any) -> None:
-    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE}
-    assert paths(crawl(Pages, settings=settings, site=twins, paths=ALL)) == KEPT
-    assert "is missing" not in caplog.text
-
-
-@pytest.mark.parametrize("setting", ["SPIDER_MIDDLEWARES", "ITEM_PIPELINES"])
-def test_a_component_that_is_missing_is_told(
-    crawl: Any, twins: Any, caplog: Any, setting: str
+@pytest.mark.parametrize("missing", [[], ["SPIDER_MIDDLEWARES"], ["ITEM_PIPELINES"]])
+def test_components_can_be_named_one_by_one_and_a_missing_one_is_told(
+    crawl: Any, twins: Any, caplog: Any, missing: list[str]
 ) -> None:
-    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, setting: {}}
-    crawl(Pages, settings=settings, site=twins, paths=ALL[:1])
-    assert re.findall(r"(\w+): \w+ is missing", caplog.text) == [setting]
+    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, **{setting: {} for setting in missing}}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/other"])
+    assert paths(crawled) == KEPT
+    assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
 
 
 def test_custom_settings_of_the_spider_count(crawl: Any, twins: Any) -> None:
@@ -104,14 +99,6 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
 
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
-@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-def test_scrapy_redis_keeps_its_queue_and_we_keep_one_copy(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]
-) -> None:
-    crawled = crawl(Pages, settings=scrapy_redis_settings, site=twins, paths=ALL)
-    assert paths(crawled) == KEPT
-
-
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
     crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]

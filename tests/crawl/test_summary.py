@@ -42,7 +42,9 @@ def lines(log: Path) -> dict[str, LogLine]:
     return {line.url.rsplit("/", 1)[1]: line for line in read_log([log])}
 
 
-def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> None:
+def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
+    crawl: Any, twins: Any, log: Path, caplog: Any
+) -> None:
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": str(log), "HTTPERROR_ALLOW_ALL": True}
     crawled = crawl(Pages, settings=settings, site=twins, paths=[*PATHS, "/first", "/gone"])
     verdicts = Counter(line.verdict for line in read_log([log]))
@@ -50,6 +52,13 @@ def test_every_judged_page_is_one_line(crawl: Any, twins: Any, log: Path) -> Non
     assert verdicts.total() == crawled.stat("responses")
     for verdict, number in verdicts.items():
         assert crawled.stat(verdict) == number
+    rows = [" ".join(row.split()) for row in summary_of(caplog).splitlines()]
+    assert rows == [
+        "Near-duplicates of pages: 6 pages judged",
+        *("2 kept", "1 kept, crawled before", "1 dropped"),
+        "2 not compared: 1 other_type, 1 status",
+        f"What each repeats: scrapy simhash report {log}",
+    ]
     logged = lines(log)
     first, second, image = logged["first"], logged["second"], logged["image"]
     assert (second.original, second.action, second.k) == (first.key, "drop", 48)
@@ -134,17 +143,6 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
     assert "the crawl goes on" in warnings[0].getMessage()
 
 
-def test_summary_at_the_end_accounts_for_every_page(crawl: Any, twins: Any, caplog: Any) -> None:
-    crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=PATHS)
-    summary = summary_of(caplog)
-    rows = [row.split() for row in summary.splitlines()]
-    assert rows[0] == "Near-duplicates of pages: 4 pages judged".split()
-    assert ["2", "kept"] in rows
-    assert ["1", "dropped"] in rows
-    assert "1 not compared: 1 other_type".split() in rows
-    assert summary.endswith("crawl with -s SIMHASH_LOG=dedup.jsonl")
-
-
 def summary_of(caplog: Any) -> str:
     [summary] = [r.getMessage() for r in caplog.records if "judged" in r.getMessage()]
     return str(summary)
@@ -159,8 +157,7 @@ def test_robots_txt_is_no_page_that_was_judged(
     assert crawled.stats["simhash/responses"] == 1
     assert crawled.stats["simhash/no_page"] == 1
     assert "simhash/skipped" not in crawled.stats
-    summary = summary_of(caplog)
-    assert summary == "Near-duplicates of pages: 1 page judged\n           1 kept"
+    assert summary_of(caplog) == "Near-duplicates of pages: 1 page judged\n           1 kept"
     assert list(lines(log)) == ["first"]
 
 
@@ -261,8 +258,15 @@ def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
     assert (line.near, line.reason, line.distance) == (None, None, None)
 
 
-def test_lines_of_a_crawl_have_its_name_and_no_secret(crawl: Any, twins: Any, log: Path) -> None:
+def test_lines_of_a_crawl_have_its_name_and_no_secret(
+    crawl: Any, twins: Any, log: Path, caplog: Any
+) -> None:
     crawl(Pages, settings={"SIMHASH_LOG": log, "SIMHASH_SEED": "s3cret"}, site=twins, paths=PATHS)
+    ours = [record for record in caplog.records if record.name.startswith("scrapy_simhash")]
+    messages = [record.getMessage() for record in ours if record.levelno == logging.INFO]
+    assert len(messages) >= 2
+    assert all(" of pages: " in message for message in messages)
+    assert "s3cret" not in caplog.text
     assert "s3cret" not in log.read_text()
     [name] = {line.crawl for line in read_log([log])}
     assert re.fullmatch(r"pages, run 1, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", name)
@@ -281,15 +285,3 @@ def test_who_compares_items_is_told_that_pages_are_compared_too(
     crawled = crawl(Pages, settings=settings, site=twins, paths=PATHS)
     assert "simhash/responses" not in crawled.stats
     assert "as well as items" not in caplog.text
-
-
-def test_each_line_of_a_crawl_names_its_spider(crawl: Any, twins: Any, caplog: Any) -> None:
-    with caplog.at_level(logging.INFO):
-        crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=PATHS)
-    ours = [
-        record.getMessage()
-        for record in caplog.records
-        if record.name.startswith("scrapy_simhash") and record.levelno == logging.INFO
-    ]
-    assert len(ours) >= 2
-    assert all(" of pages: " in line for line in ours)
