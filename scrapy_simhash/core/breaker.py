@@ -112,15 +112,13 @@ class Breaker:
             self._memory.report(news._replace(entries=()))
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
-        failed = [key for key, has_failed in self._owed.items() if has_failed]
-        delivered = [key for key, has_failed in self._owed.items() if not has_failed]
-        # A store that can be read and not written is not back, and to renew is to write.
-        renewed = [] if self.away and news.renewed is None else news.renewed
-        if not (failed or delivered or news.entries) and renewed is None:
+        if self.away and news.renewed is None:
+            # A store that can be read and not written is not back, and to renew is to write.
+            news = news._replace(renewed=[])
+        if not (self._owed or news.entries) and news.renewed is None:
             return Unsettled(frozenset(), frozenset())
-        told = Report(failed, delivered, renewed, news.entries)
         try:
-            unsettled = self._ask(lambda store: store.report(told))
+            unsettled = self._ask(lambda store: store.report(self._with_owed(news)))
         except StoreUnavailable:
             # Nobody could renew a lease meanwhile.
             is_over = time.monotonic() - self._away_since > self.spec.lease
@@ -152,6 +150,11 @@ class Breaker:
             self._owed.setdefault(key, failed)
         while len(self._owed) > MOST_PAGES:
             del self._owed[next(iter(self._owed))]
+
+    def _with_owed(self, news: Report) -> Report:
+        failed = [key for key, has_failed in self._owed.items() if has_failed]
+        delivered = [key for key, has_failed in self._owed.items() if not has_failed]
+        return news._replace(failed=failed, delivered=delivered)
 
     def _ask(self, call: Callable[[Index], T]) -> T:
         """Return the store's answer. It raises StoreUnavailable, and nothing else."""
