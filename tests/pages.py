@@ -57,16 +57,19 @@ def analysed(page: str | Body, recipe: Recipe | None = None) -> PageAnalysis:
     return analyse_body(page, recipe or named_recipe("default"))
 
 
+def distance_of(one: str | Body, other: str | Body) -> int:
+    """Return how many bits of their fingerprints two pages differ in."""
+    values = [
+        page.value for page in (analysed(one).fingerprint, analysed(other).fingerprint) if page
+    ]
+    return hamming_distance(*values)
+
+
 def judged(one: tuple[str, str | Body], other: tuple[str, str | Body]) -> Ruling:
     """Return the ruling on two pages by their keys, and their HTML or bodies."""
     recipe = named_recipe("default")
-    known = []
-    for key, html in (one, other):
-        analysis = analysed(html, recipe)
-        assert analysis.fingerprint is not None, analysis
-        known.append((Page(key, analysis.facts), analysis.fingerprint.value))
-    (page, value), (other_page, other_value) = known
-    distance = hamming_distance(value, other_value)
+    distance = distance_of(one[1], other[1])
     if distance > recipe.reach:
         return Ruling(False, "far")
-    return Rule(recipe.distance)(page, other_page, distance)
+    pages = (Page(key, analysed(html).facts) for key, html in (one, other))
+    return Rule(recipe.distance)(*pages, distance)

@@ -173,7 +173,7 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     def until_the_loop_turns() -> None:
         turned = threading.Event()
         reactor_loop.call_soon_threadsafe(turned.set)
-        turned_in_time.append(turned.wait(20))
+        turned_in_time.append(turned.wait(100))
 
     acts = ["/0-0", hang, "/1-0", "/2-0"]
     crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import hamming_distance
-from tests.pages import analysed
+from tests.pages import distance_of
 
 RECIPE = named_recipe("default")
 
@@ -93,15 +92,6 @@ FRAMED = (
 )
 
 
-def distance(one: str, other: str) -> int:
-    values = []
-    for html in (one, other):
-        analysis = analysed(html, RECIPE)
-        assert analysis.fingerprint is not None
-        values.append(analysis.fingerprint.value)
-    return hamming_distance(*values)
-
-
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
 def test_an_article_is_near_its_mirror_and_its_edit_and_far_from_another(
     language: Language,
@@ -109,12 +99,12 @@ def test_an_article_is_near_its_mirror_and_its_edit_and_far_from_another(
     """In the edit, one sentence of forty is another, one is gone, two have changed places."""
     sentences, others = language.sentences(1), language.sentences(2)
     article = page(sentences, PLAIN)
-    assert distance(article, page(sentences, FRAMED)) <= 10
+    assert distance_of(article, page(sentences, FRAMED)) <= 10
     edited = [*sentences[:5], sentences[6], sentences[5], *sentences[7:]]
     edited[20] = others[0]
     del edited[30]
-    assert distance(article, page(edited, PLAIN)) <= RECIPE.distance
-    assert distance(article, page(others, PLAIN)) > RECIPE.distance + 10
+    assert distance_of(article, page(edited, PLAIN)) <= RECIPE.distance
+    assert distance_of(article, page(others, PLAIN)) > RECIPE.distance + 10
 
 
 def test_simplified_and_traditional_chinese_are_different_texts() -> None:
@@ -123,4 +113,4 @@ def test_simplified_and_traditional_chinese_are_different_texts() -> None:
         page(LANGUAGES[f"Chinese, {form}"].sentences(1), PLAIN)
         for form in ("simplified", "traditional")
     )
-    assert distance(simplified, traditional) > RECIPE.distance
+    assert distance_of(simplified, traditional) > RECIPE.distance

@@ -11,8 +11,7 @@ from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.main_text import _sizes_of
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import hamming_distance
-from tests.pages import article
+from tests.pages import article, distance_of
 from tests.sites import SITES, chinese
 
 RECIPE = named_recipe("default")
@@ -164,11 +163,6 @@ def shingles(text: str) -> set[str]:
     return {letters[at : at + 5] for at in range(len(letters) - 4)}
 
 
-def distance(one: str, other: str) -> int:
-    texts = (extract(one).to_fingerprint, extract(other).to_fingerprint)
-    return hamming_distance(*(RECIPE.fingerprint(*text).value for text in texts))
-
-
 @pytest.mark.parametrize("body", [english_body, chinese_body])
 @pytest.mark.parametrize("site", SITES)
 def test_each_kind_of_site_gives_its_body(site: str, body: Callable[[int], list[str]]) -> None:
@@ -185,7 +179,7 @@ def test_each_kind_of_site_gives_its_body(site: str, body: Callable[[int], list[
 @pytest.mark.parametrize("site", SITES)
 def test_a_template_makes_no_duplicates(site: str, body: Callable[[int], list[str]]) -> None:
     """Two bodies in one template are far apart."""
-    assert distance(SITES[site](body(1)), SITES[site](body(2))) > 1.5 * RECIPE.distance
+    assert distance_of(SITES[site](body(1)), SITES[site](body(2))) > 1.5 * RECIPE.distance
 
 
 @pytest.mark.parametrize("body", [english_body, chinese_body])
@@ -196,6 +190,6 @@ def test_a_body_is_the_same_on_any_two_sites(body: Callable[[int], list[str]]) -
     far = [
         pair
         for pair in combinations(pages, 2)
-        if distance(pages[pair[0]], pages[pair[1]]) > RECIPE.distance
+        if distance_of(pages[pair[0]], pages[pair[1]]) > RECIPE.distance
     ]
     assert far == []

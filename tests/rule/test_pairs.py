@@ -9,12 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_simhash.core.analysis import Body, analyse_body
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.rule.rule import REASONS, Rule
-from scrapy_simhash.rule.ruling import Page, Ruling
-from tests.pages import article, edited
+from scrapy_simhash.rule.rule import REASONS
+from scrapy_simhash.rule.ruling import Ruling
+from tests.pages import article, distance_of, edited, judged
 
 DECIDES = Path(__file__).parents[2] / "docs" / "decides.md"
 
@@ -162,13 +159,8 @@ PAIRS: dict[str, list[Pair]] = {
 
 def ruled(pair: Pair) -> tuple[int, Ruling]:
     """Return the distance of the pages in bits, and what the rule says of the second one."""
-    recipe = named_recipe("default")
-    one, other = (analyse_body(Body(html.encode()), recipe) for html in pair.html)
-    assert one.fingerprint
-    assert other.fingerprint
-    distance = hamming_distance(one.fingerprint.value, other.fingerprint.value)
-    pages = Page(pair.other, other.facts), Page(pair.one, one.facts)
-    return distance, Rule(recipe.distance)(*pages, distance)
+    one, other = pair.html
+    return distance_of(one, other), judged((pair.other, other), (pair.one, one))
 
 
 def table() -> str:

@@ -7,7 +7,7 @@ import pytest
 from scrapy_simhash.core.analysis import analyse_text
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.state import STATE_SIZE, is_same, lasting, state_of
-from tests.pages import analysed, article
+from tests.pages import analysed, article, distance_of
 
 RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
@@ -16,10 +16,7 @@ BOX = "<ul><li>Price: 19.90 euro</li><li>In stock: 5</li><li>Rated 4.5 (120 revi
 
 def is_as_before(before: str, now: str) -> bool:
     old, new = (analysed(html, RECIPE) for html in (before, now))
-    assert old.fingerprint
-    assert new.fingerprint
-    distance = (old.fingerprint.value ^ new.fingerprint.value).bit_count()
-    return is_same(new.facts, old.facts, distance)
+    return is_same(new.facts, old.facts, distance_of(before, now))
 
 
 def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>", head: str = "") -> str:
