@@ -19,7 +19,6 @@ SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 # Characters of a key as it is; indexes read the keys of many pages together.
 LONGEST = 4096
-MOST_ALIASES = 8
 _USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 # Parameters that are no part of a page's name. They name the link by which a visitor came, the page
@@ -99,7 +98,7 @@ def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
         ]
     unique = dict.fromkeys([*chain[:1], *keys, *reversed(chain)])
     unique.pop(key, None)
-    return tuple(unique)[:MOST_ALIASES]
+    return tuple(unique)[:8]
 
 
 def _short(key: str) -> str:

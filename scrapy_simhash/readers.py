@@ -32,10 +32,8 @@ Reader = Callable[[bytes, str | None], Extraction | str | None]
 Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
-MOST_PAGES = 300  # of a PDF file
 # Values that are looked at; if a document has more, its bytes count, too.
 MOST_VALUES = 50_000
-LEAST_DATA = 300  # characters of its values
 # Letters, because a text is compared without its digits.
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
@@ -60,7 +58,7 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
     texts, size = list[str](), 0
     try:
         with closing(pypdfium2.PdfDocument(data)) as document:
-            for number in range(min(len(document), MOST_PAGES)):
+            for number in range(min(len(document), 300)):
                 page = document[number]
                 texts.append(page.get_textpage().get_text_bounded())
                 page.close()
@@ -164,7 +162,7 @@ def _read_values(text: str, values: Values) -> bool:
 
 def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | None:
     text = "\n".join(value for _, value in values if value)[:MOST_TEXT]
-    if len(text) < LEAST_DATA:
+    if len(text) < 300:
         return None
     content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
     label = in_letters(content if is_whole else data)

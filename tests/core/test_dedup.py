@@ -71,12 +71,6 @@ def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup: Sy
     assert verdict.original is verdict.distance is verdict.reason is None
 
 
-def test_short_text_is_skipped_and_never_a_duplicate(dedup: SyncDedup) -> None:
-    for key, words in enumerate(("", "   ", "Too short", "Too short", "短")):
-        verdict = dedup.check(text(str(key), words))
-        assert (verdict.kind, verdict.reason) == ("skipped", "too_short")
-
-
 def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -> None:
     page = f"<title>Überschrift</title><p>{'Größe und Länge, öfter. ' * 30}".encode("latin-1")
     one = dedup.check(Document("http://a.example/", page, "Text/HTML; Charset=latin-1"))
@@ -98,12 +92,6 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path: Path) ->
         return dedup.left
 
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
-
-
-def test_page_above_the_largest_size_is_let_through() -> None:
-    with SyncDedup(processes=0, max_size=100) as dedup:
-        verdict = dedup.check(Document("http://a.example/", html(article(1))))
-    assert (verdict.kind, verdict.reason) == ("skipped", "too_large")
 
 
 # Delivery.
