@@ -31,7 +31,7 @@ from benchmarks.measuring import Table
 from benchmarks.recrawl import content
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.offline.datasets import read_dataset
+from scrapy_simhash.offline.evaluation import read_dataset
 from scrapy_simhash.rule.state import is_same
 
 RECIPE = named_recipe("default")

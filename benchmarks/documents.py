@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.extraction.charset import decode_html
-from scrapy_simhash.offline.datasets import Dataset, read_dataset
+from scrapy_simhash.offline.evaluation import Dataset, read_dataset
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

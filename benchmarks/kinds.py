@@ -16,7 +16,7 @@ from zlib import crc32
 from benchmarks.documents import MarkedPage, html_of
 from benchmarks.templates import Page, shingles, take_apart
 from scrapy_simhash.core.analysis import Body
-from scrapy_simhash.offline.datasets import Dataset, Pair
+from scrapy_simhash.offline.evaluation import Dataset, Pair
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 # Pages in another template: whether under a headline of their own, and the share of words changed.

@@ -28,8 +28,7 @@ from scrapy_simhash.commands.evaluate import wrong_pairs
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index.neighbours import near_pairs
-from scrapy_simhash.offline.datasets import Dataset, read_dataset
-from scrapy_simhash.offline.evaluation import Result, scored
+from scrapy_simhash.offline.evaluation import Dataset, Result, read_dataset, scored
 from scrapy_simhash.rule.facts import facts_of
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling, by_distance

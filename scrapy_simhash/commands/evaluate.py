@@ -21,8 +21,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, progress, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
-from scrapy_simhash.offline.datasets import read_dataset
-from scrapy_simhash.offline.evaluation import Result, evaluate
+from scrapy_simhash.offline.evaluation import Result, evaluate, read_dataset
 
 _QUALITY = (
     *("set", "recipe", "k", "pages", "skipped", "precision", "recall"),
