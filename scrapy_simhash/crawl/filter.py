@@ -245,9 +245,9 @@ class CrawlFilter:
         if self.dedup.left:
             left = count(self.dedup.left, "page")
             logger.warning("The index was away, and will not learn of %s that came meanwhile", left)
+        await self.sparing.close()
         await self.dedup.close()
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
-        await self.sparing.close()
         self._publish_counts()
         text = self.summary.text(self.sparing.text())
         logger.info(text, extra={"spider": spider})

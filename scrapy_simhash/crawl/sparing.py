@@ -11,7 +11,6 @@ and while the index is away nothing is spared.
 
 import asyncio
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -24,7 +23,6 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.keys import host_of, page_key
@@ -66,11 +64,9 @@ class Sparing:
         self._learner = Learner(self._table, self._traps if self._skips else None)
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
-        self._index: Index | None = None
         # Before the first rows came, nothing is known of what others have learned.
         self._store_is_away = self.settings.survives
         self._failure = ""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-patterns")
         self._exchanges: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
@@ -79,14 +75,10 @@ class Sparing:
             self._exchanges = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Send what was learned."""
-        if self._exchanges is None:
-            return
-        self._exchanges.cancel()
-        await self._exchange()
-        if self._index is not None:
-            self._thread.submit(self._index.close)
-        self._thread.shutdown(wait=False)
+        """Send what was learned, while the index is open."""
+        if self._exchanges is not None:
+            self._exchanges.cancel()
+            await self._exchange()
 
     # Requests.
 
@@ -241,7 +233,8 @@ class Sparing:
 
     async def _run(self) -> None:
         while True:
-            await self._exchange()
+            # Whatever is sent when the crawl ends is sent to its end.
+            await asyncio.shield(self._exchange())
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:
@@ -249,28 +242,25 @@ class Sparing:
         if not self.settings.survives:
             return
         fresh = {host: rows for host, table in self._table if (rows := table.take())}
-        talk = asyncio.get_running_loop().run_in_executor
-        sent, changed, error = await talk(self._thread, self._talk, fresh)
+        answer = await self.dedup.ask(lambda index: self._talk(index, fresh))
+        sent, changed, failure = answer or (set(), set(), "the index is away")
         for host, table in self._table:
             unsent = {} if host in sent else fresh.get(host, {})
             if host in sent or host in changed or unsent:
                 table.read(self._shared.rows(host), unsent)
-        self._store_is_away = error is not None
-        failure = str(error or "")
+        self._store_is_away = bool(failure)
         if self._skips and failure and failure != self._failure:
-            logger.warning("Nothing is spared while address patterns are away: %s", error)
+            logger.warning("Nothing is spared while address patterns are away: %s", failure)
         self._failure = failure
 
-    def _talk(self, fresh: dict[str, Rows]) -> tuple[set[str], set[str], Exception | None]:
+    def _talk(self, index: Index, fresh: dict[str, Rows]) -> tuple[set[str], set[str], str]:
         """Send rows; return the hosts that were sent and that have changed, and what failed."""
         sent, changed = set[str](), set[str]()
         try:
-            if self._index is None:
-                self._index = open_existing(self.settings.index_url)
-            changed = self._shared.read(self._index)
+            changed = self._shared.read(index)
             for host, rows in fresh.items():
-                self._shared.add(self._index, host, rows)
+                self._shared.add(index, host, rows)
                 sent.add(host)
-        except Exception as error:  # noqa: BLE001 - sparing is no reason to end a crawl
-            return sent, changed, error
-        return sent, changed, None
+        except Exception as error:  # noqa: BLE001 - sparing is no reason to do without the index
+            return sent, changed, str(error) or repr(error)
+        return sent, changed, ""
