@@ -17,13 +17,12 @@ from scrapy_simhash.crawl.requests import (
     PREFERRED,
     QUEUED,
     WAITED,
-    is_start,
     request_key,
 )
-from scrapy_simhash.exceptions import NearDuplicatePage, SettingError
+from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.pipelines import NearDuplicatePipeline
 from scrapy_simhash.printable import logger_of
-from scrapy_simhash.settings import ACTIONS, Action, OwnAction, one_of
+from scrapy_simhash.settings import Action
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 FLAG = "near-duplicate"
-# A copy for which an errback asks again is let through after so many drops.
-MAX_DROPS = 2
+KNOWN_META = {*ORDERS, COPY, QUEUED, PREFERRED, WAITED}
 
 
 class NearDuplicateDownloaderMiddleware:
@@ -42,7 +40,6 @@ class NearDuplicateDownloaderMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = filter_of(crawler)
-        self._known_meta = {*ORDERS, COPY, QUEUED, PREFERRED, WAITED}
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
@@ -51,12 +48,12 @@ class NearDuplicateDownloaderMiddleware:
 
     def _spider_opened(self, spider: Spider) -> None:
         if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
-            self._warn(
+            self._filter.warn(
                 "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
                 " delivered, so copies are crawled again. Use ADDONS, which places all components."
             )
         if self._crawler.get_item_pipeline(NearDuplicatePipeline) is None:
-            self._warn(
+            self._filter.warn(
                 "ITEM_PIPELINES: NearDuplicatePipeline is missing. A job that is stopped loses the"
                 " copies that wait. Use ADDONS, which places all components."
             )
@@ -94,10 +91,9 @@ class NearDuplicateDownloaderMiddleware:
         """
         if (first := self._filter.waiting.first(request, response)) is not None:
             return first
-        action, times = self._action_of(request), _times_dropped(request, response)
-        if times >= MAX_DROPS and action != "follow":
-            action = "flag"
-        judged = await self._filter.judge(request, response, action)
+        self._look_at_meta(request)
+        times = _times_dropped(request, response)
+        judged = await self._filter.judge(request, response, times)
         verdict, action = judged.verdict, judged.action
         # A fresh dict each time: requests that copy a response's meta share what is inside. A
         # middleware before this one may have given the response another request.
@@ -111,38 +107,14 @@ class NearDuplicateDownloaderMiddleware:
                 # The spider, which would close it, does not see it; when too many pages of
                 # scrapy-playwright are open, the crawl stands still.
                 await tab.close()
-            if times >= MAX_DROPS:
-                self._warn(
-                    f"{verdict.key} is let through, although it repeats {verdict.original}, because"
-                    f" it was asked for again each of the {times} times that it was dropped"
-                )
             self._act(verdict, action, request, response)
         return response
 
-    def _action_of(self, request: Request) -> Action | OwnAction:
-        """Return what becomes of a copy; what is misspelt in the meta gets one warning."""
+    def _look_at_meta(self, request: Request) -> None:
         for name in request.meta:
-            if str(name).startswith("simhash_") and name not in self._known_meta:
-                self._known_meta.add(name)
-                self._warn(
-                    f'meta["{name}"]: there is no such key; there are dont_simhash, '
-                    + ", ".join(ORDERS)
-                )
-        if "simhash_action" not in request.meta:
-            action = self._filter.settings.action.of(request.url)
-            # The links of such a page are the crawl. What it redirects to has its meta.
-            return "follow" if action == "drop" and is_start(request) else action
-        try:
-            return one_of(request.meta["simhash_action"], ACTIONS, 'meta["simhash_action"]')
-        except SettingError as error:
-            # No page may be lost by a misspelt word.
-            if str(error) not in self._known_meta:
-                self._known_meta.add(str(error))
-                self._warn(f"{error}; such pages are flagged only")
-            return "flag"
-
-    def _warn(self, message: str) -> None:
-        logger.warning("%s", message, extra={"spider": self._crawler.spider})
+            if str(name).startswith("simhash_") and name not in KNOWN_META:
+                known = ", ".join(("dont_simhash", *ORDERS))
+                self._filter.warn(f'meta["{name}"]: there is no such key; there are {known}')
 
     def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
         original, spider = verdict.matches[0], self._crawler.spider

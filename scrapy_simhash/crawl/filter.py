@@ -40,6 +40,8 @@ from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, 
 
 logger = logger_of(__name__)
 
+# A copy for which an errback asks again is let through after so many drops.
+MAX_DROPS = 2
 # Seconds between two looks at pages that were turned down, and at what is due.
 ROUND_SECONDS = 0.1
 
@@ -60,6 +62,7 @@ class CrawlFilter:
         # Not in a response's meta, which a spider may change.
         self._deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         self.items: WeakValueDictionary[int, Delivery] = WeakValueDictionary()
+        self._warned = set[str]()
         spider = crawler.spider or crawler.spidercls
         resumed = resumed_run(crawler)
         self.dedup = open_dedup(self.settings, spider.name or "", resumed)
@@ -87,10 +90,8 @@ class CrawlFilter:
 
     # Pages.
 
-    async def judge(
-        self, request: Request, response: Response, action: Action | OwnAction
-    ) -> Judged:
-        """Judge a response, and tell everything in the crawl that must know."""
+    async def judge(self, request: Request, response: Response, times: int = 0) -> Judged:
+        """Judge a response, which was dropped so often in a row; tell all that must know."""
         key = request_key(request, response.url)
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
@@ -103,8 +104,17 @@ class CrawlFilter:
                 aliases=request_aliases(request, response.url),
             )
             verdict = await self.dedup.check(document, wait=False)
-        if isinstance(action, OwnAction):
-            action = self._asked(action, verdict, request, response)
+        action: Action = "drop"
+        if verdict.kind == "duplicate":
+            action = self._action(verdict, request, response)
+            if action == "drop" and times >= MAX_DROPS:
+                action = "flag"
+                logger.warning(
+                    "%s is let through, although it repeats %s, because it was asked for again "
+                    "each of the %d times that it was dropped",
+                    *(key, verdict.original, times),
+                    extra={"spider": self._crawler.spider},
+                )
         judged = Judged(request, response, verdict, action)
         if verdict.owned:
             self._arriving[key] = request
@@ -112,19 +122,33 @@ class CrawlFilter:
             listen(judged)
         return judged
 
-    def _asked(
-        self, own: OwnAction, verdict: Verdict, request: Request, response: Response
-    ) -> Action:
-        """Return what the project's own action says; no page may be lost by its mistake."""
-        if verdict.kind != "duplicate":
-            return "drop"
-        try:
-            action = one_of(own.call(verdict, request, response), ACTIONS, own.path)
-        except Exception:
-            logger.exception("SIMHASH_ACTION: %s failed on %s, which is flagged", own, response.url)
-            return "flag"
-        # The links of such a page are the crawl.
-        return "follow" if action == "drop" and is_start(request) else action
+    def _action(self, verdict: Verdict, request: Request, response: Response) -> Action:
+        """Return what becomes of a copy; no page is lost by a mistake of the project."""
+        if (name := "simhash_action") in request.meta:
+            try:
+                return one_of(request.meta[name], ACTIONS, f'meta["{name}"]')
+            except SettingError as error:
+                self.warn(f"{error}; such pages are flagged only")
+                return "flag"
+        action = self.settings.action.of(request.url)
+        if isinstance(action, OwnAction):
+            try:
+                answer = action.call(verdict, request, response)
+                chosen = one_of(answer, ACTIONS, action.path)
+            except Exception:
+                said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
+                logger.exception(said, action, response.url)
+                return "flag"
+        else:
+            chosen = action
+        # The links of such a page are the crawl. What it redirects to has its meta.
+        return "follow" if chosen == "drop" and is_start(request) else chosen
+
+    def warn(self, message: str) -> None:
+        """Log a warning, once."""
+        if message not in self._warned:
+            self._warned.add(message)
+            logger.warning("%s", message, extra={"spider": self._crawler.spider})
 
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
         # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
