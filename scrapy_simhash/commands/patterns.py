@@ -26,7 +26,6 @@ from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe,
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
-from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
@@ -50,8 +49,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     pinned, forbidden, forgotten = (
         [*map(_parted, texts)] for texts in (options.pin, options.forbid, options.forget)
     )
-    if not store_of(url).lasting:
-        raise StoreMissing("what was learned with this index ends with its crawl")
     try:
         index = open_existing(url)
     except StoreMissing:

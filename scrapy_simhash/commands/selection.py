@@ -116,25 +116,25 @@ def analysed(
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
-    """Return the URL of the index that is named; none is a UsageError."""
-    if options.index:
-        return url_of_index(options.index, settings)
-    url = FilterSettings.from_settings(settings).index_url
-    if not store_of(url).lasting:
-        raise UsageError(
-            "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
-            "in memory ends with its crawl"
-        )
-    return url_of_index(url, settings)
+    """Return the URL of the index that is named, or of that of the settings."""
+    return url_of_index(options.index or FilterSettings.from_settings(settings).index_url, settings)
 
 
 def url_of_index(place: str, settings: BaseSettings) -> str:
-    """Return the URL of an index, given that, its SQLite file or the folder of a job."""
+    """Return the URL of an index, given that, its SQLite file or the folder of a job.
+
+    An index in memory is a UsageError.
+    """
     url = place
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if ":" not in url.partition("/")[0]:
         url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
     url, store = named_url(url, settings), store_of(url)
+    if not store.lasting:
+        raise UsageError(
+            "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
+            "in memory ends with its crawl"
+        )
     if store.patient and store.patient.partition("=")[0] not in url:
         # A crawl does not wait for a slow Redis; an operator does.
         url += f"{'&' if '?' in url else '?'}{store.patient}"
