@@ -29,7 +29,7 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, columns, say, sentence
-from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
+from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
 from scrapy_simhash.extraction.excerpt import first_lines
 from scrapy_simhash.extraction.extractor import Extraction
@@ -66,7 +66,7 @@ class _Side(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    recipe = chosen_recipe(options.recipe, settings)
+    recipe = FilterSettings.from_settings(settings).recipe
     read = _text_side if options.text else partial(_page_side, settings=settings)
     a, b = read(options.a, recipe), read(options.b, recipe)
     is_copy, verdict = _verdict(a, b, recipe)

@@ -20,8 +20,9 @@ from dataclasses import asdict, astuple
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, progress, show
-from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe
+from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.offline.evaluation import Result, evaluate, read_dataset
+from scrapy_simhash.settings import FilterSettings
 
 _QUALITY = (
     *("set", "recipe", "k", "pages", "skipped", "precision", "recall"),
@@ -38,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    recipe, results = chosen_recipe(options.recipe, settings), []
+    recipe, results = FilterSettings.from_settings(settings).recipe, []
     for dataset in [read_dataset(folder) for folder in options.datasets]:
         with progress(dataset.name, len(dataset.documents)) as bar:
             results.append(evaluate(dataset, recipe, bar.update))

@@ -15,21 +15,16 @@ hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 import argparse
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.commands.selection import (
-    add_shared_options,
-    chosen_recipe,
-    index_url,
-    url_of_index,
-)
+from scrapy_simhash.commands.selection import add_shared_options, index_url, url_of_index
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.prints import entries_in
@@ -47,22 +42,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url, source = index_url(options, settings), options.source
+    chosen = FilterSettings.from_settings(settings)
     passed: Counter[bool] = Counter()
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         if _is_index(source):
-            old = stack.enter_context(
-                contextlib.closing(open_existing(url_of_index(source, settings)))
-            )
+            old = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
             spec, total, entries = old.spec, len(old), old.with_blocks()
         else:
-            recipe = chosen_recipe(options.recipe, settings)
-            spec, read = entries_in(Path(source), recipe)
+            spec, read = entries_in(Path(source), chosen.recipe)
             # All of it is read once before anything is added.
             total, entries = sum(1 for _ in progress("checking", None, of=read())), read()
-        scoped = FilterSettings.from_settings(settings).scope != "global"
-        index = stack.enter_context(
-            contextlib.closing(open_index(url, replace(spec, scoped=scoped)))
-        )
+        spec = replace(spec, scoped=chosen.scope != "global")
+        index = stack.enter_context(closing(open_index(url, spec)))
         added = index.put(_delivered(progress("importing", total, of=entries), passed))
         pages = f"{count(added, 'page')} added, {passed[True] - added:,} were there"
         lines = [f"{pages}; the index has {len(index):,} now"]

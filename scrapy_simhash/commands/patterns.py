@@ -22,11 +22,12 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, say
-from scrapy_simhash.commands.selection import add_shared_options, chosen_recipe, index_url
+from scrapy_simhash.commands.selection import add_shared_options, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.contract import StoreMissing
 from scrapy_simhash.report.words import count, size
+from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         if not (pinned or forbidden):
             raise
         # The first crawl finds its index, with the recipe of the settings.
-        index = open_index(url, spec_of(chosen_recipe(None, settings)))
+        index = open_index(url, spec_of(FilterSettings.from_settings(settings).recipe))
     shared = SharedRows()
     with closing(index):
         shared.read(index)

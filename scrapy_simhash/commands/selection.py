@@ -14,7 +14,6 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
-from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.registry import store_of
@@ -31,7 +30,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
-    "recipe": {"metavar": "NAME", "help": "the recipe, instead of the project's"},
+    "recipe": {
+        # Another way to write -s SIMHASH_RECIPE=NAME.
+        "dest": "set",
+        "action": "append",
+        "type": "SIMHASH_RECIPE={}".format,
+        "default": [],
+        "metavar": "NAME",
+        "help": "the recipe, instead of the project's",
+    },
     "host": {
         "action": "append",
         "default": [],
@@ -77,14 +84,6 @@ class Selection:
         # The key of any request but GET has its method and digest before the address.
         host = host_of(url or key.rpartition(" ")[2])
         return not self.hosts or bool(self.hosts & {host, _PORT.sub("", host)})
-
-
-def chosen_recipe(name: str | None, settings: BaseSettings) -> Recipe:
-    """Return the recipe of the settings, or the one that is named, with the settings' changes."""
-    if name is not None:
-        settings = settings.copy()
-        settings.set("SIMHASH_RECIPE", name, "cmdline")
-    return FilterSettings.from_settings(settings).recipe
 
 
 @contextmanager
