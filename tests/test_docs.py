@@ -95,7 +95,7 @@ def counted() -> set[str]:
     for file, function in (("core/dedup.py", "counts"), ("crawl/sparing.py", "stats")):
         returned = code(file).split(f"def {function}(")[1].split("\n        }")[0]
         found |= {*re.findall(r"\"([\w/]+)\":", returned)}
-    found |= {*_DONE.values(), "flooded", "damaged"}  # the index counts the last two
+    found |= {*_DONE.values()}
     found |= {*get_args(Kind), *(change.value for change in Change)}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason) if reason != "no_callback"}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}

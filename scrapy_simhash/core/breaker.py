@@ -77,9 +77,9 @@ class Breaker:
         return self._away_since < math.inf
 
     @property
-    def counts(self) -> dict[str, int]:
-        """The counts of the store's index for this crawler."""
-        return {name: getattr(self._store, name, 0) for name in ("flooded", "damaged")}
+    def damaged(self) -> int:
+        """The number of entries that this crawler could not read."""
+        return self._store.damaged if self._store else 0
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
         """See the contract. An original that came while the store was away has no entry, but 0.

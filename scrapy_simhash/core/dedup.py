@@ -247,7 +247,8 @@ class Dedup(Upkeep):
     @property
     def counts(self) -> dict[str, int]:
         """Counts of events besides verdicts, by the names of the stats."""
-        return self._breaker.counts | {
+        return {
+            "damaged": self._breaker.damaged,
             "outage": self._breaker.let_through,
             "same_body": self._workers.repeats,
             "expired": self.expired,

@@ -46,11 +46,6 @@ class Acts:
         self._damaged: set[int] = set()
 
     @property
-    def flooded(self) -> int:
-        """The number of look-ups of this crawler that read only the newest entries of a bucket."""
-        return self._store.flooded
-
-    @property
     def damaged(self) -> int:
         """The number of entries that this crawler could not read, and passed over."""
         return len(self._damaged)

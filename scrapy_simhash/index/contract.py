@@ -304,7 +304,7 @@ class Index(Acts):
             return Unsettled(frozenset(), frozenset())
         with self._use() as store:
             now = self._now()
-            records = self._records(store.read([*positions]))
+            records = self._records(store.read(positions))
         states = {at: record.state for at, record in records.items()}
         expired = {at for at, state in states.items() if state.is_expired(now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired

@@ -45,9 +45,6 @@ class Neighbours:
 
     Args:
         columns: values of an entry, one more than its blocks.
-
-    Attributes:
-        flooded: look-ups that read only the newest entries of a bucket, see ``BUCKET_LIMIT``.
     """
 
     def __init__(self, bits: int, columns: int, distance: int) -> None:
@@ -58,7 +55,6 @@ class Neighbours:
         self._tail = np.empty((TAIL, columns), np.uint32)
         self._runs: list[_Run] = []
         self._count = self._in_runs = 0
-        self.flooded = 0
 
     def add(self, positions: Sequence[int], words: Uint64s, values: Uint32s) -> None:
         """Add entries; positions must increase.
@@ -135,14 +131,11 @@ class Neighbours:
         for lookup in ((ends - firsts).sum(0) > BUCKET_LIMIT - len(tail)).nonzero()[0].tolist():
             query, column = divmod(lookup, self._columns)
             left = BUCKET_LIMIT - int(np.count_nonzero(tail[:, column] == values[query, column]))
-            is_flooded = False
             for number in reversed(range(len(self._runs))):
                 first, end = self._runs[number].bucket(needles[lookup])
-                is_flooded = is_flooded or end - first > left
                 first = max(first, end - left)
                 firsts[number, lookup], ends[number, lookup] = first, end
                 left -= end - first
-            self.flooded += is_flooded
         pairs = []
         for number, run in enumerate(self._runs):
             lengths = ends[number] - firsts[number]

@@ -215,10 +215,6 @@ class SqliteStore:
         # The last position that is in RAM.
         self._seen = 0
 
-    @property
-    def flooded(self) -> int:
-        return self._neighbours.flooded
-
     def time(self) -> float:
         return time.time()
 

@@ -134,13 +134,9 @@ class Store(Protocol):
 
     Attributes:
         looks_first: a look costs little, beside a commit that is refused.
-        flooded: look-ups that read only the newest entries that share a value.
     """
 
     looks_first: bool
-
-    @property
-    def flooded(self) -> int: ...
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         """Write each part that nothing stands against. Parts of one call share no entry."""

@@ -16,9 +16,9 @@
 --   new       number of its look, bytes of that without aliases, state, body
 --   write     position, state
 --   deletion  position
--- Returns generation, last position, time (2), look-ups that met a full bucket, for each part its first new
--- position (-1: refused, -2: not looked at), for each look of a refused one distances and positions of what is
--- near, these positions, their states and entries. One item is another generation, none is a damaged index.
+-- Returns generation, last position, time (2), for each part its first new position (-1: refused, -2: not looked
+-- at), for each look of a refused one distances and positions of what is near, these positions, their states and
+-- entries. One item is another generation, none is a damaged index.
 local meta, entries, leases, leaf = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
 local decode, encode, floor = struct.unpack, struct.pack, math.floor
@@ -33,7 +33,7 @@ if head[1] ~= ARGV[1] then return {head[1] or ''} end
 -- After a failover that lost the end of the log, its positions are not used again.
 local first = math.max(tonumber(head[2]), tonumber(ARGV[2]))
 if not (first >= 0 and first < POSITIONS) then return {} end
-local last, effort, flooded = first, 0, 0
+local last, effort = first, 0
 local groups, changed, counts, leaves, added = {}, {}, {}, {}, {}
 
 -- Return the entries of a group by slot.
@@ -140,7 +140,6 @@ local function near(look, since)
       end
       i = find(content, tag, i + 1, true)
     end
-    if #positions >= most then flooded = flooded + 1 end
     read = read + math.min(#positions, most)
     for k = math.max(#positions - most + 1, 1), #positions do
       local position = positions[k]
@@ -256,4 +255,4 @@ for run, by in pairs(counts) do
   if by ~= 0 then call('HINCRBY', meta, run .. ':pages', by) end
 end
 local time = call('TIME')
-return {head[1], last, time[1], time[2], flooded, firsts, found, positions, rows}
+return {head[1], last, time[1], time[2], firsts, found, positions, rows}

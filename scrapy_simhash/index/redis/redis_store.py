@@ -88,7 +88,6 @@ class RedisStore:
             "blocks": str(spec.blocks),
             "shards": shown or str(shards),
         }
-        self.flooded = 0
         self._base, self._last, self._ahead = 0, 0, -math.inf
         self._begin()
 
@@ -187,6 +186,7 @@ class RedisStore:
     def reading(self, positions: Collection[int]) -> Talk[dict[int, Stored]]:
         places = sorted({place for at in positions if (place := self._place(at))})
         rows = yield from self._rows(places)
+        positions = frozenset(positions)
         return {at: stored for at, stored in rows if at in positions}
 
     def _rows(self, places: Sequence[int]) -> Talk[list[tuple[int, Stored]]]:
@@ -239,10 +239,9 @@ class RedisStore:
         self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], begun: float
     ) -> Answer:
         """Read the answer of ``commit.lua``."""
-        _, last, *clock, flooded, firsts, looks, places, rows = answer
+        _, last, *clock, firsts, looks, places, rows = answer
         self._set_clock(begun, *clock)
         self._last = max(self._last, last)
-        self.flooded += flooded
         entries: dict[int, Stored] = {}
         positions: dict[int, int] = {}
         for place, state, entry in zip(places, rows[::2], rows[1::2], strict=True):

@@ -105,10 +105,6 @@ class ShardedStore:
         self._stores, self._client = stores, home.client
         self.time, self.cells, self.swap, self.close = home.time, home.cells, home.swap, home.close
 
-    @property
-    def flooded(self) -> int:
-        return sum(store.flooded for store in self._stores)
-
     def _number(self, scope: str) -> int:
         number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._stores)
         return number
