@@ -79,7 +79,7 @@ class Breaker:
     @property
     def damaged(self) -> int:
         """The number of entries that this crawler could not read."""
-        return self._store.damaged if self._store else 0
+        return 0 if self._store is None else self._store.damaged
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
         """See the contract. An original that came while the store was away has no entry, but 0.

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scrapy_simhash.index.values import MAX_FACTS, Match
+from scrapy_simhash.index.values import Match
 from scrapy_simhash.index.verbs import RUN_BYTES, Stored
 
 _LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
@@ -134,7 +134,7 @@ class Record(NamedTuple):
         time, key, scope, facts = _BODY.unpack_from(body)
         end_of_key = _BODY.size + key
         end = end_of_key + scope
-        if len(body) != end + facts or facts > MAX_FACTS:
+        if len(body) != end + facts:
             raise ValueError("it is cut off")
         texts = body[_BODY.size : end_of_key].decode(), body[end_of_key:end].decode()
         return cls(position, *texts, body[end:], float(time), state)

@@ -10,12 +10,6 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-# Bytes of facts.
-MAX_FACTS = 255
-# Other keys of one page.
-MAX_ALIASES = 8
-# Bytes of a key, and of a scope.
-MAX_TEXT = (1 << 16) - 1
 # Entries that are read of a bucket at most, the newest ones.
 BUCKET_LIMIT = 512
 
@@ -36,8 +30,8 @@ class Arrival(NamedTuple):
     Attributes:
         scope: pages of different scopes never match.
         facts: at most 255 bytes, opaque to the store, for the judge.
-        aliases: at most 8 other keys of the page: those of its redirects, of another scheme or
-            with another ``www``.
+        aliases: other keys of the page: those of its redirects, of another scheme or with another
+            ``www``.
     """
 
     key: str
@@ -96,10 +90,8 @@ class IndexSpec:
     def check(self, pages: Iterable[Arrival]) -> None:
         """Raise ValueError if a page could not stand in the index."""
         for key, fingerprint, scope, facts, aliases in pages:
-            if max(map(len, map(str.encode, (key, scope, *aliases)))) > MAX_TEXT:
-                raise ValueError(f"keys and scopes have at most {MAX_TEXT} bytes: {key:.60}…")
-            if len(aliases) > MAX_ALIASES:
-                raise ValueError(f"a page has at most {MAX_ALIASES} aliases, not {len(aliases)}")
+            if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
+                raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
             if fingerprint.bits != self.bits:
                 raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
             if len(fingerprint.blocks) != 4 * self.blocks:
@@ -107,8 +99,8 @@ class IndexSpec:
                     f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
                     f"has {self.blocks} a page: they come with the fingerprint from the text"
                 )
-            if len(facts) > MAX_FACTS:
-                raise ValueError(f"facts have at most {MAX_FACTS} bytes, not {len(facts)}")
+            if len(facts) > 255:
+                raise ValueError(f"facts have at most 255 bytes, not {len(facts)}")
 
 
 class Outcome(enum.Enum):

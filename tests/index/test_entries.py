@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
-from scrapy_simhash.index.values import MAX_FACTS, Arrival, Entry, Report, Unsettled
+from scrapy_simhash.index.values import Arrival, Entry, Report, Unsettled
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values
 
@@ -79,7 +79,7 @@ def test_a_census_counts_the_entries_and_the_provisional_ones(store):
         Arrival("a", Fingerprint(0, 64)),
         Arrival("a", Fingerprint(0, 64, b"x" * 12)),
         Arrival("a", fp(0, 128)),
-        Arrival("a", fp(0), facts=bytes(MAX_FACTS + 1)),
+        Arrival("a", fp(0), facts=bytes(256)),
         Arrival("a" * 65536, fp(0)),
         Arrival("a", fp(0), scope="a" * 65536),
         Arrival("\ud800", fp(0)),
