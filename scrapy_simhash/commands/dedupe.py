@@ -110,25 +110,23 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
             f"settings have here: {spec_of_files.recipe}, k = {spec_of_files.distance}"
         )
+    outputs = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
+    outputs.pop(None, None)
     with contextlib.ExitStack() as stack:
         targets = [
-            (stack.enter_context(whole_file(path, *files)), sql, is_prints)
-            for path, sql, is_prints in (
-                (options.verdicts, VERDICTS, False),
-                (options.kept, KEPT, True),
-            )
-            if path
+            (stack.enter_context(whole_file(path, *files)), *query)
+            for path, query in outputs.items()
         ]
-        beside = Path(options.verdicts or options.kept or ".").parent
+        beside = Path(next(iter(outputs), ".")).parent
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
         engine = DuckDB(files, spec.distance, Path(folder))
         stack.callback(engine.database.close)
         copies = find_copies(engine, spec)
         ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
-        for file, sql, is_prints in targets:
+        for file, sql, spec_of_rows in targets:
             batches = engine.rows(sql)
-            write_batches(file, batches, batches.schema, spec if is_prints else None)
-    say([_total(pages - copies, copies)], aside="-" in (options.verdicts, options.kept))
+            write_batches(file, batches, batches.schema, spec_of_rows)
+    say([_total(pages - copies, copies)], aside="-" in outputs)
 
 
 def _total(originals: int, copies: int) -> str:

@@ -47,22 +47,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     url = index_url(options, settings)
-    pinned, forbidden, forgotten = (
-        [*map(_parted, texts)] for texts in (options.pin, options.forbid, options.forget)
-    )
+    marks = [(*_parted(text), "pinned") for text in options.pin]
+    marks += [(*_parted(text), "forbidden") for text in options.forbid]
+    forgotten = [*map(_parted, options.forget)]
     try:
         index = open_existing(url)
     except StoreMissing:
-        if not (pinned or forbidden):
+        if not marks:
             raise
         # The first crawl finds its index, with the recipe of the settings.
         index = open_index(url, spec_of(FilterSettings.from_settings(settings).recipe))
     shared = SharedRows()
     with closing(index):
         shared.read(index)
-        marks = [(name, "pinned") for name in pinned]
-        marks += [(name, "forbidden") for name in forbidden]
-        for (host, signature), mark in marks:
+        for host, signature, mark in marks:
             shared.add(index, host, {signature: Row(mark=mark)})
         changed = len(marks)
         for host, signature in forgotten:

@@ -25,8 +25,8 @@ from scrapy_simhash.offline.prints import column_names
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
-#: Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
-FILE_ROWS = 40
+# Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
+_FILE_ROWS = 40
 #: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
     select p.key, p.url, c.id is null kept, case when c.id is not null then 'duplicate'
@@ -108,7 +108,7 @@ class DuckDB:
         self._run(
             self.database.execute,
             f"create view prints as select read.* exclude (filename, file_row_number), "
-            f"(n << {FILE_ROWS}) + file_row_number id from read join files on filename = name",
+            f"(n << {_FILE_ROWS}) + file_row_number id from read join files on filename = name",
         )
 
     def _run(self, run: Callable[[str], Any], argument: str) -> Any:
@@ -155,7 +155,7 @@ class Spark:
         files = session.createDataFrame(list(enumerate(names)), "n bigint, name string")
         files.createOrReplaceTempView("files")
         prints = session.sql(
-            f"select *, shiftleft(n, {FILE_ROWS}) + row_index id "
+            f"select *, shiftleft(n, {_FILE_ROWS}) + row_index id "
             "from read join files on file_name = name"
         )
         prints.createOrReplaceTempView("prints")

@@ -24,8 +24,8 @@ from scrapy_simhash.offline.files import FileError, json_objects, opened
 
 #: Pages of one file, and rows that are in memory together.
 ROWS = 1 << 16
-#: The attributes of an :class:`.IndexSpec` that a file names.
-SPEC = ("recipe", "bits", "distance", "blocks")
+# The attributes of an IndexSpec that a file names.
+_SPEC = ("recipe", "bits", "distance", "blocks")
 _NAME = b"scrapy-simhash prints"
 
 
@@ -76,7 +76,7 @@ def write_batches(
     """Write Arrow record batches, as prints if there is a spec; return the number of rows."""
     _, parquet = pyarrow()
     if spec:
-        about = json.dumps({name: getattr(spec, name) for name in SPEC})
+        about = json.dumps({name: getattr(spec, name) for name in _SPEC})
         schema = schema.with_metadata({_NAME: about})
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -114,7 +114,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     for file in files:
         try:
             about = json.loads(parquet.read_schema(file).metadata[_NAME])
-            specs.append(IndexSpec(**{name: about[name] for name in SPEC}))
+            specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
         if specs[-1] != specs[0]:
