@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Spider
 from scrapy.exceptions import DropItem
 
 from scrapy_simhash.crawl import filter_of
@@ -110,37 +110,21 @@ def test_items_of_one_key_are_delivered_and_the_last_one_counts(
         assert not any(entry.provisional for entry in index)
 
 
-def test_item_of_a_page_that_has_its_verdict_passes(crawl: Any, site: Any) -> None:
-    site.pages = {"/page": html(article(1))}
-
-    class Page(Spider):
-        name = "page"
-        start_urls = (site.url + "/page",)
-
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url, "text": article(1)}
-
-    crawled = crawl(Page, settings=TEXT)
-    assert len(crawled.items) == 1
-    assert crawled.stat("items_dropped") == 0
-
-
-def test_item_that_repeats_the_page_it_comes_from_passes_at_once(crawl: Any, site: Any) -> None:
-    """Though its key is not that of the page, as with a canonical URL or a number."""
+def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl: Any, site: Any) -> None:
+    """Also one whose key is not that of the page, as with a canonical URL or a number."""
 
     class Articles(Spider):
         name = "articles"
-
-        async def start(self) -> Any:
-            yield Request(site.url + "/article")
+        start_urls = (site.url + "/article",)
 
         def parse(self, response: Any) -> Any:
-            yield {"url": "number 7", "text": " ".join(response.css("p::text").getall())}
+            for key in (response.url, "number 7"):
+                yield {"url": key, "text": " ".join(response.css("p::text").getall())}
 
     site.pages["/article"] = html(article(1))
     crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
-    assert urls(crawled) == ["number 7"]
-    assert crawled.stat("items_skipped") == 0
+    assert urls(crawled) == [site.url + "/article", "number 7"]
+    assert crawled.stat("items_skipped") == crawled.stat("items_dropped") == 0
 
 
 @pytest.mark.parametrize("pause", [0, 0.5])

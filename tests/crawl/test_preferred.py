@@ -76,39 +76,15 @@ def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(
     assert site.hits == {"/print": 1, "/gone": 1}
 
 
-def redirects_back(site: Any) -> None:
-    site.pages["/other"] = 301, {"Location": "/print"}, b""
-
-
-def is_refused(site: Any) -> None:
-    site.pages["/robots.txt"] = b"User-agent: *\nDisallow: /other"
-
-
-def is_another_page(site: Any) -> None:
-    site.pages["/other"] = page(2, "/other")
-
-
-def declares_the_first(site: Any) -> None:
-    site.pages["/other"] = page(2, "/print")
-
-
-def has_failed_before(site: Any) -> None:
-    site.pages["/0"] = page(3, links=("/other",))
-
-
-def bare(site: Any, canonical: str, own: str = "") -> Any:
+def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: Any) -> None:
     given = Request(
-        own or site.url + "/print",
+        site.url + "/print",
         headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
         cookies={"session": "secret"},
         cb_kwargs={"mine": 1},
         meta={"depth": 2, "proxy": "http://user:secret@proxy.test", "cookiejar": 1},
     )
-    return bare_request(canonical, given, "key")
-
-
-def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: Any) -> None:
-    asked = bare(site, "http://127.0.0.1:1/page")
+    asked = bare_request("http://127.0.0.1:1/page", given, "key")
     assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
     assert asked.headers.getlist("Accept") == [b"text/html"]
     assert asked.cb_kwargs == {"mine": 1}
@@ -155,26 +131,22 @@ def test_no_credential_of_a_page_reaches_the_address_that_it_declares(
         assert not headers & {"authorization", "cookie", "x-api-key", "x-default"}
 
 
-def is_no_page(site: Any) -> None:
-    site.pages["/other"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.7"
+# What else the site has, by what becomes of the address.
+OTHERS: dict[str, dict[str, Any]] = {
+    "redirects back": {"/other": (301, {"Location": "/print"}, b"")},
+    "is refused": {"/robots.txt": b"User-agent: *\nDisallow: /other"},
+    "is another page": {"/other": page(2, "/other")},
+    "declares the first": {"/other": page(2, "/print")},
+    "has failed before": {"/0": page(3, links=("/other",))},
+    "is no page": {"/other": (200, {"Content-Type": "application/pdf"}, b"%PDF-1.7")},
+}
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        redirects_back,
-        is_refused,
-        is_another_page,
-        declares_the_first,
-        has_failed_before,
-        is_no_page,
-    ],
-)
+@pytest.mark.parametrize("other", OTHERS)
 def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(
-    crawl: Any, site: Any, made: Any
+    crawl: Any, site: Any, other: str
 ) -> None:
-    site.pages["/print"] = page(1, "/other")
-    made(site)
+    site.pages = {"/print": page(1, "/other")} | OTHERS[other]
     crawled = crawl(
         Following,
         settings=SETTINGS | ONE_AT_A_TIME | {"ROBOTSTXT_OBEY": True},
