@@ -42,8 +42,6 @@ logger = logger_of(__name__)
 
 # A copy for which an errback asks again is let through after so many drops.
 MAX_DROPS = 2
-# Seconds between two looks at pages that were turned down, and at what is due.
-ROUND_SECONDS = 0.1
 
 
 class CrawlFilter:
@@ -196,7 +194,7 @@ class CrawlFilter:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(ROUND_SECONDS)
+            await asyncio.sleep(0.1)
             try:
                 self._look_around()
             except Exception:  # a crawl goes on, whatever happened once
@@ -212,8 +210,7 @@ class CrawlFilter:
         self.waiting.retry()
         self.waiting.come_back()
         self._publish_counts()
-        if self.summary.is_due():
-            self.summary.say_progress(self.dedup)
+        self.summary.say_progress(self.dedup)
         self._stop_if_told()
 
     def _publish_counts(self) -> None:

@@ -20,21 +20,24 @@ from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
 
-# The file in the folder of a job with the number of its run.
-NUMBER_OF_JOB = "simhash.run"
-
 
 def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
     """Return the run that a crawl goes on with; None if it begins anew.
 
     A job goes on with its own run. A queue in Redis that was kept goes on with the last one.
     """
-    if folder := job_dir(crawler.settings):
+    if file := _file_of_job(crawler):
         with suppress(OSError, ValueError):
-            return int((Path(folder) / NUMBER_OF_JOB).read_text("ascii"))
+            return int(file.read_text("ascii"))
     elif uses_scrapy_redis(crawler.settings) and not _flushes(crawler):
         return "last" if crawler.settings.getbool("SCHEDULER_PERSIST") else None
     return None
+
+
+def _file_of_job(crawler: Crawler) -> Path | None:
+    """Return the file with the number of a job's run; None for a crawl without a JOBDIR."""
+    folder = job_dir(crawler.settings)
+    return Path(folder) / "simhash.run" if folder else None
 
 
 def _flushes(crawler: Crawler) -> bool:
@@ -72,8 +75,8 @@ class CrawlRun:
         pages = sum(each.pages for each in runs or ()) or await dedup.ask(len) or 0
         said = f"run {run.number}" if run else "no run"
         spider = self._crawler.spider or self._crawler.spidercls
-        if run is not None and (folder := job_dir(self._crawler.settings)):
-            (Path(folder) / NUMBER_OF_JOB).write_text(str(run.number), "ascii")
+        if run is not None and (file := _file_of_job(self._crawler)):
+            file.write_text(str(run.number), "ascii")
         self._say(
             logging.INFO,
             f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
@@ -108,8 +111,8 @@ class CrawlRun:
         missing = await self._dedup.ask(lambda store: store.missing_count(run.number))
         if missing is not None:
             self._counts["missing"] += missing
-        if folder := job_dir(self._crawler.settings):
-            (Path(folder) / NUMBER_OF_JOB).unlink(missing_ok=True)
+        if file := _file_of_job(self._crawler):
+            file.unlink(missing_ok=True)
         earlier = [
             each
             for each in runs

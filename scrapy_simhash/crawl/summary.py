@@ -141,14 +141,11 @@ class Summary:
         if self._log is not None:
             self._log.close()
 
-    def is_due(self) -> bool:
-        """Return whether a minute has passed since this was last true."""
-        is_due = time.monotonic() - self._said >= SECONDS_BETWEEN_LINES
-        if is_due:
-            self._said = time.monotonic()
-        return is_due
-
     def say_progress(self, dedup: Dedup) -> None:
+        """Say how the crawl goes, once a minute."""
+        if time.monotonic() - self._said < SECONDS_BETWEEN_LINES:
+            return
+        self._said = time.monotonic()
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         pages, counts = self._counts["responses"], self._counts
         logger.info(

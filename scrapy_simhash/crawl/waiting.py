@@ -51,10 +51,8 @@ if TYPE_CHECKING:
 
 # Bytes of all responses that are kept.
 MOST_BYTES = 64 << 20
-# The seconds after which a page no longer waits for an address, and those for which a copy whose
-# original is in progress holds its slot.
+# Seconds after which a page no longer waits for an address.
 PATIENCE = 600.0
-PAUSE = 1.0
 # Keys and forms that are remembered.
 _MOST = 100_000
 
@@ -141,6 +139,7 @@ class Waiting:
         errback, request.errback = request.errback, None
         if delivered is None:
             if (fate := await self._was_delivered(original)) is None:
+                # It holds its slot for a moment, because the next look would tell no more.
                 await self._pause()
             else:
                 self._fates[key, original] = fate
@@ -165,7 +164,7 @@ class Waiting:
 
     async def _pause(self) -> None:
         was_idle = self._is_idle()
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(1)
         if was_idle and self._is_idle():
             self._dedup.fail_all()
 

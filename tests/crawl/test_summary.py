@@ -219,7 +219,10 @@ def test_line_each_minute_says_how_the_crawl_goes(
     )
 
 
-def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(caplog: Any) -> None:
+def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
+    caplog: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0)
     summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
     index: Any = SimpleNamespace(away=True, left=3)
     with caplog.at_level(logging.INFO):
