@@ -10,6 +10,7 @@ knows which are new, changed or moved, and what differs.
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         runs = index.runs()
         last = _chosen(runs, options.run)
         missing = {page.key: page for page in missing_pages(index, runs, last.number)}
-    table = LogTable(log_lines(logs) if logs else ())
+    table = LogTable(log_lines(logs))
     kinds: Sequence[str] = CHANGES
     if last.number in table.runs():
         changes = table.changes([last.number]) | missing
@@ -78,8 +79,8 @@ def _chosen(runs: Sequence[Run], number: int | None) -> Run:
 
 
 def _lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterable[str]:
-    numbers = [sum(each.change == kind for each in changes) for kind in kinds]
-    counts = ", ".join(f"{number:,} {kind}" for number, kind in zip(numbers, kinds, strict=True))
+    numbers = Counter(each.change for each in changes)
+    counts = ", ".join(f"{numbers[kind]:,} {kind}" for kind in kinds)
     yield f"run {last.number} of {last.spider}, {moment(last.begun)} UTC: {counts}"
     for each in changes:
         yield f"{each.change:<8} {each.url}"

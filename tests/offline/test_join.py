@@ -33,10 +33,10 @@ SPEC = spec_of(RECIPE)
 def written(folder: Path, pages: Iterable[Print], each: int = 1000) -> list[Path]:
     """Write pages to files with so many each."""
     rest, files = iter(pages), []
-    while some := list(islice(rest, each)):
+    while piece := list(islice(rest, each)):
         files.append(folder / f"{len(files):05}.parquet")
         with files[-1].open("wb") as file:
-            write_prints(file, SPEC, some)
+            write_prints(file, SPEC, piece)
     return files
 
 
@@ -55,9 +55,9 @@ def in_turn(pages: Iterable[Print]) -> list[Any]:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_verdict_of_a_join_is_that_of_a_crawl(seed: int, tmp_path: Path) -> None:
     pages = list(made_prints(2000, seed))
-    found = by_join(written(tmp_path, pages), tmp_path)
-    assert found == in_turn(pages)
-    assert sum(original is not None for _, original, _ in found) > 300
+    verdicts = by_join(written(tmp_path, pages), tmp_path)
+    assert verdicts == in_turn(pages)
+    assert sum(original is not None for _, original, _ in verdicts) > 300
 
 
 def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> None:
@@ -86,21 +86,25 @@ def test_what_only_a_guess_brings_near_is_not_compared(tmp_path: Path) -> None:
 
 
 def _in_one_bucket(page: Print, number: int) -> Any:
-    own = page.fingerprint
-    blocks = random.Random(number).randbytes(len(own.blocks) - 4)
-    return replace(own, value=random.Random(number).getrandbits(256), blocks=blocks + b"same")
+    fingerprint = page.fingerprint
+    blocks = random.Random(number).randbytes(len(fingerprint.blocks) - 4)
+    return replace(
+        fingerprint, value=random.Random(number).getrandbits(256), blocks=blocks + b"same"
+    )
 
 
 def _copy(page: Print, number: int) -> Print:
-    own, key = page.fingerprint, f"http://copy.example/{number}"
-    blocks = random.Random(-1 - number).randbytes(len(own.blocks) - 4) + own.blocks[-4:]
-    return page._replace(key=key, url=key, fingerprint=replace(own, blocks=blocks))
+    fingerprint, key = page.fingerprint, f"http://copy.example/{number}"
+    blocks = (
+        random.Random(-1 - number).randbytes(len(fingerprint.blocks) - 4) + fingerprint.blocks[-4:]
+    )
+    return page._replace(key=key, url=key, fingerprint=replace(fingerprint, blocks=blocks))
 
 
 def test_pages_of_other_scopes_are_not_compared(tmp_path: Path) -> None:
     pages = [page._replace(scope=f"{n % 2}") for n, page in enumerate(made_prints(500, 6))]
-    found = by_join(written(tmp_path, pages), tmp_path)
-    assert sorted(found, key=str) == sorted(in_turn(pages[::2]) + in_turn(pages[1::2]), key=str)
+    verdicts = by_join(written(tmp_path, pages), tmp_path)
+    assert sorted(verdicts, key=str) == sorted(in_turn(pages[::2]) + in_turn(pages[1::2]), key=str)
 
 
 def test_what_is_written_is_what_an_index_takes(tmp_path: Path) -> None:
@@ -145,8 +149,8 @@ def test_spark_gives_the_same_verdict(tmp_path: Path, monkeypatch: Any) -> None:
     rows = spark_verdicts(spark, str(tmp_path), RECIPE).toArrow().to_pylist()
     spark.stop()
     (tmp_path / "duckdb").mkdir()
-    found = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
-    assert found == by_join(files, tmp_path / "duckdb")
+    verdicts = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
+    assert verdicts == by_join(files, tmp_path / "duckdb")
 
 
 def test_nothing_of_the_extra_is_imported_without_need() -> None:

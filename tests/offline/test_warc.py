@@ -70,7 +70,7 @@ def test_the_body_of_an_answer_is_unpacked(form: str) -> None:
 
 
 def test_resources_and_conversions_have_no_answer_around_them() -> None:
-    found, over = read(
+    pages, over = read(
         record(HTML, kind="resource", type_="text/html"),
         record(b"a text", kind="conversion", type_="text/plain"),
         record(b"png", kind="resource", type_="image/png"),
@@ -78,7 +78,7 @@ def test_resources_and_conversions_have_no_answer_around_them() -> None:
         record(answer(HTML), kind="request"),
         record(answer(HTML, status="404 Not Found")),
     )
-    assert found == [(URL, Body(HTML)), (URL, text_body("a text"))]
+    assert pages == [(URL, Body(HTML)), (URL, text_body("a text"))]
     assert over == {"record that nothing reads": 1, "answer with another status than 200": 1}
 
 
@@ -90,8 +90,8 @@ def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
         "application/pdf": "pdf",
         "text/xml": None,
     }
-    found, over = read(*(record(b"content", kind="resource", type_=type_) for type_ in types))
-    assert [body.reader for _, body in found] == [name for name in types.values() if name]
+    pages, over = read(*(record(b"content", kind="resource", type_=type_) for type_ in types))
+    assert [body.reader for _, body in pages] == [name for name in types.values() if name]
     assert over == {"record that nothing reads": 1}
 
 
@@ -119,8 +119,8 @@ def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
 def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str, pack: Any) -> None:
     small = record(answer(pack(HTML), f"Content-Encoding: {coding}"))
     large = record(answer(pack(b"a" * (LARGEST + 1)), f"Content-Encoding: {coding}"))
-    found, over = read(large, small)
-    assert [body.data for _, body in found] == [HTML]
+    pages, over = read(large, small)
+    assert [body.data for _, body in pages] == [HTML]
     assert over == {f"page that does not unpack to {LARGEST:,} bytes": 1}
 
 
