@@ -8,23 +8,23 @@ from itertools import islice
 from typing import Any
 
 _HEAD = 200_000  # bytes; a declaration further down is not in the head of a page
-_MOST_LINKS = 200
-_LONGEST = 2000  # characters of an address
-_LONGEST_LINK = 2500  # bytes between "<link" and its end
+_LONGEST_LINK = 2000  # bytes between "<link" and its end
 _NAME = b"canonical"
 _LINK = re.compile(rb"<link\s([^<>]{1,%d})>" % _LONGEST_LINK, re.IGNORECASE)
 _RELATION = re.compile(rb"""\brel\s{0,9}=\s{0,9}["']?\s{0,9}canonical\b""", re.IGNORECASE)
 _HREF = re.compile(rb"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-_LONGEST_VALUE = 300  # characters
+#: Elements of a sort, and values in a script, that are looked at.
+MOST = 400
+#: Characters of a value that are looked at.
+LONGEST_VALUE = 300
 _LONGEST_DATA = 100_000  # characters of a script
-_MOST = 400  # scripts, and values of each
-_DEEPEST = 6
 
 
 def canonical_address(html: bytes) -> str:
     """Return the address in the first ``<link rel="canonical">`` (RFC 6596); it may be relative.
 
-    It is empty where there is none, or a longer one than 2,000 characters. The page is in UTF-8.
+    It is empty where there is none, or only in an element of more than 2,000 bytes. The page is in
+    UTF-8.
     """
     # To look for a word takes a tenth of the time of looking at each link, and many pages lack it.
     # Most write it in lower case, so that little has to be made lower: new memory for a whole page
@@ -34,14 +34,13 @@ def canonical_address(html: bytes) -> str:
     if first < 0:
         return ""
     links = _LINK.finditer(html, max(0, first - _LONGEST_LINK), _HEAD)
-    for link in islice(links, _MOST_LINKS):
+    for link in islice(links, MOST):
         attributes = link[1]
         if not _RELATION.search(attributes) or _is_in_comment(html, link.start()):
             continue
         if href := _HREF.search(attributes):
             found = href[1] or href[2] or href[3] or b""
-            address = unescape(found.decode("utf-8", "replace")).strip()
-            return address if len(address) <= _LONGEST else ""
+            return unescape(found.decode("utf-8", "replace")).strip()
     return ""
 
 
@@ -57,9 +56,9 @@ def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[
         scripts: the elements ``script``.
     """
     for meta in metas:
-        if name := meta.get("itemprop", "")[:_LONGEST_VALUE]:
-            yield name, meta.get("content", "")[:_LONGEST_VALUE]
-    for script in islice(scripts, _MOST):
+        if name := meta.get("itemprop", "")[:LONGEST_VALUE]:
+            yield name, meta.get("content", "")[:LONGEST_VALUE]
+    for script in islice(scripts, MOST):
         if script.get("type", "") == "application/ld+json" and script.text:
             yield from _values(script.text)
 
@@ -68,20 +67,17 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
     if len(text) > _LONGEST_DATA:
         return
     try:
-        waiting: list[tuple[str, Any, int]] = [("", json.loads(text, strict=False), 0)]
+        waiting: list[tuple[str, Any]] = [("", json.loads(text, strict=False))]
     except (ValueError, RecursionError):
         return
     found = 0
-    while waiting and found < _MOST:
-        name, value, depth = waiting.pop()
+    while waiting and found < MOST:
+        name, value = waiting.pop()
         if isinstance(value, dict):
-            inner = [*value.items()]
+            waiting += islice(value.items(), MOST)
         elif isinstance(value, list):
-            inner = [(name, each) for each in value]
+            waiting += [(name, each) for each in value[:MOST]]
         else:
             found += 1
             # No parser decodes what stands in a script, and some sites write it anew each time.
-            yield name[:_LONGEST_VALUE], unescape(str(value)[:_LONGEST_VALUE])
-            continue
-        if depth < _DEEPEST:
-            waiting += [(name, value, depth + 1) for name, value in inner[:_MOST]]
+            yield name[:LONGEST_VALUE], unescape(str(value)[:LONGEST_VALUE])

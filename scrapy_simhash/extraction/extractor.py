@@ -27,7 +27,6 @@ EXTRACTORS = ("main", "trafilatura", "text")
 #: Extractors that take about as long for a page as Scrapy does.
 FAST_EXTRACTORS = ("main", "text")
 
-_PAGES_PER_CACHE_RESET = 1000
 # Characters; longer lines of the main text are sentences.
 _SHORT = 60
 
@@ -218,7 +217,7 @@ def _trafilatura() -> Callable[[str], str]:
     pages = count(1)
 
     def extract_article(html: str) -> str:
-        if next(pages) % _PAGES_PER_CACHE_RESET == 0:
+        if next(pages) % 1000 == 0:
             reset_caches()  # they grow with every page
         try:
             # Always from a string: from a parsed tree, a third of the pages get another text.

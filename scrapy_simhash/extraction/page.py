@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from scrapy_simhash.extraction.declared import canonical_address, stated
+from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
@@ -31,23 +31,16 @@ _MARKED = {
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio"), "embedded"),
 }
 _FRAMES = ("frame", "iframe")
-_MAX_HEADINGS = 3
-_MAX_EMPTY_HEADINGS = 9
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4"))
-_MAX_IN_HEADING = 3  # levels between a line and the heading that it stands in
+_MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
-_MAX_EMBEDDED = 100
-_MAX_TOLD = 400  # metas, and elements that tell something in one attribute
 _MAX_OPEN_DRAWINGS = 30
-_LONGEST_VALUE = 300  # characters
 # A reader neither sees nor chooses what other fields hold, such as tokens.
 _WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "month", "week"))
 _CHOSEN = frozenset(("checkbox", "radio"))
-_MOST_BEFORE_TITLE = 1000  # elements among which one of the class "title" is looked for
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
-_CLIMB = 16  # levels that are searched for what follows an element
 # Attributes in which an element without text says what it shows.
 _TELLING = (b"aria-label=", b" title=")
 # Its value, up to the end of the element.
@@ -69,7 +62,7 @@ class Page:
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements, and one for each frame or player, which is known
             by its address as they are.
-        metas: the attributes of the elements ``meta``, 400 at most.
+        metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, or nothing.
@@ -110,15 +103,15 @@ class Page:
 
         A page without them is called by its first element of the class ``title``, as doxygen's are.
         """
-        found = _texts(self.heading_elements[: _MAX_HEADINGS + _MAX_EMPTY_HEADINGS], _MAX_HEADINGS)
+        found = _texts(self.heading_elements[:12], 3)
         if found:
             return found
         named = (
             el
-            for el in islice(self.body.iter(), _MOST_BEFORE_TITLE)
+            for el in islice(self.body.iter(), 1000)
             if "title" in (names := el.get("class", "")) and "title" in names.split()
         )
-        return _texts(islice(named, _MAX_EMPTY_HEADINGS), 1)
+        return _texts(islice(named, _MAX_HEADINGS), 1)
 
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first one."""
@@ -126,8 +119,8 @@ class Page:
             return ""
         end = self._first_long_line(text)
         above = [el for line, el in self.subheadings if line < end][::-1]
-        first = [el for _, el in self.subheadings[:_MAX_EMPTY_HEADINGS]]
-        return "".join(_texts([*above[:_MAX_EMPTY_HEADINGS], *first], 1))
+        first = [el for _, el in self.subheadings[:_MAX_HEADINGS]]
+        return "".join(_texts([*above[:_MAX_HEADINGS], *first], 1))
 
     def labels(self, text: str) -> tuple[str, ...]:
         """Return the last short lines above the first long one of a main text.
@@ -147,7 +140,7 @@ class Page:
 
 def _heading_around(el: Any) -> Any:
     """Return the heading that the holder of a line is or stands in, if there is one."""
-    for _ in range(_MAX_IN_HEADING):
+    for _ in range(3):
         if el is None or el.tag in _HEADINGS:
             return el
         el = el.getparent()
@@ -235,17 +228,17 @@ def read_page(html: str | bytes) -> Page:
         if template.get("shadowrootmode"):
             template.tag = "div"
     _close_drawings(marked["drawing"])
-    for el in [el for el in marked["embedded"] if el.tag != "frame"][:_MAX_EMBEDDED]:
+    for el in [el for el in marked["embedded"] if el.tag != "frame"][:MOST]:
         first = next(el.iterchildren("source"), None)
         address = el.get("data-src") or el.get("src") or el.get("data")
         if not address and first is not None:
             address = first.get("src")
         if address:
             el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
-    fields = [*islice(filter(None, map(_value, marked["field"])), _MAX_EMBEDDED)]
+    fields = [*islice(filter(None, map(_value, marked["field"])), MOST)]
     framed = [el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES]
-    frames = [el.get("src") or "" for el in framed[:_MAX_EMBEDDED]]
-    metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:_MAX_TOLD]]
+    frames = [el.get("src") or "" for el in framed[:MOST]]
+    metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:MOST]]
     scripts = head["script"] + marked["script"]
     # lxml takes longer to strip what is still held.
     del marked, framed
@@ -280,10 +273,10 @@ def _value(el: Element) -> str:
     kind, value = el.get("type", "text").lower(), el.get("value", "")
     if kind in _CHOSEN and "checked" in el.attrib:
         # All boxes of a form may have one value, and those that only show something have none.
-        value = f"[x] {el.get('name', '')[:_LONGEST_VALUE]} {value} {el.tail or ''}"
+        value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
     elif kind not in _WRITTEN:
         return ""
-    return single_spaced(value[:_LONGEST_VALUE])
+    return single_spaced(value[:LONGEST_VALUE])
 
 
 def _icons(data: bytes) -> Iterator[str]:
@@ -297,10 +290,10 @@ def _icons(data: bytes) -> Iterator[str]:
     before = codes.take(signs - 3, mode="wrap")
     for attribute in _TELLING:
         ends = (signs[before == attribute[-4]] + 1).tolist()
-        for at in islice((at for at in ends if data.endswith(attribute, 0, at)), _MAX_TOLD):
+        for at in islice((at for at in ends if data.endswith(attribute, 0, at)), MOST):
             if told := _TOLD.match(data, at):
-                opened = data.rfind(b"<", max(0, at - _LONGEST_VALUE), at)
-                around = data.rfind(b"<", max(0, opened - _LONGEST_VALUE), opened)
+                opened = data.rfind(b"<", max(0, at - LONGEST_VALUE), at)
+                around = data.rfind(b"<", max(0, opened - LONGEST_VALUE), opened)
                 if b"<a " not in (data[opened : opened + 3], data[around : around + 3]):
                     words = told[1] or told[2] or b""
                     yield single_spaced(unescape(words.decode("utf-8", "replace")))
@@ -391,7 +384,7 @@ def _read_lines(page: Page) -> None:
 
 def _following(el: Any) -> Any:
     """Return the element after all that is in this one, if it is not far up the tree."""
-    for _ in range(_CLIMB):
+    for _ in range(16):
         following = el.getnext()
         if following is not None:
             return following

@@ -5,13 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
+from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
 from scrapy_simhash.keys import without_visit
 
-#: Links, images and names of a page that are looked at.
-_MOST = 400
-_LONGEST = 300  # characters of a mark
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -55,8 +53,8 @@ def _told_by_pictures(page: Page) -> Iterator[str]:
 
     Those of links belong to teasers and menus.
     """
-    for el in islice(page.images, _MOST):
-        words = el.get("alt", "")[:_LONGEST]
+    for el in islice(page.images, MOST):
+        words = el.get("alt", "")[:LONGEST_VALUE]
         if words and el.getparent().tag != "a":
             yield single_spaced(words)
 
@@ -101,12 +99,12 @@ def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
         for name, value in page.stated
         if not _CHANGING.search(name) and (is_shell or "://" not in value)
     )
-    found = [*islice(chain(_named(page), stated), _MOST)]
+    found = [*islice(chain(_named(page), stated), MOST)]
     if few or size < _FEW:
-        found += [f"frame {address}"[:_LONGEST] for address in page.frames]
+        found += [f"frame {address}"[:LONGEST_VALUE] for address in page.frames]
         found += pictures(page)
     if few:
-        found += islice(targets(page), _MOST)
+        found += islice(targets(page), MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
@@ -119,9 +117,9 @@ def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
     # One line may have many links, of which it begins with the first, and one element many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
-    for link in islice(links, _MOST):
+    for link in islice(links, MOST):
         name = "".join(link.itertext()) if len(link) else link.text or ""
-        yield _DIGITS.sub("", name[:_LONGEST]).strip()
+        yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
     yield from pictures(page)
 
 
@@ -129,7 +127,7 @@ def _named(page: Page) -> Iterator[str]:
     for meta in page.metas:
         name = (meta.get("name") or meta.get("property") or "").lower()
         if name in _NAMING:
-            yield f"{name} {meta.get('content', '')[:_LONGEST]}"
+            yield f"{name} {meta.get('content', '')[:LONGEST_VALUE]}"
 
 
 def picture(image: Element) -> str:
@@ -138,7 +136,7 @@ def picture(image: Element) -> str:
     A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
     differs. The query of a picture tells its version or its size.
     """
-    address = without_visit(next(filter(None, map(image.get, _SOURCES)), "")[:_LONGEST])
+    address = without_visit(next(filter(None, map(image.get, _SOURCES)), "")[:LONGEST_VALUE])
     path = address.partition("?")[0]
     return path if is_picture(path) else address
 
@@ -149,7 +147,7 @@ def is_picture(name: str) -> bool:
 
 def pictures(page: Page) -> Iterator[str]:
     """Yield the addresses of images outside menus."""
-    for el in islice(page.images, _MOST):
+    for el in islice(page.images, MOST):
         if next(el.iterancestors("nav", "header", "footer"), None) is None:
             yield picture(el)
 
@@ -162,11 +160,11 @@ def targets(page: Page) -> Iterator[str]:
     """
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
-            yield meta.get("content", "")[:_LONGEST]
+            yield meta.get("content", "")[:LONGEST_VALUE]
     queries = defaultdict[str, set[str]](set)
-    for el in islice(page.body.iter("a"), _MOST):
+    for el in islice(page.body.iter("a"), MOST):
         # The depth of a page decides how far up its links go.
-        href = el.get("href", "")[:_LONGEST].partition("#")[0].strip().lstrip("./")
+        href = el.get("href", "")[:LONGEST_VALUE].partition("#")[0].strip().lstrip("./")
         target = without_visit(href)
         if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
             path, _, query = _TOKEN.sub("*", target).partition("?")

@@ -16,8 +16,6 @@ from cachetools import LRUCache
 
 from scrapy_simhash.keys import page_key, registered_domain, split_address
 
-_MOST_CANONICAL = 10_000  # keys that are remembered
-
 #: Every reason, in the order in which they count, with what it means.
 REASONS = {
     "canonical": "the other page declares this address canonical, and this one not the other's",
@@ -90,7 +88,7 @@ class Canonicals:
     def __init__(self) -> None:
         # By keys of originals: where each is, and what it declares. The key of that is made when a
         # copy comes, because most pages have none.
-        self._declared: LRUCache[str, tuple[str, str]] = LRUCache(_MOST_CANONICAL)
+        self._declared: LRUCache[str, tuple[str, str]] = LRUCache(10_000)
 
     def better(self, key: str, original: str | None, url: str, declared: str) -> str:
         """Return why a copy has the better address; empty if it has not, or is no copy.

@@ -24,6 +24,7 @@ from scrapy_simhash.rule.sketch import (
     digest,
     grams_of,
     hashes_of,
+    size_in_bytes,
     sketch,
     units_of,
 )
@@ -137,7 +138,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     text = normalise(extraction.text) if normal is None else normal
-    size = _size(_once(text, extraction.text))
+    size = size_in_bytes(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
     units = units_of(extraction.content, extraction.text, extraction.template, extraction.marks)
     seed = int.from_bytes(key[:8], "little")
@@ -155,7 +156,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         rest=sketch(rest, 2 * SAMPLE),
         listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
         text_steps=_steps(size),
-        fills=3 * _size(extraction.text) >= _size(extraction.shown),
+        fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
         thin=extraction.thin,
         backed=names.backed,
         canonical=address_hash(extraction.canonical),
@@ -177,7 +178,7 @@ def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes
     Short texts of one form, such as offers, differ in numbers and names. A long one is told from
     others by its fingerprint.
     """
-    if _size(text[:_LONG_ITEM]) < _LONG_ITEM:
+    if size_in_bytes(text[:_LONG_ITEM]) < _LONG_ITEM:
         return facts_of(Extraction(text, content=text), recipe, normal)
     return state_of(text, key_from_seed(recipe.seed) if recipe.seed else b"")
 
@@ -187,10 +188,6 @@ def _once(text: str, lines: str) -> str:
     each = lines.split("\n")
     once = dict.fromkeys(each)
     return text if len(once) == len(each) else normalise("\n".join(once))
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _steps(size: float) -> int:

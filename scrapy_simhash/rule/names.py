@@ -13,7 +13,6 @@ from scrapy_simhash.fingerprint.segmentation import MARKS
 LONG_TEXT = 1500
 
 _LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
-_HEADINGS = 3
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
@@ -37,8 +36,6 @@ _OUTLINE = re.compile(
 # Marks of punctuation, quotes and dashes differ between templates, and so do signs beyond ASCII,
 # such as those of links to a section.
 _NO_NAME = re.compile("(?:[^\\w!-~]|['\"`,.;:!?|_-])(?!(?<=\\d.)\\d)")
-_MOST_WORDS = 24  # of a heading that are looked for in the text
-_SEARCHED = 100_000  # characters of the text in which they are looked for
 # Marks stand inside words, and so does what Tibetan has between syllables.
 _WORD = re.compile(
     rf"[^\W_]+(?:[{MARKS}\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u0f0b\u102b-\u103e"
@@ -50,7 +47,6 @@ _UNSPACED = re.compile(
 )
 # In Korean, too, the first two, because endings and particles are parts of a word.
 _KOREAN = re.compile("[\uac00-\ud7af]{2}")
-_SHORTEST_WORD = 4  # letters and marks; shorter ones stand in any text
 
 
 class Names(NamedTuple):
@@ -86,7 +82,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         key: makes other hashes of the same names.
     """
     title = extraction.title[:_LONGEST_HEADING]
-    headings = [h for text in extraction.headings[:_HEADINGS] if (h := text[:_LONGEST_HEADING])]
+    headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_HEADING])]
     own_part, site = _parts(title)
     heading = headings[-1] if headings else ""
     backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
@@ -146,8 +142,8 @@ def _speaks_of(heading: str, text: str) -> bool:
             words.update(dict.fromkeys(letters[at : at + 2] for at in range(len(letters) - 1)))
         elif stem := _KOREAN.match(letters):
             words[stem.group()] = None
-        elif len(run) >= _SHORTEST_WORD:
+        elif len(run) >= 4:  # shorter words stand in any text
             words[letters] = None
-    sample = list(words)[:_MOST_WORDS]
-    searched = text[:_SEARCHED]
+    sample = list(words)[:24]
+    searched = text[:100_000]
     return bool(sample) and 2 * sum(word in searched for word in sample) >= len(sample)

@@ -20,7 +20,7 @@ import xxhash
 
 from scrapy_simhash.fingerprint.hashing import hash_ngrams, mix
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.rule.state import lasting
+from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
 #: Bits of a sketch: where a few units count, elsewhere, and where a share is enough.
 WIDE, SMALL, NARROW = 128, 64, 32
@@ -34,8 +34,7 @@ _LONGEST = 1 << 18
 _MOST = 10_000
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
-#: A shorter line that says when the page was written or changed is of no record; bytes.
-_DATELINE = 100
+#: A short line that says when the page was written or changed is of no record.
 _STAMP = re.compile(
     r"\b(?:updated?|modified|changed|revised|edited|posted|published|generated|created|submitted"
     r"|aktualisiert|geändert|veröffentlicht|stand|mise? à jour|modifiée?|publiée?|actualizad[oa]"
@@ -128,7 +127,9 @@ def units_of(content: str, text: str, template: str = "", marks: Iterable[str] =
     others = [line for line in lines if line not in main]
     text_units, beside = _pieces("\n".join(in_text)), _pieces("\n".join(others))
     pieces = text_units | beside
-    words = {piece for piece in pieces if len(piece) < _SENTENCE and _size(piece) < _SENTENCE}
+    words = {
+        piece for piece in pieces if len(piece) < _SENTENCE and size_in_bytes(piece) < _SENTENCE
+    }
     numbers = set(_NUMBER.findall("\n".join(map(lasting, chain(in_text, others))))[:_MOST])
     rest = beside | _pieces(template[:_LONGEST])
     fields = {f"\0{mark}" for mark in marks} | _fields(lines)
@@ -149,7 +150,7 @@ def _fields(lines: Iterable[str]) -> set[str]:
 
 def _is_dateline(line: str) -> bool:
     """Return whether a short line says when the page was written or changed."""
-    return len(line) < _DATELINE and bool(
+    return len(line) < SHORT_LINE and bool(
         _DIGIT.search(line) and _DATE.search(line) and _STAMP.search(line)
     )
 
@@ -169,7 +170,7 @@ def _pieces(text: str) -> set[str]:
     return set(normalise(text, by_line=True).split("\n")[:_MOST]) - {""}
 
 
-def _size(text: str) -> int:
+def size_in_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -19,8 +19,8 @@ from scrapy_simhash.fingerprint.normalisation import code_points
 #: Bytes of a state, which stand at the end of the facts.
 STATE_SIZE = 3
 _LONGEST = 1 << 20  # characters
-#: Counts and ages stand in shorter lines; characters.
-_SHORT = 100
+#: Counts, ages and datelines stand in shorter lines; characters.
+SHORT_LINE = 100
 _NUMBER = re.compile(r"\d[\d.,]*")
 _WORD_BEFORE = re.compile(
     r"([^\W\d_]+|visitor no\.|visitor number)[\s:(\uff1a\uff08]{0,3}$", re.IGNORECASE
@@ -28,7 +28,6 @@ _WORD_BEFORE = re.compile(
 _WORDS_AFTER = re.compile(
     r"\s?(?:[km](?![a-z])|[万만천])?[\s)\uff09]{0,3}([^\W\d_]+)(?:\s([^\W\d_]+))?", re.IGNORECASE
 )
-_LONGEST_WORD = 20
 #: Beside a number, these words make it a count: of visits, of answers.
 _COUNTED = frozenset(
     "view views visit visits visitor visitors hits read reads guests clicks downloads downloaded"
@@ -111,7 +110,7 @@ def is_same(facts: bytes, others: bytes, distance: int) -> bool:
 
 def lasting(line: str) -> str:
     """Return a line without the counts and ages in it, which a longer one may keep."""
-    return line if len(line) >= _SHORT else _lasting(line)
+    return line if len(line) >= SHORT_LINE else _lasting(line)
 
 
 # A site has the same short lines on each of its pages, and a page has them twice.
@@ -123,7 +122,7 @@ def _lasting(line: str) -> str:
     stays, end = list[str](), 0
     for number in _NUMBER.finditer(line):
         start = number.start()
-        before = _WORD_BEFORE.search(line[max(0, start - _LONGEST_WORD) : start])
+        before = _WORD_BEFORE.search(line[max(0, start - 20) : start])
         after = _WORDS_AFTER.match(line, number.end())
         # In lower case a line may be longer, so each word is lowered by itself.
         word, following = map(str.lower, after.groups("")) if after else ("", "")
