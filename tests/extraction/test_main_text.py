@@ -33,24 +33,12 @@ MODERN = (
     "<html><body><header><nav><a href=/>{other}</a></nav></header><main><article>{body}</article>"
     "</main><aside><p>{other}</p></aside><footer><p>{other}</p></footer></body></html>"
 )
-TABLES = (
-    "<html><body><table><tr><td class=side-bar>{other}<td><table><tr><td>{body}</table>"
-    "<tr><td class=foot>{other}</table></body></html>"
-)
 
 
 def test_lines_are_measured_in_bytes_without_spaces() -> None:
     """A letter counts as many bytes as UTF-8 needs, also beyond the first 65,536."""
     texts = ["a, b.", "", "\u00e9\u4e2d\u3002", "\U0001f600 x", "x\ud800"]
     assert _sizes_of("\n".join(texts)).tolist() == [4, 0, 8, 5, 4]
-
-
-def test_two_templates_give_the_same_text() -> None:
-    """An article has the same text in a modern template and in one made of tables."""
-    texts = paragraphs(1)
-    for template in (MODERN, TABLES):
-        html = template.format(body=tagged(texts), other=article(9, words=30))
-        assert lines_of(html) == texts
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -55,22 +55,17 @@ def test_a_long_list_that_is_marked_as_the_main_part_is_compared_by_distance() -
 
 
 WALLS = {
-    "log-in wall": "<form><p>Please log in to read on.</p><input name=user></form>",
-    "cookie wall": "<p>We need your consent before we show you anything.</p><button>Yes</button>",
-    "soft 404": "<h2>Not found</h2><p>There is no such page here.</p>",
+    "log-in wall": page("<form><p>Please log in to read on.</p><input name=user></form>", "{}"),
+    "cookie wall": page("<p>We need your consent to show anything.</p><button>Yes</button>", "{}"),
+    "soft 404": page("<h2>Not found</h2><p>There is no such page here.</p>", "{}"),
+    "notice": "<html><title>{}</title><body><p>We are moving house.</p></body></html>",
 }
 
 
 @pytest.mark.parametrize("wall", WALLS)
 def test_the_same_wall_on_one_site_is_kept_once(wall: str) -> None:
     """It is the same page again: what lies behind it was not on it. Its own title keeps one."""
-    pages = [page(WALLS[wall], title) for title in (wall, wall, "Blue mug")]
-    assert checked(*pages) == [NEW, ("duplicate", "0"), NEW]
-
-
-def test_a_short_notice_repeats_only_one_with_the_same_title() -> None:
-    notice = "<html><title>{}</title><body><p>We are moving house.</p></body></html>"
-    pages = map(notice.format, ("Moved", "Shop", "Moved"))
+    pages = map(WALLS[wall].format, (wall, "Blue mug", wall))
     assert checked(*pages) == [NEW, NEW, ("duplicate", "0")]
 
 

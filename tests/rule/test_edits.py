@@ -6,9 +6,6 @@ import random
 
 import pytest
 
-from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.rule.facts import Facts, facts_of
 from tests.pages import article, judged
 
 TEXT = article(1, 700).split(". ")
@@ -34,11 +31,3 @@ def test_edited_sentences_are_a_copy_and_foreign_ones_are_none(number: int) -> N
     original = ONE, page(TEXT)
     assert judged(original, (OTHER, changed(number, foreign=False))).is_copy
     assert not judged(original, (OTHER, changed(number, foreign=True))).is_copy
-
-
-def test_a_text_that_stands_twice_on_a_page_has_one_length() -> None:
-    recipe = named_recipe("default")
-    once, twice = (
-        Facts.from_bytes(facts_of(extract(page(text)), recipe)) for text in (TEXT, TEXT + TEXT)
-    )
-    assert once.text_bytes == twice.text_bytes

@@ -211,6 +211,11 @@ def test_lengths_in_bytes_are_kept_within_a_twentieth(text: str, size: int) -> N
     assert facts(text=text).text_bytes == pytest.approx(size, rel=0.05)
 
 
+def test_a_text_that_stands_twice_on_a_page_has_one_length() -> None:
+    once = article(1).replace(". ", ".\n")
+    assert facts(text=once).text_bytes == facts(text=f"{once}\n{once}").text_bytes
+
+
 @pytest.mark.parametrize(("menu", "fills"), [(1900, True), (2100, False)])
 def test_a_text_fills_a_page_that_shows_no_more_than_twice_of_other_things(
     menu: int, fills: bool

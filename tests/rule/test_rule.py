@@ -272,12 +272,6 @@ def test_mirrors_of_a_page_may_have_other_teasers(kin: Kinship) -> None:
     assert rule(one, other, kin, 0, 48) == (True, "like-headings")
 
 
-def test_two_hosts_of_a_domain_may_show_two_records() -> None:
-    one, other = page(numbers=("3",)), page(numbers=("4",), menu=("another menu",))
-    assert rule(one, other, DOMAIN, 0, 48) == (False, "own-values")
-    assert rule(one, other, VERSIONS, 0, 48) == (True, "like-headings")
-
-
 def test_sentences_around_two_texts_are_no_edits_of_them() -> None:
     one = page(sentences=RENTED)
     other = page(sentences=LET, menu=tuple(f"a translated entry {n}" for n in range(12)))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.rule.sketch import (
     WIDE,
-    digest,
     hashes_of,
     odd_bits,
     sketch,
@@ -21,28 +20,19 @@ WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
 
 
 @given(WORDS, WORDS, WORDS)
-def test_what_both_pages_have_cancels_out(one: set[str], other: set[str], both: set[str]) -> None:
-    def bits(units: set[str]) -> int:
+def test_what_both_pages_have_cancels_out_in_any_order(
+    one: set[str], other: set[str], both: set[str]
+) -> None:
+    def bits(*units: str) -> int:
         return odd_bits(hashes_of(units, 7), WIDE)
 
     one, other = one - both, other - both
-    assert bits(one) ^ bits(other) == bits(one | both) ^ bits(other | both)
+    assert bits(*one) ^ bits(*other) == bits(*one, *both) ^ bits(*sorted(both), *other)
 
 
-@given(st.lists(st.text(min_size=1), unique=True), st.randoms())
-def test_the_order_of_units_does_not_matter(units: list[str], chance: object) -> None:
-    mixed = sorted(units)
-    chance.shuffle(mixed)  # type: ignore[attr-defined]
-    for sketched in (digest, lambda hashes: odd_bits(hashes, WIDE)):
-        assert sketched(hashes_of(units, 7)) == sketched(hashes_of(mixed, 7))
-
-
-def test_some_units_that_only_one_page_has_are_counted() -> None:
+def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many() -> None:
     one, other = (odd_bits(hashes_of(map(str, range(most)), 7), WIDE) for most in (100, 104))
     assert units_apart(one, other, WIDE) == 4
-
-
-def test_a_sketch_that_says_no_more_is_infinitely_far() -> None:
     assert units_apart(0, (1 << 64) - 1, WIDE) == float("inf")
 
 
@@ -68,8 +58,3 @@ def test_units_of_megabytes_take_no_time() -> None:
         begun = time.process_time()
         units_of(unit * 2_000_000, "")
         assert time.process_time() - begun < 2
-
-
-def test_a_count_that_its_own_words_name_and_an_age_are_no_numbers_of_a_page() -> None:
-    lines = "Rooms: 3\nViews: 1,532\nPosted 4 days ago\n27 comments"
-    assert set(units_of(lines, "").numbers) == {"3"}

@@ -115,23 +115,3 @@ def test_a_page_typed_in_another_way_repeats_the_first(
     assert copy != html
     mirror = ("http://mirror.test/1", copy)
     assert judged(("http://paper.test/1", html), mirror) == (True, "like-headings")
-
-
-@pytest.mark.parametrize(
-    ("language", "one", "other"),
-    [
-        ("Korean", "새 도서관 회원 모집", "축구 대표팀 결승 진출"),
-        ("Hindi", "क्रिकेट टीम ने मैच जीता", "विद्यालय को पुस्तकालय मिला"),
-        ("Greek", "Νέα βιβλιοθήκη στο νησί", "Πρόκριση στον τελικό κυπέλλου"),
-        ("Arabic", "مكتبة حديثة للأطفال", "المنتخب يتأهل لنهائي الكأس"),
-    ],
-)
-def test_pages_that_share_a_text_of_another_story_are_two(
-    language: str, one: str, other: str
-) -> None:
-    text = page(language, "").partition("</h1>")[2]
-    pages = (
-        (f"http://{site}.test/1", f"<title>{head} | {site}</title><h1>{head}</h1>{text}")
-        for site, head in (("paper", one), ("gazette", other))
-    )
-    assert judged(*pages) == (False, "other-heading")
