@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, XmlResponse
+from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.keys import aliases, page_key, plain_key
 
@@ -33,6 +34,16 @@ FAR = 1_000_000
 def is_start(request: Request) -> bool:
     """Return whether a request begins a crawl: no page has led to it."""
     return not request.meta.get("depth")
+
+
+def is_plain(request: Request) -> bool:
+    """Return whether a request gets a page by its address alone, for a callback of a spider."""
+    return (
+        request.method == "GET"
+        and not request.body
+        and request.callback is not NO_CALLBACK
+        and not request.meta.get("dont_simhash")
+    )
 
 
 def request_key(request: Request, url: str) -> str:

@@ -17,10 +17,9 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_start
+from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_plain, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.contract import Index
@@ -130,11 +129,8 @@ class Sparing:
         return not (
             self._store_is_away
             or self.dedup.away
-            or request.method != "GET"
-            or request.body
+            or not is_plain(request)
             or request.dont_filter
-            or request.callback is NO_CALLBACK
-            or meta.get("dont_simhash")
             # Its spider also wants copies.
             or meta.get("simhash_action", "drop") != "drop"
             or self.settings.action.of(request.url) != "drop"

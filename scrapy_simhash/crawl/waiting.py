@@ -24,7 +24,6 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
-from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.crawl.requests import (
     ACCEPTED,
@@ -34,6 +33,7 @@ from scrapy_simhash.crawl.requests import (
     QUEUED,
     WAITED,
     bare_request,
+    is_plain,
     once_more,
 )
 from scrapy_simhash.extraction.declared import canonical_address
@@ -316,11 +316,8 @@ def _canonical_url(request: Request, response: Response) -> str | None:
     if (
         not isinstance(response, HtmlResponse)
         or response.status != 200
-        or request.method != "GET"
-        or request.body
-        or request.callback is NO_CALLBACK
+        or not is_plain(request)
         or QUEUED not in request.meta
-        or request.meta.get("dont_simhash")
         or request.meta.get("simhash_key")
         or len(response.body) > MOST_BYTES
         or not (declared := canonical_address(response.body))
