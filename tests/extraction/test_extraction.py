@@ -44,6 +44,14 @@ def test_each_named_extractor_finds_the_text(name: str) -> None:
     assert not extraction.thin
 
 
+@pytest.mark.parametrize("name", EXTRACTORS)
+def test_title_headings_and_all_that_shows_are_found_with_any_extractor(name: str) -> None:
+    body = "<nav>Menu</nav><h1>A</h1><h1>B <i>C</i></h1><p>Text."
+    page = extract(f"<html><head><title>T</title></head><body>{body}", name)
+    assert (page.title, page.headings) == ("T", ("A", "B C"))
+    assert page.shown == "Menu\nA\nB C\nText."
+
+
 def test_a_thin_page_has_the_text_that_it_shows() -> None:
     """With less than a paragraph of prose, the text is all that stands outside the furniture."""
     html = "<body><nav>Home</nav><p>Nothing to see here, not yet.</p><ul><li><a href=/>a link</a>"

@@ -231,12 +231,3 @@ def test_headings_of_megabytes_take_no_time(unit: str) -> None:
     begun = time.process_time()
     facts(title=huge, headings=(huge,) * 3)
     assert time.process_time() - begun < 1
-
-
-def test_extractors_name_title_headings_and_all_that_shows() -> None:
-    body = "<nav>Menu</nav><h1>A</h1><h1>B <i>C</i></h1><p>Text."
-    html = f"<html><head><title>T</title></head><body>{body}"
-    for extractor in ("main", "text", "trafilatura"):
-        found = extract(html, extractor)
-        assert (found.title, found.headings) == ("T", ("A", "B C"))
-        assert found.shown == "Menu\nA\nB C\nText."

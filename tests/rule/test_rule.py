@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.rule.facts import Facts
 from scrapy_simhash.rule.kinship import VIEWS, Kinship
-from scrapy_simhash.rule.rule import REASONS, TABLE, Rule, headings_alike, rule
+from scrapy_simhash.rule.rule import REASONS, Rule, headings_alike, rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import (
     NARROW,
@@ -77,10 +77,6 @@ LET = tuple(f"a sentence of that one {n}" for n in range(6))
 def test_like_headings_and_near_texts_make_a_copy() -> None:
     for kin in Kinship:
         assert rule(STORY, STORY, kin, 48, 48) == (True, "like-headings")
-
-
-def test_the_table_has_a_line_for_each_kinship() -> None:
-    assert [*TABLE] == [*Kinship]
 
 
 def test_two_records_that_differ_in_a_number_or_a_word_are_two_pages() -> None:
