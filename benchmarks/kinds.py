@@ -19,10 +19,9 @@ from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.offline.evaluation import Dataset, Pair
 from scrapy_simhash.offline.saved_pages import SavedPage
 
-# Pages in another template: whether under a headline of their own, and the share of words changed.
-MIRRORS = {"mirror": (False, 0.0), "headline": (True, 0.0), "headline-edits": (True, 0.02)}
-# Pages in their own template with a share of words changed.
-EDITS = {"edits-5": 0.05, "moved-5": 0.05}
+# Pages in another template, and pages in their own one with 5% of the words changed.
+MIRRORS = ("mirror", "headline")
+EDITS = ("edits-5", "moved-5")
 DUPLICATES = (*MIRRORS, *EDITS)
 
 # Documents that share so many of their shingles are one text to begin with; the later goes.
@@ -52,7 +51,6 @@ def make_kinds(
     * ``mirror``: the body in the template of another site, with the title and headline of the
       article beside the name of that site.
     * ``headline``: the same under another headline, as papers print one story.
-    * ``headline-edits``: the same, with 2% of the words changed.
     * ``edits-5``: 5% of the words of the body changed.
     * ``moved-5``: the same under another path of the host. Other edits have the address of the page
       with a parameter more, and mirrors that of the other page.
@@ -96,18 +94,15 @@ class _Making:
 
     def mirrors(self, kind: str) -> None:
         """Put each body into another page's template."""
-        has_other_headline, share = MIRRORS[kind]
         others = self._shuffled(f"templates of {kind}")
         for page in self._shuffled(kind):
             other = _turn(others, page)
             if other is None:
                 continue
-            chance = _chance(kind, page)
             draft = other.draft()
-            edit = _editor(page, chance, share) if share else str
-            draft.fill([edit(text) for text in page.paragraphs])
-            if has_other_headline:
-                headline = other_headline(page, chance)
+            draft.fill(page.paragraphs)
+            if kind == "headline":
+                headline = other_headline(page, _chance(kind, page))
                 draft.rename(headline, headline)
             else:
                 draft.rename(page.own_title, page.headline)
@@ -117,7 +112,7 @@ class _Making:
         """Change words of each page, and swap a few neighbouring sentences."""
         for page in self._shuffled(kind):
             draft = page.draft()
-            edit = _editor(page, _chance(kind, page), EDITS[kind])
+            edit = _editor(page, _chance(kind, page))
             for line in page.body:
                 draft.edit(line, edit)
             url = page.document.url
@@ -183,8 +178,8 @@ def _ordered(name: str, other: str) -> tuple[str, str]:
     return (name, other) if name < other else (other, name)
 
 
-def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
-    """Return what edits a piece of the body; each piece of it is to come once.
+def _editor(page: Page, chance: Random) -> Callable[[str], str]:
+    """Return what changes 5% of the words of a body; each piece of it is to come once.
 
     Where words are not parted by spaces, runs of three or four characters take their place.
     """
@@ -192,7 +187,7 @@ def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
     space = "" if _is_chinese(page) else " "
     vocabulary = [word for line in page.paragraphs for word in token.findall(line)]
     total = len(vocabulary)
-    marked = set(chance.sample(range(total), min(total, max(1, round(share * total)))))
+    marked = set(chance.sample(range(total), min(total, max(1, round(0.05 * total)))))
     seen = 0
 
     def change(match: re.Match[str]) -> str:
@@ -205,7 +200,7 @@ def _editor(page: Page, chance: Random, share: float) -> Callable[[str], str]:
 
     def edit(text: str) -> str:
         sentences = _SENTENCE.split(token.sub(change, text))
-        if len(sentences) >= 3 and chance.random() <= 5 * share:
+        if len(sentences) >= 3 and chance.random() <= 0.25:
             at = chance.randrange(len(sentences) - 1)
             sentences[at : at + 2] = sentences[at + 1], sentences[at]
         return space.join(sentences)
