@@ -1,17 +1,24 @@
 """The Redis that scrapy-redis uses, by the settings that it reads."""
 
+from contextlib import suppress
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
 
 from scrapy_simhash.exceptions import SettingError
 
 
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
-    """Return whether scrapy-redis is the scheduler."""
+    """Return whether the scheduler is that of scrapy-redis, or is derived from it."""
     scheduler = settings.get("SCHEDULER")
-    name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__module__", "")
-    return bool(name.startswith("scrapy_redis."))
+    if isinstance(scheduler, str):
+        if scheduler.startswith("scrapy_redis."):
+            return True
+        with suppress(Exception):  # Scrapy says what is wrong with it
+            scheduler = load_object(scheduler)
+    bases = getattr(scheduler, "__mro__", ())
+    return any(base.__module__.startswith("scrapy_redis.") for base in bases)
 
 
 def scrapy_redis_url(settings: BaseSettings) -> str:

@@ -204,6 +204,17 @@ def test_with_scrapy_redis_the_index_is_where_its_queue_is(
     assert read(**settings, SIMHASH_INDEX_URL="memory://").index_url == "memory://"
 
 
+class Queue(type("Scheduler", (), {"__module__": "scrapy_redis.scheduler"})):  # type: ignore[misc]
+    """A project's scheduler that is derived from that of scrapy-redis."""
+
+
+@pytest.mark.parametrize("scheduler", [Queue, f"{__name__}.Queue"])
+def test_a_scheduler_derived_from_scrapy_redis_shares_the_index_too(scheduler: Any) -> None:
+    url = "redis://h:1/2"
+    assert read(SCHEDULER=scheduler, REDIS_URL=url).index_url.startswith(f"{url}?name=")
+    assert read(SCHEDULER="no.such.Scheduler", REDIS_URL=url).index_url == "memory://"
+
+
 def test_a_login_of_scrapy_redis_is_the_one_that_is_used() -> None:
     for password in ("p@ss", "a%41b", "one two+three", "?#&=/"):
         url = read(**SCRAPY_REDIS, REDIS_PARAMS={"password": password}).index_url
