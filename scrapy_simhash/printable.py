@@ -4,7 +4,7 @@ import logging
 import re
 import textwrap
 import traceback
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 # Control characters, ends of lines, marks for the direction of writing, and lone surrogates. An
 # escape sequence for colours is matched as a whole.
@@ -13,6 +13,8 @@ _STEERING = re.compile(
     "|[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
+#: Stands where the middle of a text is left out.
+CUT = " […] "
 
 
 def printable(text: object, allowed: Container[str] = ()) -> str:
@@ -57,3 +59,43 @@ def _clean(record: logging.LogRecord) -> bool:
         lines = "".join(traceback.format_exception(*record.exc_info))
         record.exc_text = indented(without_userinfo(lines))
     return True
+
+
+def excerpt(text: str, length: int) -> str:
+    """Return a text on one line; of a long one, its beginning and its end.
+
+    Copies of a text differ most often there: in a dateline, a credit, a counter, an ad.
+
+    Args:
+        text: any text.
+        length: characters that the excerpt may have; 0 for none.
+    """
+    # No more of a long text is split than can be needed, unless it is mostly spaces.
+    if len(text) > 4 * length:
+        text = f"{text[: 2 * length]} {text[len(text) - 2 * length :]}"
+    line = " ".join(text.split())
+    if len(line) <= length:
+        return line
+    room = length - len(CUT)
+    if room < 45:  # the mark would be most of it
+        return line[:length].rstrip()
+    tail = room * 2 // 5
+    return line[: room - tail].rstrip() + CUT + line[-tail:].lstrip()
+
+
+def first_lines(lines: Iterable[str], size: int) -> list[str]:
+    """Return the first lines, of 100 characters at most, that take so many bytes together.
+
+    A line without a digit, such as that of a button, stands once. If some do not fit, the last line
+    is the mark of a cut.
+    """
+    made: dict[tuple[str, int], str] = {}
+    for number, line in enumerate(lines):
+        short = " ".join(line[:200].split())[:100]
+        name = short, number * any(map(str.isdigit, short))
+        if name not in made:
+            size -= len(short.encode("utf-8", "surrogatepass")) + 1
+            if size < 0:
+                return [*made.values(), CUT.strip()]
+            made[name] = short
+    return [*made.values()]

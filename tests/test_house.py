@@ -34,7 +34,7 @@ ROOMS = {
     "testing": {"fingerprint", "index"},
     "url_patterns": {"index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "report": {"core", "extraction", "keys", "printable", "rule"},
+    "report": {"core", "keys", "printable", "rule"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},

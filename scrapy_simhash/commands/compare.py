@@ -31,11 +31,11 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import aligned, columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
-from scrapy_simhash.extraction.excerpt import first_lines
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
+from scrapy_simhash.printable import first_lines
 from scrapy_simhash.report.difference import Shown, difference_lines
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.extraction.charset import utf8_html
-from scrapy_simhash.extraction.excerpt import excerpt, first_lines
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.printable import excerpt, first_lines
 from scrapy_simhash.readers import HTML, ITEM, kind_of, load_reader, reader_of, text_alone
 from scrapy_simhash.rule.facts import facts_of, facts_of_text
 

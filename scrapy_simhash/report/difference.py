@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
-from scrapy_simhash.extraction.excerpt import CUT
+from scrapy_simhash.printable import CUT
 from scrapy_simhash.report.words import clipped, ends, width
 
 # The mark of a cut, a word, a Han character, or another sign, each with the spaces after it.

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.excerpt import excerpt
 from scrapy_simhash.keys import host_of
+from scrapy_simhash.printable import excerpt
 from scrapy_simhash.report import dedup_log
 from scrapy_simhash.report.dedup_log import (
     DedupLog,

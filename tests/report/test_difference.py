@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.extraction.excerpt import CUT, excerpt, first_lines
+from scrapy_simhash.printable import CUT, excerpt, first_lines
 from scrapy_simhash.report.difference import (
     Shown,
     difference_lines,
