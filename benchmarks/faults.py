@@ -264,6 +264,10 @@ def check(
     with contextlib.closing(opened(url)) as index:
         stored = list(index)
     notes = [Note(*json.loads(line)) for line in lines]
+    if url.startswith("sqlite:"):
+        for note in notes:
+            ends = faults.disturbed.ends
+            ends[note.crawler] = max(ends.get(note.crawler, 0.0), note.answered)
     broken = list(broken_ones(notes, faults.disturbed, stored))
     if broken:
         show(broken, notes, faults.disturbed)

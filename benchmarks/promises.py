@@ -51,10 +51,13 @@ class Disturbed:
     Attributes:
         losses: from when to when the answers came that may have been lost.
         jumps: when the clock of all went forward.
+        ends: when crawlers had their last notes, where the entries that they left in progress count
+            as expired at once, because others see that their process is gone.
     """
 
     losses: list[tuple[float, float]] = field(default_factory=list)
     jumps: list[float] = field(default_factory=list)
+    ends: dict[str, float] = field(default_factory=dict)
 
 
 class Hold(NamedTuple):
@@ -116,6 +119,8 @@ class Key:
         if not (hold.since < during.asked and end < hold.until):
             return False
         if hold.crawler and any(hold.asked < at < end for at in disturbed.jumps):
+            return False
+        if hold.crawler and disturbed.ends.get(hold.crawler, math.inf) < end:
             return False
         if self._is_lost(hold.asked, hold.since, end):
             return False

@@ -6,12 +6,15 @@ nothing changed meanwhile; else the act is tried again.
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 
 from scrapy_simhash.index.entry_states import Act, Record, State
 from scrapy_simhash.index.lookups import Lookups, read_fingerprint
@@ -25,6 +28,12 @@ logger = logger_of(__name__)
 PAGES = 64
 # Attempts of an act while others change what it rests on.
 _ATTEMPTS = 100
+
+# Containers may share a host's name, and have processes of their own.
+_SPACE = Path("/proc/self/ns/pid")
+HERE = f"{socket.gethostname()}{_SPACE.readlink() if _SPACE.exists() else ''}"
+# The crawlers of this process whose index is open. A name of this process that is not here is dead.
+_crawlers: set[str] = set()
 
 
 class Acts:
@@ -40,7 +49,7 @@ class Acts:
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
         self.spec, self._store = spec, store
-        self.crawler = secrets.token_hex(6)
+        self.crawler = new_crawler() if store.is_here else secrets.token_hex(6)
         self._lock, self._closed = threading.RLock(), False
         # Entries that cannot be read.
         self._damaged: set[int] = set()
@@ -71,6 +80,7 @@ class Acts:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                _crawlers.discard(self.crawler)
                 self._store.close()
 
     def __iter__(self) -> Iterator[Entry]:
@@ -95,6 +105,14 @@ class Acts:
     def _now(self) -> float:
         """Return the time of the store, because the clocks of crawlers may be far apart."""
         return self._store.time() if self.spec.clock is time.time else self.spec.clock()
+
+    def _lives(self, crawler: str) -> bool:
+        return not (self._store.is_here and is_dead(crawler))
+
+    def _is_expired(self, state: State, now: float) -> bool:
+        if state.owner is None:
+            return False
+        return state.expires <= now or not self._lives(state.owner)
 
     def _attempts(self) -> Iterator[int]:
         yield from range(_ATTEMPTS)
@@ -172,3 +190,26 @@ def _result(state: bytes, act: Act) -> bytes | None:
     before = State.unpack(state)
     after = act(before)
     return state if after is before else after and after.pack()
+
+
+def new_crawler() -> str:
+    """Return the name of a crawler of this machine."""
+    name = f"{HERE}:{os.getpid()}:{secrets.token_hex(4)}"
+    _crawlers.add(name)
+    return name
+
+
+def is_dead(crawler: str) -> bool:
+    """Return whether a crawler ran on this machine and does no more."""
+    place, _, process = crawler.rpartition(":")[0].rpartition(":")
+    if place != HERE:
+        return False
+    try:
+        if int(process) == os.getpid():
+            return crawler not in _crawlers
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError, ValueError):  # another user's, or no process
+        return False
+    return False

@@ -10,7 +10,8 @@ The life of an entry, each line one atomic act::
                   ├── release ──▶ gone, or confirmed as an earlier run left it
                   └── lease runs out ──▶ a claim that repeats it takes its place
 
-An entry is *expired* once its lease has run out. One that is confirmed, or provisional and not
+An entry is *expired* once its lease has run out, or as soon as its crawler is known to be dead,
+which only a store on this machine can know. An entry that is confirmed, or provisional and not
 expired, is *living*.
 
 Entries live in time. A *run* is what a spider's crawlers do from start to finish, and an entry
@@ -40,7 +41,7 @@ from scrapy_simhash.index.entry_states import (
     renewed,
 )
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.run_list import RunList
+from scrapy_simhash.index.run_list import Member, RunList
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -97,6 +98,7 @@ class Index(Acts):
         super().__init__(store, spec)
         self.retries = 0
         self._era = Era()
+        self._member = Member(self.crawler, spec.spider, self._lives)
         # The entries in progress of each key: their states by position, as this crawler wrote them.
         self._open: dict[str, dict[int, bytes]] = {}
         # Up to which position it was looked whether entries expire.
@@ -181,7 +183,7 @@ class Index(Acts):
         """Return claims by the page's number, and what is near the pages that must claim again."""
         now = self._now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        terms = Terms(self.spec, self._era, now, lease)
+        terms = Terms(self.spec, self._era, now, lease, lambda state: self._is_expired(state, now))
         records, packed = self._records(seen.entries), lease.pack()
         near = [
             [*seen.near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in twins)]
@@ -291,7 +293,7 @@ class Index(Acts):
                 if left and act is renew:
                     self._open[key] = left
             if news.renewed is not None and self._era.run:
-                self._change_runs(lambda runs: runs.renew(self.crawler, expires))
+                self._change_runs(lambda runs: self._member.renew(runs, expires))
         return self.unsettled(news.entries)
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
@@ -306,7 +308,7 @@ class Index(Acts):
             now = self._now()
             records = self._records(store.read(positions))
         states = {at: record.state for at, record in records.items()}
-        expired = {at for at, state in states.items() if state.is_expired(now)}
+        expired = {at for at, state in states.items() if self._is_expired(state, now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired
         earlier = {at for at, state in states.items() if state.run in self._era.earlier}
         gone = positions - states.keys() | expired | (earlier - provisional)
@@ -331,9 +333,8 @@ class Index(Acts):
         with self._use() as store:
             now = self._now()
             # Entries may be counted of a higher run, if the list was lost.
-            last, lease = max(store.counts().by_run, default=0), self.spec.lease
-            terms = self.spec.spider, self.crawler, resumed, now, lease, last
-            number = self._change_runs(lambda runs: runs.begin(*terms))
+            terms = (resumed, now, now + self.spec.lease, max(store.counts().by_run, default=0))
+            number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
             runs = self.runs()
             run = next(run for run in runs if run.number == number)
             self._era = Era.of(run, runs)
@@ -342,8 +343,8 @@ class Index(Acts):
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
         with self._use():
-            terms = self._era.run, self.crawler, self._now()
-            self._change_runs(lambda runs: runs.leave(*terms, finished=finished))
+            terms = self._era.run, self._now()
+            self._change_runs(lambda runs: self._member.leave(runs, *terms, finished=finished))
 
     def _change_runs(self, change: Callable[[RunList], T]) -> T:
         for _ in self._attempts():

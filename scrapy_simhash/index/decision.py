@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State
@@ -44,12 +44,14 @@ class Terms(NamedTuple):
 
     Attributes:
         lease: the state of an entry whose lease begins now.
+        is_expired: tells whether a state's lease has run out.
     """
 
     spec: IndexSpec
     era: Era
     now: float
     lease: State
+    is_expired: Callable[[State], bool]
 
 
 class Decision:
@@ -76,7 +78,7 @@ class Decision:
     ) -> None:
         positions = {position for pairs in near.values() for _, position in pairs}
         self._near, self._records = near, {at: records[at] for at in positions & records.keys()}
-        self._spec, self._era, self._now, self._lease = terms
+        self._spec, self._era, self._now, self._lease, self._is_expired = terms
         self.changed: dict[int, Record] = {}
         self.deleted: set[int] = set()
         self.claims = {number: self._claim(number, page) for number, page in pages.items()}
@@ -179,7 +181,7 @@ class Decision:
             is_named = record.key in names and record.scope == page.scope
             count += not is_named and distance <= self._spec.reach
             if is_named or (distance <= self._spec.reach and count <= RULINGS):
-                yield record.match(distance, expired=record.state.is_expired(self._now))
+                yield record.match(distance, expired=self._is_expired(record.state))
 
     def _is_as_before(self, page: Arrival, entry: Match) -> bool:
         if self._era.has_seen(entry):

@@ -39,9 +39,6 @@ class State(NamedTuple):
     def delivered(self) -> bool:
         return self.owner is None or self.back is not None
 
-    def is_expired(self, now: float) -> bool:
-        return self.owner is not None and self.expires <= now
-
     def pack(self) -> bytes:
         if self.owner is None:
             return self.run.to_bytes((self.run.bit_length() + 7) // 8, "big")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from scrapy_simhash.index.values import Run
@@ -45,36 +45,48 @@ class RunList:
     def forget(self, numbers: Collection[int]) -> None:
         self.rows = [row for row in self.rows if row["number"] not in numbers]
 
+
+class Member:
+    """A crawler's part in the runs of its spider.
+
+    Args:
+        lives: tells whether a crawler that has a name may live.
+    """
+
+    def __init__(self, name: str, spider: str, lives: Callable[[str], bool]) -> None:
+        self._name, self._spider, self._lives = name, spider, lives
+
     def begin(
-        self, spider: str, crawler: str, resumed: int | None, now: float, lease: float, last: int
+        self, runs: RunList, resumed: int | None, now: float, expires: float, last: int
     ) -> int:
-        """Let a crawler join a run, or begin one above ``last``; return the run's number."""
-        for row in self.rows:  # a crawler takes part in one run at a time
-            row["living"].pop(crawler, None)
-        rows = [row for row in self.rows if row["spider"] == spider]
+        """Join a run, or begin one with a number above ``last``; return its number."""
+        rows = [row for row in runs.rows if row["spider"] == self._spider]
         joined = [row for row in rows if row["number"] == resumed and not row["finished"]]
-        joined += [row for row in rows[-1:] if row["ended"] is None and _is_living(row, now)]
+        joined += [row for row in rows[-1:] if row["ended"] is None and self._others(row, now)]
         if not joined:
-            self.last = max(self.last, last) + 1
-            joined = [{"number": self.last, "spider": spider, "begun": now}]
+            runs.last = max(runs.last, last) + 1
+            joined = [{"number": runs.last, "spider": self._spider, "begun": now}]
             joined[0] |= {"ended": None, "finished": False, "living": {}}
-            self.rows.append(joined[0])
+            runs.rows.append(joined[0])
+        for row in runs.rows:  # a crawler takes part in one run at a time
+            row["living"].pop(self._name, None)
         joined[0]["ended"] = None
-        joined[0]["living"][crawler] = now + lease
+        joined[0]["living"][self._name] = expires
         return int(joined[0]["number"])
 
-    def renew(self, crawler: str, expires: float) -> None:
-        for row in self.rows:
-            if crawler in row["living"]:
-                row["living"][crawler] = expires
+    def renew(self, runs: RunList, expires: float) -> None:
+        for row in runs.rows:
+            if self._name in row["living"]:
+                row["living"][self._name] = expires
 
-    def leave(self, number: int, crawler: str, now: float, *, finished: bool) -> None:
-        for row in self.rows:
+    def leave(self, runs: RunList, number: int, now: float, *, finished: bool) -> None:
+        for row in runs.rows:
             if row["number"] == number:
-                row["living"].pop(crawler, None)
-                if not _is_living(row, now):
+                row["living"].pop(self._name, None)
+                if not self._others(row, now):
                     row |= {"ended": now, "finished": finished, "living": {}}
 
-
-def _is_living(row: dict[str, Any], now: float) -> bool:
-    return any(expires > now for expires in row["living"].values())
+    def _others(self, row: dict[str, Any], now: float) -> bool:
+        """Return whether another crawler of a run lives."""
+        others = ((name, ends) for name, ends in row["living"].items() if name != self._name)
+        return any(ends > now and self._lives(name) for name, ends in others)

@@ -134,9 +134,11 @@ class Store(Protocol):
 
     Attributes:
         looks_first: a look costs little, beside a commit that is refused.
+        is_here: only processes of this machine can reach it.
     """
 
     looks_first: bool
+    is_here: bool
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         """Write each part that nothing stands against. Parts of one call share no entry."""

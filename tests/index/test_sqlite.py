@@ -6,11 +6,11 @@ import contextlib
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from scrapy_simhash.index.contract import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.values import Arrival, Entry
-from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, at, fp, page, spec
+from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -307,7 +307,7 @@ for i in range(10**6):
 """
 
 
-def test_kill_9_loses_no_acknowledged_claim_and_its_leases_run_out(path):
+def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(path):
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER, path],
         stdout=subprocess.PIPE,
@@ -325,11 +325,41 @@ def test_kill_9_loses_no_acknowledged_claim_and_its_leases_run_out(path):
         entries = list(index)
         assert {entry.key for entry in entries} >= set(acknowledged)
         provisional = {entry.key for entry in entries if entry.provisional}
-        at(index, time.time() + LEASE)
+        # A dead crawler's leases need not run out.
         fate = index.unsettled(index.query(e.fingerprint)[0].entry for e in entries)
         assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(path):
+    one = opened(path)
+    one.claim(page("a"))
+    with contextlib.closing(opened(path)) as other:
+        (match,) = other.claim(page("copy", 1)).matches
+        assert other.unsettled([match.entry]).provisional
+        one.close()
+        assert other.unsettled([match.entry]).gone
+
+
+def test_a_crawl_that_is_killed_and_starts_again_at_once_is_another_run(path):
+    dead = opened(path)
+    assert dead.begin_run().number == 1
+    dead.close()
+    with contextlib.closing(opened(path)) as index:
+        assert index.begin_run().number == 2
+        index.end_run(finished=True)
+        assert [(run.number, run.finished) for run in index.runs()] == [(1, False), (2, True)]
+
+
+def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
+    here = acts.HERE
+    # A container of this machine has process numbers of its own.
+    names = ["elsewhere:1:abc", "rubbish", f"{socket.gethostname()}pid:[1]:{10**6}:abc"]
+    numbers = [10**30, "1" * 5000, "rubbish", os.getppid()]
+    names += [f"{here}:{number}:abc" for number in numbers]
+    assert not any(map(acts.is_dead, names))
+    assert acts.is_dead(f"{here}:{os.getpid()}:abc")
 
 
 def test_a_forked_process_is_told_to_open_the_index_itself(index):

@@ -68,7 +68,7 @@ class RedisStore:
         StoreMismatch: the index there is another one.
     """
 
-    looks_first = False
+    looks_first = is_here = False
 
     def __init__(
         self,
