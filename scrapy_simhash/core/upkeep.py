@@ -117,7 +117,11 @@ class Upkeep:
         elif original.entry:
             self._copies_by_entry.setdefault(original.entry, []).append(callback)
         else:  # settled just now, and the store, which was away, does not have it
-            callback(False)
+            is_delivered = original.key in self._delivered
+            if not is_delivered:
+                # The index hears of it before the copy claims again.
+                self._report()
+            callback(is_delivered)
 
     def must_stay(self) -> bool:
         """Return whether an engine with an empty queue must go on, because pages may come again.

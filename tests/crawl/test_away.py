@@ -134,6 +134,16 @@ def wait() -> None:
 SETTINGS = {"SIMHASH_INDEX_URL": URL}
 
 
+def test_copies_that_come_while_the_index_is_away_are_judged_once(
+    crawl: Any, families: Any, store: Store
+) -> None:
+    store.go_away()
+    settings = {**SETTINGS, "CONCURRENT_REQUESTS": 2}
+    crawled = crawl(Pages, settings=settings, site=families, paths=[*families.pages])
+    assert (crawled.stat("responses"), crawled.stat("dropped")) == (30, 20)
+    assert crawled.stat("crawled_again") == 0
+
+
 def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None:
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
     acts = ["/0-0", store.go_away, "/1-0", wait, "/2-0"]
