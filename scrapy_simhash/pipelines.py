@@ -76,13 +76,13 @@ class NearDuplicatePipeline:
                 counts["items_skipped/no_key"] += 1
             return self._as_its_page(item, delivery)
         if dedup.in_progress(document.key):
-            return self._as_its_page(item, delivery)
+            return self._kept_as_its_page(item, delivery)
         # An item cannot be crawled again, so it waits until its original is stored or lost. It does
         # not wait for its own page, which waits for the item.
         page = page if page and dedup.in_progress(page) else None
         verdict = await dedup.check(document, original=page)
         if page and verdict.original == page:
-            return self._as_its_page(item, delivery)
+            return self._kept_as_its_page(item, delivery)
         self._filter.summary.item(verdict)
         if verdict.kind == "skipped":
             counts["items_skipped"] += 1
@@ -98,6 +98,12 @@ class NearDuplicatePipeline:
             original = verdict.matches[0]
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
         return item
+
+    def _kept_as_its_page(self, item: Any, delivery: Delivery) -> Any:
+        """Return an item that is delivered if its page is, because it says what that says."""
+        kept = self._as_its_page(item, delivery)
+        self._filter.counts["items_kept"] += 1
+        return kept
 
     def _as_its_page(self, item: Any, delivery: Delivery) -> Any:
         """Return an item that is delivered if its page is."""

@@ -124,6 +124,7 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl: Any, site
     site.pages["/article"] = html(article(1))
     crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
     assert urls(crawled) == [site.url + "/article", "number 7"]
+    assert crawled.stat("items_kept") == 2
     assert crawled.stat("items_skipped") == crawled.stat("items_dropped") == 0
 
 

@@ -26,7 +26,8 @@ class SavedPages:
 
     def __init__(self, path: str) -> None:
         self._answers: dict[str, Answer] = {}
-        for page in PageReader().read(Path(path)):
+        base = Path(path) if Path(path).is_dir() else Path(path).parent
+        for page in PageReader().read(Path(path), base):
             url = canonicalize_url(page.url or _HOST + quote(page.name))
             kind = "text/plain" if page.body.is_text else "text/html"
             charset = f"; charset={page.body.charset}" if page.body.charset else ""

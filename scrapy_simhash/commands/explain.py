@@ -115,6 +115,8 @@ def _in_index(index: Index, entry: Entry) -> Iterator[str]:
         yield f"    {match.distance:3} bits  {match.key}{beyond}"
         verdict = "a copy" if ruling.is_copy else "another page"
         yield f"              {verdict}: {sentence(ruling.reason)}"
+    if len(near) > _SHOWN:
+        yield f"    and {count(len(near) - _SHOWN, 'other page')}"
 
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:

@@ -108,7 +108,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     if not (folder / "pairs.tsv").is_file():
         raise FileError(f"{folder}: no set of labelled pages, because it has no pairs.tsv")
     documents: dict[str, SavedPage] = {}
-    for page in PageReader().read(folder):
+    for page in PageReader().read(folder, folder):
         if page.name in documents:
             raise FileError(f"{folder}: the id {page.name} is there twice")
         documents[page.name] = page

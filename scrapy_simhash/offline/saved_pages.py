@@ -63,14 +63,17 @@ class PageReader:
     report: Callable[[int], object] = lambda _: None
     passed_over: Counter[str] = field(default_factory=Counter)
 
-    def read(self, path: Path) -> Iterator[SavedPage]:
+    def read(self, path: Path, base: Path | None = None) -> Iterator[SavedPage]:
         """Yield the pages of a file, or of all files of a folder in sorted order.
+
+        What has no address is named by its path, from a base folder on if that is given: two
+        folders may have an index.html each.
 
         Raises:
             FileError: something cannot be read. Entries are checked as they are reached.
         """
         for file in page_files(path):
-            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            name = (file.relative_to(base) if base else file).as_posix()
             position = 0
             with opened(file) as (content, raw):
                 for page in self._read(file, name, content):

@@ -28,7 +28,8 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 
 
 def pages(path: Path, reader: PageReader | None = None) -> list[tuple[str, str, Body]]:
-    return [(page.name, page.key, page.body) for page in (reader or PageReader()).read(path)]
+    base = path if path.is_dir() else path.parent
+    return [(page.name, page.key, page.body) for page in (reader or PageReader()).read(path, base)]
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))
