@@ -208,7 +208,9 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     taken = max(number for number, event in enumerate(events) if event.what == "taken")
     process = events[taken].process
     later = {event.what for event in events[taken + 1 :] if event.process == process}
-    return process in crawl.killed and not later & {"put", "ignored"}
+    # A look at a waiting copy ends a second later, when the copy may be on its way already.
+    stays = {"put"} if "downloaded" in later else {"put", "ignored"}
+    return process in crawl.killed and not later & stays
 
 
 def main() -> None:
