@@ -208,7 +208,7 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     taken = max(number for number, event in enumerate(events) if event.what == "taken")
     process = events[taken].process
     later = {event.what for event in events[taken + 1 :] if event.process == process}
-    # A look at a waiting copy ends a second later, when the copy may be on its way already.
+    # A look at a waiting copy is noted as ignored a second later, perhaps after its download.
     stays = {"put"} if "downloaded" in later else {"put", "ignored"}
     return process in crawl.killed and not later & stays
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         with closing(open_existing(url)) as index:
             # A key may have come in twice, with different contents.
             if entries := index.entries_of(selection.keys):
-                # Near pages are found by blocks, which only whoever reads all entries gets.
+                # Blocks find near pages, and only a look at all entries gives blocks.
                 everything = progress("looking", len(index), of=index.with_blocks())
                 entries = [entry for entry in everything if entry.key in selection.keys]
             for entry in entries:

@@ -66,8 +66,8 @@ class PageReader:
     def read(self, path: Path, base: Path | None = None) -> Iterator[SavedPage]:
         """Yield the pages of a file, or of all files of a folder in sorted order.
 
-        What has no address is named by its path, from a base folder on if that is given: two
-        folders may have an index.html each.
+        A page without an address is named by its path, relative to the base folder if there is
+        one: two folders may each have an index.html.
 
         Raises:
             FileError: something cannot be read. Entries are checked as they are reached.

@@ -225,7 +225,7 @@ class Learner:
             return STARS["token"] not in place.signature
         pairs = [hash((pair, place.name)) for pair in enumerate(place.values)]
         seen = [pair for pair in pairs if pair in self._pairs]
-        # Of a copy that is no evidence, the values that are new may make the next one evidence.
+        # A copy that is no evidence leaves its new values to the next one.
         self._pairs.update(dict.fromkeys(seen or pairs))
         return not seen
 

@@ -135,7 +135,7 @@ class HostTable:
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
         """Take over what all crawlers have learned, and take back what could not be sent."""
         self._shared, self._fresh = shared, merged(unsent or {}, self._fresh)
-        # So that the places in all rows are noted.
+        # The places in all rows have to be noted.
         self.places.has_starred = True
         self._fold()
 
