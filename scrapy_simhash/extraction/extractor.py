@@ -13,7 +13,7 @@ from typing import Any
 
 from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address
-from scrapy_simhash.extraction.main_text import main_text, shown_text
+from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
 from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.extraction.units import listed, marks, said, told
@@ -181,7 +181,7 @@ def _extraction(
         content=joined,
         own="\n".join([*compress(texts, own), *offers(page)]),
         template="\n".join(around),
-        marks=marks(page, joined, thin or (content is not None and content.is_list)),
+        marks=marks(page, own, joined, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
     )
@@ -189,16 +189,18 @@ def _extraction(
 
 def _main(html: str | bytes) -> Extraction:
     page = read_page(html)
+    if not page.texts:
+        return _extraction(thin_text(page, ()), page, thin=True)
     outline = Outline(page, page.holders)
     main = main_text(page, outline)
-    if main is None:
-        text, lines = shown_text(page)
-        entries = [*compress(count(), lines)]
-        return _extraction(text, page, Content(lines, entries, True), thin=True)
+    content = content_of(page, outline, main.taken)
+    if is_thin(page, content.text):
+        return _extraction(thin_text(page, content.own), page, content, thin=True)
+    main = main.of(content.text)
     return _extraction(
         "\n".join([page.texts[line] for line in main.taken.tolist()]),
         page,
-        content_of(page, outline, main.taken),
+        content,
         weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
         weights=tuple(main.weights.tolist()),
     )

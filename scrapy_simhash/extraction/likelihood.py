@@ -26,16 +26,17 @@ POWER = 1.5
 #: comments are main text only where there is no article.
 ENOUGH = 1000
 
+_DOUBTFUL = roles.DOUBTFUL | roles.COMMENT
 #: The roles that the first look knows, in the order of its weights.
 ROLES = np.array(
     [
         *(roles.NAVIGATION, roles.FOOTER, roles.ASIDE, roles.HEADER, roles.CAPTION, roles.DIALOG),
-        *(roles.HIDDEN, roles.NOTICE, roles.DOUBTFUL, roles.LINK, roles.UNLIKELY),
+        *(roles.HIDDEN, roles.NOTICE, _DOUBTFUL, roles.LINK, roles.UNLIKELY),
         *(roles.SUBHEADING, roles.ITEM),
     ]
 )
 #: Lines of these roles weigh less where lines are compared.
-_LIGHT = (roles.AGAINST | roles.LINK) & ~roles.UNLIKELY
+_LIGHT = (roles.AGAINST | roles.COMMENT | roles.LINK) & ~roles.UNLIKELY
 
 
 class Lines(NamedTuple):
@@ -113,7 +114,7 @@ def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> 
     weights = np.minimum(sizes, LONGEST_LINE)
     gains = weights * likely
     total = gains.sum()
-    doubtful = (outline.roles[places] & roles.DOUBTFUL) > 0
+    doubtful = (outline.roles[places] & _DOUBTFUL) > 0
     manners = outline.manners
     long = gains[sizes >= FULL_LINE].sum() / total
     own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))

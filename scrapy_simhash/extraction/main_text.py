@@ -1,15 +1,16 @@
 """Finds the main text of a page: the lines that are likely to be of it."""
 
 import re
+from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
-from scrapy_simhash.extraction.outline import Floats, Ints, Outline
-from scrapy_simhash.extraction.page import Page, single_spaced
-from scrapy_simhash.extraction.roles import FIELD, FOOTER, HEADER, NAVIGATION, TITLE, Element
+from scrapy_simhash.extraction.outline import Ints, Outline
+from scrapy_simhash.extraction.page import Page, single_spaced, sizes_of
+from scrapy_simhash.extraction.roles import FIELD, TITLE, Element
 from scrapy_simhash.extraction.units import is_picture, picture
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
@@ -47,9 +48,14 @@ class MainText(NamedTuple):
         """The numbers of the lines that are taken for it."""
         return self.lines[self.weights >= TAKEN]
 
+    def of(self, text: Ints) -> "MainText":
+        """Return it without the lines that are taken for it, but for some."""
+        stays = (self.weights < TAKEN) | np.isin(self.lines, text)
+        return MainText(self.lines[stays], self.weights[stays])
 
-def main_text(page: Page, outline: Outline) -> MainText | None:
-    """Return the lines that may be a page's main text; None if none stands out.
+
+def main_text(page: Page, outline: Outline) -> MainText:
+    """Return the lines that may be a page's main text.
 
     The main text is made of the lines of the weight ``TAKEN`` or more. In another template the odds
     of a line are others, but few lines go from the least weight to the greatest.
@@ -60,21 +66,23 @@ def main_text(page: Page, outline: Outline) -> MainText | None:
     """
     lines = candidates(page, outline)
     if lines is None:
-        return None
+        return MainText(*2 * [np.empty(0, np.intp)])
     doubt = likelihoods(lines, outline) / DOUBT
     weights = np.rint(SURE * (doubt.clip(-1, 1) + 1) / 2).astype(np.intp)
-    size = lines.sizes[weights >= TAKEN].sum()
-    if size < THIN_BYTES_OF_MUCH and (
-        size < THIN_BYTES or size < THIN_SHARE * _sizes_of(page.shown).sum()
-    ):
-        return None
     may_be = weights > 0
     return MainText(lines.numbers[may_be], weights[may_be])
 
 
+def is_thin(page: Page, text: Ints) -> bool:
+    """Return whether no main text stands out, but at most some lines of a page."""
+    sizes = page.sizes
+    size = sizes[text].sum()
+    return size < THIN_BYTES or size < min(THIN_BYTES_OF_MUCH, THIN_SHARE * sizes.sum())
+
+
 def candidates(page: Page, outline: Outline) -> Lines | None:
     """Return the lines that may be main text, if there are any."""
-    sizes = _sizes_of(page.shown)
+    sizes = page.sizes
     numbers = np.flatnonzero(sizes >= MIN_LINE)
     numbers = numbers[outline.roles[outline.places[numbers]] & (TITLE | FIELD) == 0]
     if not len(numbers):
@@ -94,38 +102,20 @@ def candidates(page: Page, outline: Outline) -> Lines | None:
     )
 
 
-def _sizes_of(text: str) -> Ints:
-    """Return how many bytes each line of a text has without spaces."""
-    codes = np.frombuffer(f"\n{text}\n".encode("utf-8", "surrogatepass"), np.uint8)
-    breaks = np.flatnonzero(codes == ord("\n"))
-    return np.add.reduceat(codes > ord(" "), breaks[:-1], dtype=np.intp)
+def thin_text(page: Page, own: Sequence[bool]) -> str:
+    """Return what a page without main text shows: its content, and pictures by their names.
 
-
-def shown_text(page: Page) -> tuple[str, list[bool]]:
-    """Return all that a page shows outside navigation, header and footer by tag, and which lines.
-
-    Each of them stays where it holds most of the text outside links. An image counts by the name
-    of its file: a gallery shows little else. Where a page shows hardly anything, scripts make it
-    of data in other scripts or in attributes, which counts then.
+    Where it shows hardly anything, scripts make it of data in other scripts or in attributes, which
+    counts then.
     """
-    texts = page.texts
-    outline = Outline(page, [*page.holders, *(image.getparent() for image in page.images)])
-    roles = outline.roles[outline.places]
-    gone = NAVIGATION | HEADER | FOOTER
-    if texts:
-        lengths = np.array(list(map(len, texts)))
-        own = np.where(2 * np.array(page.linked) > lengths, 0, _sizes_of(page.shown))
-        gone = _believed(roles[: len(texts)], own)
-    stays = (roles & gone == 0).tolist()
-    shown = map(picture, compress(page.images, stays[len(texts) :]))
+    texts = [*compress(page.texts, own)]
+    shown = [picture(image) for image in page.images if not _in_template(image)]
     names = [address.rpartition("/")[2] for address in shown]
-    lines = stays[: len(texts)]
-    texts = [*compress(texts, lines)]
     # A page that shows nothing repeats none, because all pages of a program have the same trackers
     # and settings.
-    shows = _sizes_of("\n".join(texts)).sum() >= MIN_LINE
+    shows = sizes_of("\n".join(texts)).sum() >= MIN_LINE
     texts += [name for name in names if shows or is_picture(name)]
-    if _sizes_of("\n".join(texts)).sum() < THIN_BYTES:
+    if sizes_of("\n".join(texts)).sum() < THIN_BYTES:
         scripts = [(el.text or "", _is_json(el)) for el in page.scripts]
         texts += [single_spaced(text) for text, is_json in scripts if is_json]
         if shows:
@@ -133,17 +123,12 @@ def shown_text(page: Page) -> tuple[str, list[bool]]:
             values = [value for el in page.elements for value in el.values()]
             states += [value for value in values if value.startswith(("{", "["))]
             texts += map(single_spaced, states)
-    return "\n".join(filter(None, texts)), lines
+    return "\n".join(filter(None, texts))
+
+
+def _in_template(image: Element) -> bool:
+    return next(image.iterancestors("nav", "header", "footer", "aside"), None) is not None
 
 
 def _is_json(script: Element) -> bool:
     return script.get("type", "").endswith("json")  # type: ignore[no-any-return]
-
-
-def _believed(roles: Ints, sizes: Ints | Floats) -> int:
-    """Return those tags' roles that hold no more than half of the text outside links."""
-    return sum(
-        kind
-        for kind in (NAVIGATION, HEADER, FOOTER)
-        if 2 * sizes[(roles & kind) > 0].sum() <= sizes.sum()
-    )

@@ -8,11 +8,16 @@ import numpy.typing as npt
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST,
+    COMMENT,
     FLOW_TAGS,
+    FOOTER,
+    HEADER,
     INLINE_TAGS,
     ITEM,
     NAMED_FOOTER,
     OF_ITSELF,
+    OUTER,
+    SECTION,
     Element,
     role_and_class,
 )
@@ -61,8 +66,10 @@ class Outline:
                 tag = el.tag
                 role, name = role_and_class(tag, el.items())
                 # Names such as "with-sidebar" stand on wrappers of all that there is.
-                if role & AGAINST and el in around_heading:
-                    role &= ~(AGAINST | NAMED_FOOTER)
+                if role & (AGAINST | COMMENT) and el in around_heading:
+                    role &= ~(AGAINST | NAMED_FOOTER | COMMENT)
+                elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
+                    role |= OUTER
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 make = tag, name
                 parents.append(parent)

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from lxml import etree
 
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
@@ -58,6 +59,7 @@ class Page:
         body: the root of all that is shown, without inline elements but links and images.
         texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
         shown: all lines.
+        sizes: how many bytes each line has without spaces.
         holders: the element that a line stands in, or the link that it begins with.
         linked: how many characters of a line stand in links.
         images: the images outside unseen elements, and one for each frame or player, which is known
@@ -80,6 +82,7 @@ class Page:
     title: str
     texts: list[str] = field(default_factory=list)
     shown: str = ""
+    sizes: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     holders: list[Element] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     images: list[Element] = field(default_factory=list)
@@ -335,7 +338,9 @@ def _read_lines(page: Page) -> None:
         tag, text, tail = el.tag, el.text, el.tail
         if tag in _INSIDE_LINES:
             if tag == "img":
-                page.images.append(el)
+                # An image of one pixel is a counter.
+                if el.get("width") != "1" or el.get("height") != "1":
+                    page.images.append(el)
             elif text:
                 if not open_line and not text.isspace():
                     lines.append([])
@@ -380,6 +385,14 @@ def _read_lines(page: Page) -> None:
         linked += [0 for _ in tails]
     page.texts = [with_moments("".join(pieces).strip().replace("\n", " ")) for pieces in lines]
     page.shown = "\n".join(page.texts)
+    page.sizes = sizes_of(page.shown)
+
+
+def sizes_of(text: str) -> npt.NDArray[np.intp]:
+    """Return how many bytes each line of a text has without spaces."""
+    codes = np.frombuffer(f"\n{text}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    breaks = np.flatnonzero(codes == ord("\n"))
+    return np.add.reduceat(codes > ord(" "), breaks[:-1], dtype=np.intp)
 
 
 def _following(el: Any) -> Any:

@@ -29,7 +29,7 @@ FLOW_TAGS = frozenset(
 NAVIGATION, FOOTER, ASIDE, HEADER, CAPTION, DIALOG, HIDDEN = (1 << bit for bit in range(7))
 #: A notice about cookies, by its names.
 NOTICE = 1 << 7
-#: Comments, teasers, sidebars and the like, by their names.
+#: Teasers, sidebars and the like, by their names.
 DOUBTFUL = 1 << 8
 #: Menus, heads, tools and the like, by their names.
 UNLIKELY = 1 << 9
@@ -45,10 +45,17 @@ FIELD = 1 << 14
 #: A footer by its very name, as pages had it before there was a tag. It plays no part in what is
 #: main text, which knows names by their parts.
 NAMED_FOOTER = 1 << 15
+#: What readers write, by its names. It is hardly ever main text, and always content.
+COMMENT = 1 << 16
+#: A header or footer of the site: one in an article or a section is a part of that.
+OUTER = 1 << 17
+#: What stands in these elements is the page's own, and so are headers and footers in them.
+SECTION, MAIN = 1 << 18, 1 << 19
 
 _TAGS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
     "a": LINK,
+    "article": SECTION,
     "aside": ASIDE,
     "dialog": DIALOG,
     "figcaption": CAPTION,
@@ -56,7 +63,9 @@ _TAGS = {
     "h1": TITLE,
     "header": HEADER,
     "li": ITEM,
+    "main": MAIN | SECTION,
     "nav": NAVIGATION,
+    "section": SECTION,
     "textarea": FIELD,
 }
 _ARIA_ROLES = {
@@ -66,15 +75,17 @@ _ARIA_ROLES = {
     "complementary": ASIDE,
     "contentinfo": FOOTER,
     "dialog": DIALOG,
+    "main": MAIN | SECTION,
     "navigation": NAVIGATION,
 }
 _NOTICE = re.compile(r"cookie|consent|gdpr")
 # Each alternative begins with a letter, and no two with the same one, because the search then looks
 # closer at few characters only.
 _DOUBTFUL = re.compile(
-    r"author[-_]?(?:box|bio)|c(?:omment(?!ary|s-open)|aption)|disqus|foot|modal|newsletter"
-    r"|p(?:romo|opup)|re(?:spond|lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
+    r"author[-_]?(?:box|bio)|caption|foot|modal|newsletter"
+    r"|p(?:romo|opup)|re(?:lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
 )
+_COMMENT = re.compile(r"comment(?!ary|s-open)|disqus|respond")
 _UNLIKELY = re.compile(
     r"ad[-s]|banner|c(?:rumb|art|opyright)|head|login|m(?:enu|eta)|nav|pag(?:er|in)"
     r"|s(?:ide(?<!inside)|hare|ocial|earch)|t(?:ag|oolbar)"
@@ -110,6 +121,8 @@ def _role_of_attribute(name: str, value: str) -> int:
 def _role_of_names(names: str) -> int:
     names = names.lower()
     role = NOTICE if _NOTICE.search(names) else 0
+    if _COMMENT.search(names):
+        role |= COMMENT
     if _UNLIKELY.search(names):
         role |= UNLIKELY
     if _DOUBTFUL.search(names):

@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, compress, islice
+from operator import not_
 
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST
 from scrapy_simhash.extraction.page import Page, single_spaced
@@ -20,6 +21,8 @@ _APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes of text outside links: few, and hardly any.
 _FEW, _SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
+# What programs are told of a page under these names stands in its headings, or is of its site.
+_NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
@@ -79,32 +82,36 @@ def _is_value(page: Page, at: int) -> bool:
     return next(holder.iterancestors(*_APART), None) is None
 
 
-def marks(page: Page, said: str, few: bool) -> tuple[str, ...]:
+def marks(page: Page, own: Sequence[bool], said: str, few: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
-    These are what its head calls it, and what it states for programs, which readers do not see. Of
-    a page with few words, also the addresses of its images and frames; if it has no main text, or
+    These are the values that it states for programs, which readers do not see. Of a page with few
+    words, also what its head calls it, and the addresses of its images and frames; if it has no
+    main text, or
     one of links, the targets of links; if it says hardly anything, its own address, and those in
     what it states.
 
     Args:
         page: the page.
+        own: for each of its lines whether it is content.
         said: its lines outside links.
         few: whether it has no main text, or one that stands in links.
     """
     size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
-    is_shell = few and size < _SHELL
+    is_shell, says_little = few and size < _SHELL, few or size < _FEW
     stated = (
         f"{name} {value}"
         for name, value in page.stated
-        if not _CHANGING.search(name) and (is_shell or "://" not in value)
+        if not _CHANGING.search(name)
+        and (is_shell or "://" not in value)
+        and (says_little or name not in _NAMES)
     )
-    found = [*islice(chain(_named(page), stated), MOST)]
-    if few or size < _FEW:
+    found = [*islice(chain(_named(page) if says_little else (), stated), MOST)]
+    if says_little:
         found += [f"frame {address}"[:LONGEST_VALUE] for address in page.frames]
         found += pictures(page)
     if few:
-        found += islice(targets(page), MOST)
+        found += islice(targets(page, own), MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
@@ -152,8 +159,8 @@ def pictures(page: Page) -> Iterator[str]:
             yield picture(el)
 
 
-def targets(page: Page) -> Iterator[str]:
-    """Yield where links and a redirection lead, but for other parts of the same list.
+def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
+    """Yield where links of the content and a redirection lead, but for other parts of a list.
 
     Links that sort a list or turn its pages have its path, and all parameters of the page itself.
     So a path that several targets with other parameters share is left out, and what they all have.
@@ -161,8 +168,10 @@ def targets(page: Page) -> Iterator[str]:
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
+    around = [el.getparent() if el.tag == "a" else el for el in page.holders]
+    apart = {*compress(around, map(not_, own))}.difference(compress(around, own))
     queries = defaultdict[str, set[str]](set)
-    for el in islice(page.body.iter("a"), MOST):
+    for el in islice((el for el in page.body.iter("a") if el.getparent() not in apart), MOST):
         # The depth of a page decides how far up its links go.
         href = el.get("href", "")[:LONGEST_VALUE].partition("#")[0].strip().lstrip("./")
         target = without_visit(href)

@@ -22,7 +22,6 @@ from scrapy_simhash.rule.sketch import (
     WIDE,
     Sketch,
     digest,
-    grams_of,
     hashes_of,
     size_in_bytes,
     sketch,
@@ -31,7 +30,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 # Names and digest, the sketches with their counts, length, flags and state.
-_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ16s3sBB{STATE_SIZE}s")
+_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ3sBB{STATE_SIZE}s")
 #: The bytes that the facts of a page take.
 FACTS_SIZE = _LAYOUT.size
 
@@ -41,7 +40,7 @@ _LONG_ITEM = 1000  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 91 bytes.
+    """Facts about a page beside its fingerprint, in 75 bytes.
 
     Attributes:
         headings, title, heading, site, backed: what it calls itself, see :mod:`.names`.
@@ -57,7 +56,6 @@ class Facts:
         fills: the main text is at least a third of all visible text.
         thin: the page has no main text, and the fingerprint is of all that it shows.
         canonical: 24-bit hash of the address that the page declares canonical; 0 is none.
-        grams: sketch of 128 bits of one in 8 character 8-grams of the main text.
         state: hash of the content as it is written, see :mod:`.state`.
     """
 
@@ -77,7 +75,6 @@ class Facts:
     thin: bool
     backed: bool
     state: bytes = bytes(STATE_SIZE)
-    grams: int = 0
     canonical: int = 0
 
     def to_bytes(self) -> bytes:
@@ -87,8 +84,7 @@ class Facts:
             *(*map(_three_bytes, names), self.site, _three_bytes(self.said)),
             *(self.numbers.bits.to_bytes(16, "little"), min(self.numbers.size, 255)),
             *(number for each in counted for number in (each.bits, each.size)),
-            *(self.listed.bits, self.grams.to_bytes(16, "little")),
-            *(_three_bytes(self.canonical), self.text_steps),
+            *(self.listed.bits, _three_bytes(self.canonical), self.text_steps),
             self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3,
             self.state,
         )
@@ -107,7 +103,7 @@ class Facts:
             for part in _LAYOUT.unpack(data)
         )
         of_numbers, words, of_words, sentences, of_sentences, *others = sketches
-        text, of_text, rest, of_rest, listed, grams, canonical = others
+        text, of_text, rest, of_rest, listed, canonical = others
         return cls(
             *(headings, title, heading, site, said),
             Sketch(numbers, of_numbers, WIDE),
@@ -118,7 +114,7 @@ class Facts:
             Sketch(listed, flags >> 3),
             *(steps, bool(flags & 4), bool(flags & 1), bool(flags & 2)),
             data[-STATE_SIZE:],
-            *(grams, canonical),
+            canonical,
         )
 
     @property
@@ -160,7 +156,6 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         thin=extraction.thin,
         backed=names.backed,
         canonical=address_hash(extraction.canonical),
-        grams=sketch(grams_of(text, recipe.seed), width=WIDE).bits,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
 

@@ -1,21 +1,19 @@
 """The rule that says whether a page repeats another one whose fingerprint is near.
 
 A near fingerprint is a question, not an answer: two pages of one template share its prose, its
-menus and its labels. What both have cancels out, so the rule asks what each page has of its own. A
-page that is dropped wrongly is lost, and a copy that is kept costs only work; so each limit that is
-not kept makes another page. ``TABLE`` is the rule for pages with like headings, a line for each
-kinship of their addresses; :func:`_under_other_headings` is the rule for all others.
+menus and its labels. What both have cancels out, so the rule asks what each page has of its own.
+Its questions come in a fixed order, values first, and each of them can only keep a page: what the
+one page has and the other has not is never forgiven for something else that differs. A page that
+is dropped wrongly is lost, and a copy that is kept costs only work.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
 from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
 from scrapy_simhash.rule.names import LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import ONE_GRAM_IN, SAMPLE, WIDE, units_apart
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -23,9 +21,7 @@ FAR = "far"
 REASONS = {
     "distance": "the texts are near, and nothing else is known of them",
     "like-headings": "the texts are near, and the headings are alike",
-    "edits": "the headings are alike, and what differs in the texts stands in pairs, as edits do",
-    "long-text": "the headings differ, but the texts have one path or one name",
-    "other-site": "two publications have the text under headings of their own",
+    "same-text": "the headings differ, but the pages say the same",
     "thin-page": "a page has no main text, and no value of the pages differs",
     FAR: "the texts are beyond k, and nothing allows for more",
     "short": "the texts are within k, but not near enough for such short ones",
@@ -35,61 +31,23 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 
-
-class Limits(NamedTuple):
-    """The differences that two copies with like headings may have; None is no limit.
-
-    Attributes:
-        near: the distance, as a share of k.
-        near_if_short: the same of short texts.
-        length: the shorter text, as a share of the longer one.
-        own: how many numbers only one of the pages has, beside edits; one that differs counts for
-            each page. Without edits the pages may have no numbers, fields or sentences of their
-            own; None where nothing of this is asked.
-        is_asked: whether values that stand against each other make another page: numbers, words,
-            entries of a list, or sentences that are no edits of each other.
-    """
-
-    near: float = 1
-    near_if_short: float = 1
-    length: float = 0
-    own: int | None = None
-    is_asked: bool = False
-
-
-#: This many numbers of a page may be dates, counts of visits or answers, and its release.
-COUNTS = 3
-#: Two views of one page may have other counters, teasers and notices.
-_ONE_PAGE = Limits(length=0.75)
-#: A shop shows its variants, and a list its parts, under one path.
-_VIEW = _ONE_PAGE._replace(is_asked=True)
-
-TABLE = {
-    Kinship.ADDRESS: _ONE_PAGE,
-    Kinship.VIEW: _VIEW,
-    # The old one has a notice and numbers of its own.
-    Kinship.RELEASE: Limits(near_if_short=0.45),
-    # Two records, replies, forms may have much the same text.
-    Kinship.DOMAIN: Limits(own=COUNTS),
-    # Two releases of a site have one path.
-    Kinship.VERSIONS: Limits(near_if_short=0.45),
-    # A mirror has notices among the text.
-    Kinship.SITES: Limits(near=4 / 3, near_if_short=0.6),
-}
-#: A shorter text may come from the program behind two sites, or be no story; bytes.
+#: How far two texts may be apart, as a share of k: on two sites, if both are what their pages are
+#: about; and short ones, which may come from the program behind two hosts or two sites.
+SITES_APART = 4 / 3
+SHORT_APART = {Kinship.RELEASE: 0.45, Kinship.VERSIONS: 0.45, Kinship.SITES: 0.6}
+#: A shorter text is a short one, or no story; bytes.
 SHORT_TEXT, STORY = 500, 300
-#: This many sentences or links are enough to tell something by.
+#: So many numbers of a story on another site may be dates or counts of visits.
+COUNTS = 3
+#: This many links are enough to tell two lists by.
 ENOUGH = 6
-#: An edited sentence has its other near by: for each sentence that only one page has, so many
-#: character grams at most are in one text alone. Another word in a sentence makes some 13, and
-#: another sentence some 100, or 30 where all sentences are made alike.
-EDITED = 16
 #: Within so much of k, two texts are the same but for a word or two.
 SAME = 1 / 6
-#: Beyond so much of k, at most half of a text may be its own on two sites.
+#: Beyond so much of k, at most a quarter of a text may be its own on two sites.
 DOUBT = 3 / 4
-#: A share of k, of the links of two lists, or of what two pages show around their texts.
-HALF = 1 / 2
+HALF, QUARTER = 1 / 2, 1 / 4
+#: The shorter text of two views, as a share of the longer one.
+LENGTH = 3 / 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +63,10 @@ class Rule:
             return Ruling(True, "distance") if near else Ruling(False, FAR)
         a, b = _unpacked(page.facts), _unpacked(other.facts)
         kin = kinship(page.key, other.key)
-        # Parts of a list may declare the whole one, so it is evidence of a view only.
         names = a.canonical or address_hash(page.key), b.canonical or address_hash(other.key)
-        if kin is Kinship.DOMAIN and names[0] == names[1] != 0:
+        # All parts of a list may declare the first one, so a list needs the same headings as well.
+        is_view = names[0] == names[1] != 0 and (a.headings == b.headings or not _is_thin(a, b))
+        if kin is Kinship.DOMAIN and is_view:
             ruling = rule(a, b, Kinship.VIEW, distance, self.distance)
             if ruling.is_copy:
                 return ruling
@@ -120,96 +79,94 @@ _unpacked = lru_cache(maxsize=1024)(Facts.from_bytes)
 
 def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
     """Return whether two pages at a distance are copies, and why."""
-    near, limits = distance / k if k else 0.0, TABLE[kin]
-    is_thin, backed = a.thin or b.thin, a.backed and b.backed
-    # Beyond k, the texts have to be what both pages are about.
-    are_about = backed and not is_thin
-    if near > (limits.near if are_about else min(limits.near, 1)):
-        return Ruling(False, FAR)
-    alike = headings_alike(a, b, kin, near)
-    if kin is Kinship.SITES and near > DOUBT and a.text.own_share(b.text) > HALF:
-        return Ruling(False, "own-text")
-    shorter, longer = sorted((a.text_bytes, b.text_bytes))
-    if _are_records(a, b, kin, shorter < LONG_TEXT):
-        return Ruling(False, "own-values")
-    if not alike:
-        return _under_other_headings(a, b, kin, near)
-    if is_thin and kin not in VIEWS:
-        limits = TABLE[Kinship.DOMAIN]
-    if shorter < limits.length * longer:
-        return Ruling(False, "other-length")
-    if near > (limits.near_if_short if shorter < SHORT_TEXT else limits.near):
-        return Ruling(False, "short")
-    return _under_like_headings(a, b, limits)
+    near = distance / k if k else 0.0
+    reason = (
+        _far(a, b, kin, near)
+        or _values(a, b, kin)
+        or _text(a, b, kin, near)
+        or _headings(a, b, kin, near)
+        or _length(a, b, kin)
+    )
+    if reason:
+        return Ruling(False, reason)
+    if not headings_alike(a, b, kin, near):
+        return Ruling(True, "same-text")
+    return Ruling(True, "thin-page" if _is_thin(a, b) else "like-headings")
 
 
-def _under_like_headings(a: Facts, b: Facts, limits: Limits) -> Ruling:
-    less, more = sorted(a.sentences.own(b.sentences))
-    like = Ruling(True, "thin-page") if a.thin or b.thin else Ruling(True, "like-headings")
-    if limits.own is not None:
-        if sum(a.numbers.own(b.numbers)) > limits.own or _list_others(a, b, ENOUGH):
-            return Ruling(False, "own-values")
-        if a.said == b.said:
-            return like
-        if not more:
-            return Ruling(False, "own-values")
-    elif limits.is_asked:
-        # A page may have no more than a picture.
-        if _stand_against(a, b) or _list_others(a, b, 1 if a.thin or b.thin else 2):
-            return Ruling(False, "own-values")
-        if not less:
-            return like
-    else:
-        return like
-    are_edits = less > 0 and _are_edits(a, b, less + more)
-    return Ruling(True, "edits") if are_edits else Ruling(False, "own-text")
+def _far(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
+    is_far_allowed = kin is Kinship.SITES and a.backed and b.backed and not _is_thin(a, b)
+    if near > (SITES_APART if is_far_allowed else 1):
+        return FAR
+    is_short = _size(a, b) < SHORT_TEXT and not _is_thin(a, b)
+    return "short" if is_short and near > SHORT_APART.get(kin, 1) else ""
 
 
-def _are_edits(a: Facts, b: Facts, sentences: float) -> bool:
-    """Return whether so many sentences, which only one of two pages has, are edits in one text."""
-    # Sentences outside the texts are no edits of them.
-    is_in_text = a.text.bits != b.text.bits or a.text.size == b.text.size == SAMPLE
-    grams = ONE_GRAM_IN * units_apart(a.grams, b.grams, WIDE)
-    return is_in_text and grams <= EDITED * sentences and one_template(a, b)
-
-
-def _under_other_headings(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
-    size = min(a.text_bytes, b.text_bytes)
-    other = Ruling(False, "other-heading") if near <= 1 else Ruling(False, FAR)
-    if a.thin or b.thin or near > 1:
-        return other
-    fill = a.fills and b.fills
-    is_long = size >= LONG_TEXT and fill
-    if one_publication(a, b, kin):
-        is_one_path = kin is Kinship.VERSIONS and size >= STORY and fill
-        one_name = (a.title, a.heading, a.site) == (b.title, b.heading, b.site)
-        one_name = one_name and a.title != 0 and a.heading != 0
-        is_copy = is_one_path or (is_long and one_name and near <= HALF)
-        return Ruling(True, "long-text") if is_copy else other
-    # The text is the subject of both pages, and no notice that they share.
-    if is_long or (size >= STORY and a.backed and b.backed):
-        return Ruling(True, "other-site")
-    return other
-
-
-def _are_records(a: Facts, b: Facts, kin: Kinship, is_short: bool) -> bool:
-    """Return whether two texts on two hosts may be those of two records of one program."""
-    if kin not in (Kinship.SITES, Kinship.VERSIONS, Kinship.RELEASE):
-        return False
-    numbers, says_the_same = min(a.numbers.own(b.numbers)), max(a.sentences.own(b.sentences)) <= 1
-    # A story that two sites edit has other numbers as well, but among other sentences.
-    if not (is_short or says_the_same):
-        return False
-    is_plain = is_short and says_the_same
+def _values(a: Facts, b: Facts, kin: Kinship) -> str:
+    """Ask for numbers, words, fields and entries."""
+    numbers = min(a.numbers.own(b.numbers))
+    is_thin = _is_thin(a, b)
+    if kin is Kinship.ADDRESS:
+        return ""
+    if kin is Kinship.VIEW:
+        # A thin page may have no more than a picture.
+        others = _list_others(a, b, 1 if is_thin else 2)
+        return "own-values" if numbers or min(a.words.own(b.words)) or others else ""
+    if kin is Kinship.DOMAIN or is_thin:
+        if a.said == b.said and not _list_others(a, b, ENOUGH):
+            return ""
+        is_text = max(a.sentences.own(b.sentences)) > 0 and not numbers
+        return "own-text" if is_text else "own-values"
+    is_short = _size(a, b) < LONG_TEXT
     if kin is Kinship.SITES:
-        return numbers >= (1 if is_plain else COUNTS + 1) and one_template(a, b)
-    # Branches of a firm have one path each, and other streets and telephones.
-    return numbers >= (2 if is_plain else COUNTS)
+        # A story has other counters around it, and of a record most numbers are its own.
+        is_record = numbers > (0 if is_short else COUNTS) and one_template(a, b)
+        is_record = is_record and (is_short or a.numbers.own_share(b.numbers) >= HALF)
+    else:
+        # Another release of a long text has another number here and there.
+        allowed = _size(a, b) / LONG_TEXT if headings_alike(a, b, kin) else 1
+        is_record = numbers > max(1, allowed)
+    return "own-values" if is_record else ""
 
 
-def _stand_against(a: Facts, b: Facts) -> bool:
-    """Return whether each of two pages has a number or a word that the other lacks."""
-    return min(a.numbers.own(b.numbers)) >= 1 or min(a.words.own(b.words)) >= 1
+def _text(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
+    """Ask for sentences."""
+    if kin is Kinship.VIEW:
+        return "own-text" if min(a.sentences.own(b.sentences)) > 0 else ""
+    is_in_doubt = kin is Kinship.SITES and near > DOUBT
+    return "own-text" if is_in_doubt and a.text.own_share(b.text) > QUARTER else ""
+
+
+def _headings(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
+    """Ask what the pages call themselves; it does not matter where they say the same at length."""
+    if headings_alike(a, b, kin, near):
+        return ""
+    size, fill = _size(a, b), a.fills and b.fills
+    if _is_thin(a, b) or size < STORY or near > 1:
+        return FAR if near > 1 else "other-heading"
+    if kin is Kinship.SITES:
+        # The text is the subject of both pages, and no notice that they share.
+        is_subject = (size >= LONG_TEXT and fill) or (a.backed and b.backed)
+        shares = a.text.own_share(b.text), a.sentences.own_share(b.sentences)
+        is_one = is_subject and max(shares) <= QUARTER and not one_publication(a, b, kin)
+    elif kin is Kinship.VERSIONS:
+        is_one = fill
+    else:
+        is_one = fill and a.said == b.said and a.listed == b.listed
+    return "" if is_one else "other-heading"
+
+
+def _length(a: Facts, b: Facts, kin: Kinship) -> str:
+    shorter, longer = sorted((a.text_bytes, b.text_bytes))
+    return "other-length" if kin in VIEWS and shorter < LENGTH * longer else ""
+
+
+def _is_thin(a: Facts, b: Facts) -> bool:
+    return a.thin or b.thin
+
+
+def _size(a: Facts, b: Facts) -> float:
+    return min(a.text_bytes, b.text_bytes)
 
 
 def _list_others(a: Facts, b: Facts, least: int) -> bool:

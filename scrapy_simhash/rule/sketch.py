@@ -15,10 +15,8 @@ from itertools import chain
 from operator import xor
 from typing import NamedTuple
 
-import numpy as np
 import xxhash
 
-from scrapy_simhash.fingerprint.hashing import hash_ngrams, mix
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
@@ -27,8 +25,6 @@ WIDE, SMALL, NARROW = 128, 64, 32
 #: The size of a sample: of larger sets it has the units with the least hashes, so that two sketches
 #: tell which share of the units differs, where the sketches of all would be full.
 SAMPLE = 32
-#: Characters of a gram of the main text, and one of how many is looked at.
-_GRAM, ONE_GRAM_IN = 8, 8
 #: Characters of what a page says that are looked at, and units of a sort.
 _LONGEST = 1 << 18
 _MOST = 10_000
@@ -177,13 +173,6 @@ def size_in_bytes(text: str) -> int:
 def hashes_of(units: Iterable[str], seed: int) -> list[int]:
     encoded = [unit.encode("utf-8", "surrogatepass") for unit in units]
     return [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded]
-
-
-def grams_of(text: str, seed: str | None = None) -> list[int]:
-    """Return hashes of a sample of the different character 8-grams of a normalised text."""
-    values = mix(hash_ngrams(text[:_LONGEST], _GRAM, seed))
-    found: list[int] = np.unique(values.compress(values < (1 << 64) // ONE_GRAM_IN)).tolist()
-    return found
 
 
 # Most sets have less than a hundred units, for which a loop takes half the time of NumPy.

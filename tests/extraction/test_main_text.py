@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.main_text import _sizes_of
+from scrapy_simhash.extraction.page import sizes_of
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.pages import article, distance_of
@@ -38,7 +38,7 @@ MODERN = (
 def test_lines_are_measured_in_bytes_without_spaces() -> None:
     """A letter counts as many bytes as UTF-8 needs, also beyond the first 65,536."""
     texts = ["a, b.", "", "\u00e9\u4e2d\u3002", "\U0001f600 x", "x\ud800"]
-    assert _sizes_of("\n".join(texts)).tolist() == [4, 0, 8, 5, 4]
+    assert sizes_of("\n".join(texts)).tolist() == [4, 0, 8, 5, 4]
 
 
 @pytest.mark.parametrize("site", SITES)

@@ -26,7 +26,7 @@ def role(markup: str) -> int:
         ("<div style='color: red; display : none'>", roles.HIDDEN),
         ("<div class='cookie-note'>", roles.NOTICE),
         ("<div id=CONSENT>", roles.NOTICE),
-        ("<ol class=comment-list>", roles.DOUBTFUL),
+        ("<ol class=comment-list>", roles.COMMENT),
         ("<div class=main-menu>", roles.UNLIKELY),
         ("<aside class=related>", roles.ASIDE | roles.DOUBTFUL),
     ],
@@ -43,7 +43,7 @@ def test_names_of_content_tell_nothing(name: str) -> None:
 
 def test_a_section_is_not_judged_by_its_slug() -> None:
     """The page of a manual about cookies keeps its text: ids of sections are headings."""
-    assert role("<section id=http-cookies>") == 0
+    assert role("<section id=http-cookies>") == roles.SECTION
 
 
 def test_a_page_cannot_fill_the_memory_of_names() -> None:

@@ -10,7 +10,8 @@ from scrapy_simhash.extraction.units import pictures, targets
 
 
 def led_to(body: str) -> set[str]:
-    return set(targets(read_page(f"<body>{body}</body>")))
+    page = read_page(f"<body>{body}</body>")
+    return set(targets(page, [True] * len(page.texts)))
 
 
 def links(*addresses: str) -> str:

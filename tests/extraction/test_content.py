@@ -1,0 +1,139 @@
+"""The content: which lines of a page are its own, and which are the site's."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.rule.facts import facts_of
+from scrapy_simhash.rule.state import is_same
+from tests.pages import article
+
+RECIPE = named_recipe("default")
+TEXT = "".join(f"<p>{article(seed, words=40)}</p>" for seed in range(3))
+ARTICLE = f"<article><h1>The old mill</h1>{TEXT}</article>"
+SAID = article(7, words=12)
+TEASERS = "".join(f"<li><a href=/{seed}>{article(seed, words=5)}</a>" for seed in range(20, 24))
+FIELDS = "<table><tr><th>Rooms<td>3<tr><th>Area<td>70 m²<tr><th>Street<td>Mill Street 7</table>"
+
+
+def page(body: str, head: str = "") -> str:
+    return (
+        f"<html><head><title>The old mill</title></head><body>{head}<nav><a href=/>Home</a></nav>"
+        f"{body}<footer>About the mill</footer></body></html>"
+    )
+
+
+def own(body: str) -> list[str]:
+    return extract(page(body)).own.split("\n")
+
+
+def changes(body: str, old: str, new: str) -> bool:
+    """Return whether a page has changed that has another line in the place of one."""
+    assert old in body
+    one, other = (facts_of(extract(page(each)), RECIPE) for each in (body, body.replace(old, new)))
+    return not is_same(one, other, 0)
+
+
+COMMENTS = {
+    "a list": "<ol class=comment-list><li class=comment><p>{}</p></li></ol>",
+    "articles, with their authors in a footer": "<section class=comment-wrapper><article>"
+    "<footer class=comment-meta>Ann</footer><p>{}</p></article></section>",
+    "a list of terms": "<dl id=comments><dt>Ann<dd>{}</dl>",
+    "answers": "<div id=answers><div class=answer>{}</div></div>",
+}
+
+
+@pytest.mark.parametrize("markup", COMMENTS)
+def test_what_readers_write_is_content(markup: str) -> None:
+    body = f"<main>{ARTICLE}{COMMENTS[markup].format(SAID)}</main>"
+    assert SAID in own(body)
+    assert changes(body, SAID, "Quite right.")
+
+
+def test_the_latest_comments_of_other_pages_are_the_sites() -> None:
+    body = f"{ARTICLE}<aside class=recent-comments><p>{SAID}</p></aside>"
+    assert not changes(body, SAID, "Quite right.")
+    body = f"{ARTICLE}<div class='widget recent-comments'><p>{SAID}</p></div>"
+    assert not changes(body, SAID, "Quite right.")
+
+
+@pytest.mark.parametrize("tag", ["header", "footer"])
+def test_the_head_and_the_foot_of_an_article_are_parts_of_it(tag: str) -> None:
+    """Those of the site are not."""
+    line = f"<{tag}><p>Closed on 3 May</p></{tag}>"
+    assert changes(f"<main><article><h1>The mill</h1>{TEXT}{line}</article></main>", "3 May", "4")
+    assert not changes(ARTICLE + line, "3 May", "4")
+
+
+@pytest.mark.parametrize("words", [0, 10, 20, 60])
+@pytest.mark.parametrize(
+    "layout",
+    ["<main>{}</main><aside>{}</aside>", "<div id=content>{}</div><div id=sidebar>{}</div>"],
+)
+def test_what_stands_beside_a_short_text_is_not_compared(words: int, layout: str) -> None:
+    text = f"<h1>Copper plate</h1><p>{article(5, words)}</p>{FIELDS}" if words else FIELDS
+    body = layout.format(text, f"<h3>Most read</h3><ul>{TEASERS}</ul>")
+    assert not changes(body, article(21, words=5), article(31, words=5))
+    assert changes(body, "70 m²", "80 m²")
+
+
+def test_a_table_is_content_where_headlines_beside_it_are_longer() -> None:
+    body = f"<div><h1>Rates</h1>{FIELDS}</div><div class=side><ul>{TEASERS}</ul></div>"
+    extraction = extract(page(body))
+    assert extraction.thin
+    assert extraction.text == "Rates\nRooms\n3\nArea\n70 m²\nStreet\nMill Street 7"
+    assert not any(mark in ("20", "21", "22", "23") for mark in extraction.marks)
+
+
+def test_a_list_is_content_although_more_is_said_elsewhere() -> None:
+    body = f"<div><h1>News</h1><p>{SAID}</p></div><ul>{TEASERS * 5}</ul>"
+    assert changes(body, article(21, words=5), article(31, words=5))
+
+
+def test_lines_made_alike_are_fields_where_they_stand_in_one_element() -> None:
+    fields = "<div class=box><div class=r>{}</div><div class=r>2 rooms</div><div class=r>A 7</div></div>"
+    assert changes(f"{fields}<main>{ARTICLE}</main>", "2 rooms", "4 rooms")
+    clock = "<table><tr><td class=s>It is 12:03</table>"
+    posts = "".join(f"<tr><td class=s>Post {n}<td><p>{article(n, 40)}</p>" for n in range(3))
+    assert not changes(f"{clock}<div><h1>Posts</h1><table>{posts}</table></div>", "12:03", "1:08")
+
+
+POST = "<div class=post><div class=profile><a href=/u/{0}>Ann {0}</a><div>{1}</div></div><div><p>{2}"
+
+
+def test_a_number_of_the_author_beside_each_post_is_no_content() -> None:
+    """The posts are, and so are fields, of which each entry of a list has three or more."""
+    posts = [POST.format(n, f"Posts: {40 + n}", f"{article(n, 40)}</div></div>") for n in range(3)]
+    body = f"<main><h1>The mill</h1>{''.join(posts)}</main>"
+    assert not changes(body, "Posts: 41", "Posts: 57")
+    assert changes(body, article(1, 40), article(9, 40))
+    three = "Rooms: {0}</div><div>Floor: {0}</div><div>Doors: {0}"
+    flats = [POST.format(n, three.format(n), f"{article(n, 40)}</div></div>") for n in range(3)]
+    assert changes(f"<main><h1>Flats</h1>{''.join(flats)}</main>", "Floor: 1", "Floor: 5")
+    costs = [POST.format(n, f"Price: {n} EUR", f"{article(n, 40)}</div></div>") for n in range(3)]
+    assert changes(f"<main><h1>Flats</h1>{''.join(costs)}</main>", "1 EUR", "5 EUR")
+
+
+def test_main_text_is_part_of_the_content() -> None:
+    online = "<footer>There are 24 members and 665 guests online, and 17 robots.</footer>"
+    extraction = extract(page(ARTICLE + online))
+    assert set(extraction.text.split("\n")) <= set(extraction.own.split("\n"))
+
+
+def test_a_quote_before_the_page_is_a_field_and_a_clock_is_none() -> None:
+    line = "<div class=q>{}</div>"
+    assert changes(line.format("Last 33.24 Change -0.21") + ARTICLE, "33.24", "34.10")
+    assert not changes(line.format("Sat 18 Oct 2014 12:03") + ARTICLE, "12:03", "1:08")
+
+
+def test_fields_in_the_footer_of_the_site_are_the_sites() -> None:
+    row = "<footer><ul><li>Guests: 3<li>Members: 4<li>Robots: 5</ul></footer>"
+    assert not changes(ARTICLE + row, "Guests: 3", "Guests: 7")
+
+
+def test_a_sentence_elsewhere_is_content_unless_names_or_tags_say_that_it_is_the_sites() -> None:
+    body = f"<div>{ARTICLE}</div><div><p>{article(9, 20)}</p></div>"
+    assert changes(body, article(9, 20), article(10, 20))
+    assert not changes(body.replace("<div><p>", "<div class=teaser><p>"), article(9, 20), SAID)
