@@ -57,6 +57,8 @@ class Extraction:
         canonical: the address that the page declares canonical, which may be relative.
         listed: the entries of a list: the names of links where one may stand, without digits, and
             the addresses of pictures.
+        pairs: the labels of the content with their values, such as ("Rooms", "3").
+        site_name: the name of the site, as the page tells programs (``og:site_name``).
     """
 
     text: str
@@ -74,6 +76,8 @@ class Extraction:
     marks: tuple[str, ...] = ()
     listed: frozenset[str] = frozenset()
     canonical: str = ""
+    pairs: tuple[tuple[str, str], ...] = ()
+    site_name: str = ""
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
