@@ -30,7 +30,14 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
-from scrapy_simhash.core.analysis import PageAnalysis, SkipReason, analyse_text, body_of, read_body
+from scrapy_simhash.core.analysis import (
+    PageAnalysis,
+    SkipReason,
+    analyse_text,
+    body_of,
+    located,
+    read_body,
+)
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
@@ -140,7 +147,7 @@ def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
     body, extraction = body_of(data, content_type, recipe), None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
-        extraction = read_body(body, recipe)
+        extraction = read_body(located(body, key), recipe)
     if extraction is None:
         return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
     return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))

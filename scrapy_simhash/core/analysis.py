@@ -3,6 +3,7 @@
 import traceback
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+from urllib.parse import urljoin
 
 from w3lib.encoding import http_content_type_encoding
 
@@ -12,6 +13,7 @@ from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.keys import split_address
 from scrapy_simhash.printable import excerpt, first_lines
 from scrapy_simhash.readers import HTML, ITEM, kind_of, load_reader, reader_of, text_alone
 from scrapy_simhash.rule.facts import facts_of, facts_of_text
@@ -49,7 +51,7 @@ class PageAnalysis:
         reason: why there is no fingerprint.
         excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
             the page from others.
-        canonical: the address that the page declares canonical, as it stands there; or nothing.
+        canonical: the address that the page declares canonical, resolved; or nothing.
         error: what a log says of a page that could not be compared, such as a traceback.
     """
 
@@ -68,11 +70,13 @@ class Body(NamedTuple):
         data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
         charset: that the Content-Type header declares, if it names one.
         reader: the name of what reads it; see :mod:`scrapy_simhash.readers`.
+        url: the folder of its address, against which the addresses in it are resolved.
     """
 
     data: bytes
     charset: str | None = None
     reader: str = HTML
+    url: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -82,6 +86,11 @@ class Body(NamedTuple):
 
 def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
+
+
+def located(body: Body, url: str) -> Body:
+    """Return a body at an http address; anything else is no address."""
+    return body._replace(url=urljoin(url, ".")) if split_address(url) else body
 
 
 def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:
@@ -127,7 +136,7 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         Exception: whatever a reader or extractor given by import path raises.
     """
     if body.reader == HTML:
-        return extract(utf8_html(body.data, body.charset), recipe.extractor)
+        return extract(utf8_html(body.data, body.charset), recipe.extractor, body.url)
     content = load_reader(body.reader)(body.data, body.charset)
     if isinstance(content, str):
         return text_alone(content)

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from scrapy_simhash.core.analysis import PageAnalysis, body_of
+from scrapy_simhash.core.analysis import PageAnalysis, body_of, located
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.claims import Claims
 from scrapy_simhash.core.upkeep import Upkeep
@@ -218,6 +218,7 @@ class Dedup(Upkeep):
             return PageAnalysis(None, reason="other_type")
         if len(document.data) > self._max_size:
             return PageAnalysis(None, reason="too_large")
+        body = located(body, document.url)
         analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
         if analysis.reason in ("timeout", "memory", "crash"):
             logger.warning("%s is let through unchecked: %s", key, analysis.error)

@@ -57,7 +57,7 @@ def unpack_recipe(order: dict[str, Any]) -> Recipe:
 
 
 def pack_page(body: Body) -> bytes:
-    header = {"size": len(body.data), "charset": body.charset, "reader": body.reader}
+    header = {**body._asdict(), "data": None, "size": len(body.data)}
     return _line(header) + body.data
 
 
@@ -94,11 +94,11 @@ def main() -> None:
         answers.flush()
         for line in pages:
             header = json.loads(line)
-            data = pages.read(header.pop("size"))
+            header["data"] = pages.read(header.pop("size"))
             # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
             # thread that watches would cost as much as decoding a page.
             signal.setitimer(signal.ITIMER_REAL, order["timeout"])
-            analysis = analyse_body(Body(data, **header), recipe, order["excerpt_length"])
+            analysis = analyse_body(Body(**header), recipe, order["excerpt_length"])
             signal.setitimer(signal.ITIMER_REAL, 0)
             answers.write(_line(asdict(analysis)))
             answers.flush()

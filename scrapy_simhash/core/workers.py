@@ -244,8 +244,8 @@ class Workers:
         self._answers: set[asyncio.Future[PageAnalysis]] = set()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
-        # By digest, charset and reader of a body.
-        self._seen: LRUCache[tuple[bytes, str | None, str], PageAnalysis] = LRUCache(
+        # By digest, charset, reader and folder of a body.
+        self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
         )
         # A page that is made to be taken for another one would have to know it.
@@ -261,7 +261,7 @@ class Workers:
 
         ``site`` is the registered domain of a page, if it has one.
         """
-        name = xxhash.xxh3_128_digest(body.data, self._seed), body.charset, body.reader
+        name = xxhash.xxh3_128_digest(body.data, self._seed), *body[1:]
         analysis = self._seen.get(name)
         if analysis is not None:
             self.repeats += 1

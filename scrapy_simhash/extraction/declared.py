@@ -48,6 +48,14 @@ def _is_in_comment(text: bytes, at: int) -> bool:
     return text.rfind(b"<!--", 0, at) > text.rfind(b"-->", 0, at)
 
 
+def site_name(metas: Iterable[dict[str, str]]) -> str:
+    """Return the name of the site, as a page tells it programs."""
+    for meta in metas:
+        if (meta.get("property") or meta.get("name")) in ("og:site_name", "application-name"):
+            return meta.get("content", "")[:LONGEST_VALUE]
+    return ""
+
+
 def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Yield names and values; a name in JSON-LD is that of the nearest object around a value.
 

@@ -7,16 +7,17 @@ bound the size of a page, because time and memory grow with it.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import compress, count
+from itertools import compress, count, islice
 from operator import and_
 from typing import Any
 
+from scrapy_simhash.extraction.addresses import absolute
 from scrapy_simhash.extraction.content import Content, content_of, offers
-from scrapy_simhash.extraction.declared import canonical_address
+from scrapy_simhash.extraction.declared import canonical_address, site_name
 from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
+from scrapy_simhash.extraction.marks import listed, marks, pairs, said, told
 from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
-from scrapy_simhash.extraction.units import listed, marks, said, told
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
 
@@ -53,8 +54,8 @@ class Extraction:
             values of its fields, and the prices that it names to programs.
         own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
-        marks: what tells the page from others whose texts are the same, see :mod:`.units`.
-        canonical: the address that the page declares canonical, which may be relative.
+        marks: what tells the page from others whose texts are the same, see :mod:`.marks`.
+        canonical: the address that the page declares canonical, resolved against that of the page.
         listed: the entries of a list: the names of links where one may stand, without digits, and
             the addresses of pictures.
         pairs: the labels of the content with their values, such as ("Rooms", "3").
@@ -98,11 +99,12 @@ class Extraction:
         return [*heads, *short, *self.marks]
 
 
-def extract(html: str | bytes, extractor: str = "main") -> Extraction:
+def extract(html: str | bytes, extractor: str = "main", url: str = "") -> Extraction:
     """Return the text of a page.
 
     Args:
         html: the decoded page, or its bytes in UTF-8.
+        url: the address of the page, or its folder, against which its addresses are resolved.
         extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
             text alone, what else the page shows is found here.
 
@@ -113,13 +115,15 @@ def extract(html: str | bytes, extractor: str = "main") -> Extraction:
     """
     if isinstance(html, bytes) and extractor not in FAST_EXTRACTORS:
         html = html.decode("utf-8", "replace")
+    if extractor in FAST_EXTRACTORS:
+        page = read_page(html, url)
+        return _main(page) if extractor == "main" else _extraction(page.shown, page)
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
-        if extractor in EXTRACTORS or result.canonical:
-            return result
-        return replace(result, canonical=canonical_address(encoded(html)))
+        canonical = result.canonical or canonical_address(encoded(html))
+        return replace(result, canonical=absolute(canonical, url))
     if isinstance(result, str):
-        return _extraction(result, read_page(html))
+        return _extraction(result, read_page(html, url))
     raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
 
 
@@ -134,12 +138,10 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     Raises:
         ValueError: there is no such extractor.
     """
-    if name == "main":
-        return _main
+    if name in FAST_EXTRACTORS:
+        return lambda html: extract(html, name)
     if name == "trafilatura":
         return _trafilatura()
-    if name == "text":
-        return _shown
     try:
         extractor: Any = load(name)
     except ValueError as error:
@@ -188,11 +190,12 @@ def _extraction(
         marks=marks(page, own, joined, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
+        pairs=tuple(islice(pairs(page, own), 64)),
+        site_name=site_name(page.metas),
     )
 
 
-def _main(html: str | bytes) -> Extraction:
-    page = read_page(html)
+def _main(page: Page) -> Extraction:
     if not page.texts:
         return _extraction(thin_text(page, ()), page, thin=True)
     outline = Outline(page, page.holders)
@@ -208,11 +211,6 @@ def _main(html: str | bytes) -> Extraction:
         weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
         weights=tuple(main.weights.tolist()),
     )
-
-
-def _shown(html: str | bytes) -> Extraction:
-    page = read_page(html)
-    return _extraction(page.shown, page)
 
 
 def _trafilatura() -> Callable[[str], str]:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
+from scrapy_simhash.extraction.marks import is_picture, picture
 from scrapy_simhash.extraction.outline import Ints, Outline
 from scrapy_simhash.extraction.page import Page, single_spaced, sizes_of
 from scrapy_simhash.extraction.roles import FIELD, TITLE, Element
-from scrapy_simhash.extraction.units import is_picture, picture
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
@@ -76,8 +76,8 @@ def main_text(page: Page, outline: Outline) -> MainText:
 def is_thin(page: Page, text: Ints) -> bool:
     """Return whether no main text stands out, but at most some lines of a page."""
     sizes = page.sizes
-    size = sizes[text].sum()
-    return size < THIN_BYTES or size < min(THIN_BYTES_OF_MUCH, THIN_SHARE * sizes.sum())
+    size = int(sizes[text].sum())
+    return size < THIN_BYTES or size < min(THIN_BYTES_OF_MUCH, THIN_SHARE * int(sizes.sum()))
 
 
 def candidates(page: Page, outline: Outline) -> Lines | None:
@@ -109,7 +109,7 @@ def thin_text(page: Page, own: Sequence[bool]) -> str:
     counts then.
     """
     texts = [*compress(page.texts, own)]
-    shown = [picture(image) for image in page.images if not _in_template(image)]
+    shown = [picture(image, page.folder) for image in page.images if not _in_template(image)]
     names = [address.rpartition("/")[2] for address in shown]
     # A page that shows nothing repeats none, because all pages of a program have the same trackers
     # and settings.

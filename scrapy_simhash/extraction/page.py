@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
+from scrapy_simhash.extraction.addresses import Folder, absolute
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
@@ -26,7 +27,7 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 #: Tags that are looked at before they are stripped, or that stand in a head, and kinds of them.
 _MARKED = {
-    **{tag: tag for tag in ("meta", "script", "title", "template")},
+    **{tag: tag for tag in ("base", "meta", "script", "title", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio"), "embedded"),
@@ -57,6 +58,7 @@ class Page:
 
     Attributes:
         body: the root of all that is shown, without inline elements but links and images.
+        folder: from which the relative addresses in it start.
         texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
         shown: all lines.
         sizes: how many bytes each line has without spaces.
@@ -67,7 +69,7 @@ class Page:
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
-        canonical: the address that it declares canonical, or nothing.
+        canonical: the address that it declares canonical, resolved; or nothing.
         fields: what is written into the fields of forms, and the options that are chosen in them.
         frames: the addresses of frames.
         icons: what empty elements outside links say in words, such as a number of stars.
@@ -80,6 +82,7 @@ class Page:
 
     body: Element
     title: str
+    folder: Folder
     texts: list[str] = field(default_factory=list)
     shown: str = ""
     sizes: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
@@ -210,8 +213,8 @@ def _with_short_tags(data: bytes) -> bytes:
     return b">".join(pieces)
 
 
-def read_page(html: str | bytes) -> Page:
-    """Return the lines of a page; bytes are taken as UTF-8."""
+def read_page(html: str | bytes, url: str = "") -> Page:
+    """Return the lines of a page at a URL; bytes are taken as UTF-8."""
     data = _with_short_tags(encoded(html))
     root = _parse(data)
     body = next(root.iterchildren("body"), root)
@@ -252,10 +255,12 @@ def read_page(html: str | bytes) -> Page:
         etree.strip_tags(body, *INLINE_TAGS)
     # A title in the body may be that of a drawing, which is stripped by now.
     title = next(chain(head["title"], body.iter("title")), None)
-    page = Page(body, "" if title is None else inner_text(title))
+    base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
+    url = absolute(base, url) or url
+    page = Page(body, "" if title is None else unescape(inner_text(title)), Folder(url))
     page.fields, page.frames, page.icons = fields, frames, [*_icons(data)]
     page.metas, page.scripts = metas, scripts
-    page.stated, page.canonical = [*stated(metas, scripts)], canonical_address(data)
+    page.stated, page.canonical = [*stated(metas, scripts)], absolute(canonical_address(data), url)
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     _read_lines(page)
     return page

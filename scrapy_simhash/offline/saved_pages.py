@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, located, text_body
 from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
@@ -162,7 +162,7 @@ def _saved(name: str, url: str | None, body: Body) -> SavedPage:
     address = url or name
     try:
         if "://" in address:
-            return SavedPage(name, page_key(address), body, address)
+            return SavedPage(name, page_key(address), located(body, address), address)
     except ValueError:
         pass
     return SavedPage(name, plain_key(name), body)

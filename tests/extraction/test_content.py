@@ -93,14 +93,18 @@ def test_a_list_is_content_although_more_is_said_elsewhere() -> None:
 
 
 def test_lines_made_alike_are_fields_where_they_stand_in_one_element() -> None:
-    fields = "<div class=box><div class=r>{}</div><div class=r>2 rooms</div><div class=r>A 7</div></div>"
+    fields = (
+        "<div class=box><div class=r>{}</div><div class=r>2 rooms</div><div class=r>A 7</div></div>"
+    )
     assert changes(f"{fields}<main>{ARTICLE}</main>", "2 rooms", "4 rooms")
     clock = "<table><tr><td class=s>It is 12:03</table>"
     posts = "".join(f"<tr><td class=s>Post {n}<td><p>{article(n, 40)}</p>" for n in range(3))
     assert not changes(f"{clock}<div><h1>Posts</h1><table>{posts}</table></div>", "12:03", "1:08")
 
 
-POST = "<div class=post><div class=profile><a href=/u/{0}>Ann {0}</a><div>{1}</div></div><div><p>{2}"
+POST = (
+    "<div class=post><div class=profile><a href=/u/{0}>Ann {0}</a><div>{1}</div></div><div><p>{2}"
+)
 
 
 def test_a_number_of_the_author_beside_each_post_is_no_content() -> None:

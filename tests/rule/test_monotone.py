@@ -24,7 +24,9 @@ class Made:
         self.units = (
             {sort: set(each) for sort, each in like.units.items()}
             if like
-            else {sort: {made.getrandbits(64) for _ in range(made.randint(3, 12))} for sort in SORTS}
+            else {
+                sort: {made.getrandbits(64) for _ in range(made.randint(3, 12))} for sort in SORTS
+            }
         )
         self.names = dict(like.names) if like else {"headings": 1, "title": 2, "heading": 3}
         self.fixed = like.fixed if like else self._fixed()

@@ -3,13 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, pairwise
 from operator import not_
 
+from scrapy_simhash.extraction.addresses import Folder
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
-from scrapy_simhash.keys import without_visit
 
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
@@ -33,6 +33,9 @@ _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 # An address in a parameter is that of the page itself, or of the one before.
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
+# "Rooms: 3", but no hour, and no address.
+_LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
+_LONGEST_PART = 60
 _PAGER = frozenset(("next", "prev"))
 
 
@@ -108,11 +111,38 @@ def marks(page: Page, own: Sequence[bool], said: str, few: bool) -> tuple[str, .
     )
     found = [*islice(chain(_named(page) if says_little else (), stated), MOST)]
     if says_little:
-        found += [f"frame {address}"[:LONGEST_VALUE] for address in page.frames]
+        found += [f"frame {page.folder.resolved(address)}" for address in page.frames]
         found += pictures(page)
     if few:
         found += islice(targets(page, own), MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
+
+
+def pairs(page: Page, own: Sequence[bool]) -> Iterator[tuple[str, str]]:
+    """Yield the labels in the content with their values, such as ("Rooms", "3").
+
+    A label is a term of a list or the head of a row in a table, or has a colon behind it.
+    """
+    lines = [*compress(zip(page.texts, page.holders, strict=True), own), ("", None)]
+    for (text, holder), (following, _) in pairwise(lines):
+        if label := _LABEL.match(text):
+            value = text[label.end() :].strip() or following
+            name = label[1]
+        elif _is_term(holder):
+            name, value = text, following
+        else:
+            continue
+        if name and value and max(len(name), len(value)) <= _LONGEST_PART:
+            yield name.strip(), value
+
+
+def _is_term(el: Element) -> bool:
+    """Return whether an element, or the one around it, is a term or the head of a row."""
+    for each in (el, el.getparent()):
+        if each is not None and each.tag in ("dt", "th"):
+            following = each.getnext()
+            return following is not None and following.tag in ("dd", "td")
+    return False
 
 
 def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
@@ -137,13 +167,13 @@ def _named(page: Page) -> Iterator[str]:
             yield f"{name} {meta.get('content', '')[:LONGEST_VALUE]}"
 
 
-def picture(image: Element) -> str:
+def picture(image: Element, folder: Folder) -> str:
     """Return the address of an image, with its query unless the file is named as a picture is.
 
     A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
     differs. The query of a picture tells its version or its size.
     """
-    address = without_visit(next(filter(None, map(image.get, _SOURCES)), "")[:LONGEST_VALUE])
+    address = folder.resolved(next(filter(None, map(image.get, _SOURCES)), ""))
     path = address.partition("?")[0]
     return path if is_picture(path) else address
 
@@ -156,7 +186,7 @@ def pictures(page: Page) -> Iterator[str]:
     """Yield the addresses of images outside menus."""
     for el in islice(page.images, MOST):
         if next(el.iterancestors("nav", "header", "footer"), None) is None:
-            yield picture(el)
+            yield picture(el, page.folder)
 
 
 def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
@@ -172,9 +202,7 @@ def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
     apart = {*compress(around, map(not_, own))}.difference(compress(around, own))
     queries = defaultdict[str, set[str]](set)
     for el in islice((el for el in page.body.iter("a") if el.getparent() not in apart), MOST):
-        # The depth of a page decides how far up its links go.
-        href = el.get("href", "")[:LONGEST_VALUE].partition("#")[0].strip().lstrip("./")
-        target = without_visit(href)
+        target = page.folder.resolved(el.get("href", ""))
         if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
             path, _, query = _TOKEN.sub("*", target).partition("?")
             queries[path].add(query)

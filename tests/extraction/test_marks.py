@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.extraction.extractor import extract
+from scrapy_simhash.extraction.marks import pictures, targets
 from scrapy_simhash.extraction.page import read_page
-from scrapy_simhash.extraction.units import pictures, targets
 
 
 def led_to(body: str) -> set[str]:

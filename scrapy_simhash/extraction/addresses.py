@@ -1,0 +1,47 @@
+"""Writes the addresses in a page in one form, however the page links to them."""
+
+import re
+from posixpath import normpath
+from urllib.parse import urljoin
+
+from scrapy_simhash.keys import without_visit
+
+#: Characters of an address that are looked at.
+LONGEST_ADDRESS = 300
+_HTTP = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+_OTHER_SCHEME = re.compile(r"[a-z]{2,11}:", re.IGNORECASE)
+
+
+def absolute(address: str, url: str) -> str:
+    """Return an address in a page at a URL; as it is written if one of the two is malformed."""
+    try:
+        return urljoin(url, address) if address else ""
+    except ValueError:  # such as http://[
+        return address
+
+
+class Folder:
+    """The folder of a page, from which its relative addresses start."""
+
+    def __init__(self, url: str) -> None:
+        place = url.partition("?")[0]
+        self._host, _, path = _HTTP.sub("", place).partition("/")
+        self._path = f"/{path}".rpartition("/")[0] + "/" if url else ""
+
+    def resolved(self, address: str) -> str:
+        """Return a path on the host of the page, or an address on another host without a scheme.
+
+        Anchors and marks of a visit are left out, and so are steps up and down in the path.
+        """
+        address = address[:LONGEST_ADDRESS].partition("#")[0].strip()
+        if scheme := _HTTP.match(address):
+            host, _, path = address[scheme.end() :].partition("/")
+            if host != self._host:
+                return without_visit(f"//{host}/{path}")
+            address = f"/{path}"
+        elif address[:1] not in ("", "/") and not _OTHER_SCHEME.match(address):
+            address = self._path + address
+        if "./" in address:
+            path, mark, query = address.partition("?")
+            address = f"{normpath(path)}{mark}{query}"
+        return without_visit(address)
