@@ -63,22 +63,22 @@ def pass_over(kind: str, pages: list[list[str]]) -> Callable[[], object]:
 
 
 def count(kinds: list[str]) -> None:
-    """Handle pages under Callgrind, which writes a file of counts for each kind."""
+    """Handle pages under Callgrind, which writes a file of counts for nothing and for each kind."""
     samples = json.load(sys.stdin)
-    passes = {kind: pass_over(kind, samples[kind]) for kind in kinds}
-    for warm in passes.values():
+    passes = [lambda: None, *(pass_over(kind, samples[kind]) for kind in kinds)]
+    for warm in passes:
         warm()
-
-    def tell(*order: str) -> None:
-        command = ["callgrind_control", *order, str(os.getpid())]
-        subprocess.run(command, check=True, capture_output=True)
-
-    for kind, warm in passes.items():
-        tell("--instr=on")
+    for warm in passes:
+        tell_callgrind("instrumentation", "on")
         for _ in range(PASSES):
             warm()
-        tell("--instr=off")
-        tell(f"--dump={kind}")
+        tell_callgrind("dump", "counts")
+        tell_callgrind("instrumentation", "off")
+
+
+def tell_callgrind(*order: str) -> None:
+    command = ["vgdb", f"--pid={os.getpid()}", *order]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def counts_of(checkout: Path, kinds: list[str], samples: str) -> dict[str, float]:
@@ -99,11 +99,10 @@ def counts_of(checkout: Path, kinds: list[str], samples: str) -> dict[str, float
         )
         if done.returncode:
             sys.exit(f"{checkout} could not be measured:\n{done.stderr[-2000:]}")
-        counts = {}
-        for number, kind in enumerate(kinds, 1):
-            total = _TOTAL.search(Path(folder, f"counts.{number}").read_text("utf-8"))
-            counts[kind] = int(total[1]) / 1e6 / PAGES / PASSES if total else 0.0
-        return counts
+        files = [Path(folder, f"counts.{number}") for number in range(1, len(kinds) + 2)]
+        nothing, *totals = [int(_TOTAL.findall(file.read_text("utf-8"))[-1]) for file in files]
+        pages = PAGES * PASSES
+        return {k: (t - nothing) / 1e6 / pages for k, t in zip(kinds, totals, strict=True)}
 
 
 def checked_out(name: str, folder: str) -> Path:

@@ -1,9 +1,8 @@
 """Tells which lines of a page are its own, and which are the site's.
 
-The page's are its main text; what stands in the element that holds the text and its heading; and
-fields anywhere else: short lines that are made alike, or a price. The site's are menus, headers,
-footers, teasers, and single lines elsewhere, such as a clock, a cart, a copyright. Fingerprint,
-sketches and state are of the page's lines.
+The subject of a page are the lines that are likely main text. Its region is the smallest element
+that holds subject and heading. Content is what the region says outside the site's parts, and what
+stands elsewhere and is no part of the site either. Each function is a sentence of docs/decides.md.
 """
 
 import re
@@ -15,47 +14,38 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.extraction.main_text import is_thin
+from scrapy_simhash.extraction.main_text import is_thin as says_little
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     ASIDE,
-    CAPTION,
     COMMENT,
-    DIALOG,
-    DOUBTFUL,
     HIDDEN,
+    HINTS,
     MAIN,
-    NAMED_FOOTER,
-    NAVIGATION,
-    NOTICE,
-    OUTER,
+    SITE_PARTS,
+    SUBHEADING,
     TITLE,
-    UNLIKELY,
 )
 
 Flags = npt.NDArray[np.bool_]
 
-#: Tags and attributes say that a line is the site's, where names would only hint at it.
-_KINDS = (NAVIGATION, OUTER, NAMED_FOOTER, DIALOG, HIDDEN, NOTICE, ASIDE)
-_HINTS = DOUBTFUL | UNLIKELY | CAPTION
-#: A text may have a stray line, so the element that holds it has this share of it.
-_MOST_OF_TEXT = 0.9
-#: A table or a form has others beside it, such as the line of a copyright.
-_MOST_OF_FIELDS = 0.6
-#: Links are the page itself if they are so many times all that it says outside links.
+#: The share of the subject that the region holds: a text may have a stray line, and a table or a
+#: form has others beside it.
+_MOST_OF_TEXT, _MOST_OF_FIELDS = 0.9, 0.6
+#: Links are the subject where they are this many times all that the page says outside links.
 _MUCH = 4
-#: What is below the heading is content if it is so many times the rest of it.
+#: Everything below the heading is content if it is this many times the rest of the content.
 _MOST = 2.5
-#: Short lines that are made alike are fields from this number on; a clock or a cart is one or two.
+#: Short lines made alike are fields from this number on; a clock or a cart is one or two lines.
 _ROW = 3
-#: A line of so many numbers has a street and telephone; one of a date and an hour has three.
+#: A line with four numbers has a street and a telephone; a date and an hour have three.
 _NUMBERS = 4
-#: The names of fields; the line after one is its value.
-_TERMS = frozenset(("dt", "th"))
-#: Characters of a line that is a sentence, and no field; in Chinese, one has some 40.
+#: Characters of a line that is a sentence, and no field; a Chinese one has some 40.
 _LONG = 100
-#: Lines of links are a list from this number on, if they have more characters than the main text.
+#: Characters of a text that a part of the site may have beside a table.
+_NO_TEXT = 150
+#: This many lines of links are a list if they have more characters than the rest of the content.
 _LIST = 5
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
@@ -75,10 +65,10 @@ class Content(NamedTuple):
 
     Attributes:
         own: for each line of the page whether it is content.
-        text: the numbers of the lines of the main text; there are none if none stands out.
-        entries: numbers of the lines on which the entries of a list may stand. They are more than
+        text: the numbers of the lines of the main text; empty if no text stands out.
+        entries: the numbers of the lines where the entries of a list may stand. They are more than
             the content, because the names in a list may be fewer than the words above them.
-        is_list: the page has its content in links.
+        is_list: most of the content stands in links.
     """
 
     own: list[bool]
@@ -87,142 +77,203 @@ class Content(NamedTuple):
     is_list: bool
 
 
+class _Lines(NamedTuple):
+    """The lines of a page; each array has one value for each line.
+
+    Attributes:
+        page: the page.
+        outline: the elements around its lines.
+        sizes: characters.
+        roles: of the elements around a line.
+        is_said: the line stands outside links.
+        site: the roles of the site's parts, as bits.
+        is_sites: tags, attributes or plain names say that the line is a part of the site.
+        is_plain: not even a hint says so.
+    """
+
+    page: Page
+    outline: Outline
+    sizes: Floats
+    roles: Ints
+    is_said: Flags
+    site: int
+    is_sites: Flags
+    is_plain: Flags
+
+    def size(self, which: Ints | Flags) -> float:
+        """Return the characters of some lines."""
+        return float(self.sizes[which].sum())
+
+
 def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     """Return the content of a page.
 
     Args:
-        page: the page, which has lines.
-        outline: of all of them.
-        likely: the numbers of those that are likely main text.
+        page: a page with lines.
+        outline: the elements around all of them.
+        likely: the numbers of the lines that are likely main text.
+    """
+    lines = _lines_of(page, outline, likely)
+    subject, share = _subject(lines, likely)
+    region = _region(lines, subject, share)
+    own = _in_region(lines, region) | _elsewhere(lines, region, share == _MOST_OF_FIELDS)
+    own[subject] = True
+    own[_counts_of_authors(lines, own)] = False
+    first = min(subject[0], page.heading_line or subject[0])
+    below = lines.is_plain & (np.arange(len(own)) >= first)
+    if _MOST * lines.size(own) < lines.size(below) or lines.size(own) < _LONG:
+        own |= below
+    links = own & ~lines.is_said
+    is_list = bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
+    # Links are no text, such as those to the next mail, unless the page is a list of them.
+    text = likely[own[likely] & (lines.is_said[likely] | is_list)]
+    return Content(own.tolist(), text, np.flatnonzero(below).tolist(), is_list)
+
+
+def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
+    """Find the site's parts.
+
+    They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
+    site, unless most of the text stands in elements of such a kind.
     """
     roles = outline.roles[outline.places]
-    numbers = np.arange(len(roles))
     sizes = np.fromiter(map(len, page.texts), np.float64)
     is_said = 2 * np.fromiter(page.linked, np.float64) <= sizes
-    text = likely[is_said[likely]]
-    text = text if sizes[text].sum() >= _LONG else numbers[is_said]
-    site = _believed(roles[text], sizes[text])
-    is_of_site, is_plain = roles & site != 0, roles & (site | _HINTS) == 0
-    heading = page.heading_line or 0
-    candidates = likely[is_said[likely] & ~is_of_site[likely]]
-    held = candidates[is_plain[candidates]]
-    if 2 * sizes[held].sum() < sizes[candidates].sum():
-        held = candidates
-    thin, share = is_thin(page, held), _MOST_OF_TEXT
-    if thin:
-        # A table, a form, a list: what is said below the heading, or else the links there.
-        below = numbers[is_plain & (numbers >= heading)]
-        inner = below[roles[below] & MAIN != 0]
-        below = inner if len(inner) else below
-        said, links = below[is_said[below]], below[~is_said[below]]
-        if sizes[links].sum() > _MUCH * sizes[said].sum():
-            said = below
-        else:
-            share = _MOST_OF_FIELDS
-        held = next(filter(len, (said, below, numbers[is_said], numbers)))
-    area = _area(outline, held, sizes, roles, share)
-    branches = outline.branches(area)[outline.places]
-    within = branches == area
-    is_short, is_long = is_said & (sizes < _LONG), is_said & (sizes >= _LONG)
+    is_text = is_said & (roles & SUBHEADING == 0)
+    text = likely[is_text[likely]]
+    if sizes[text].sum() < _LONG:
+        text = np.flatnonzero(is_text)
+    most = max(_NO_TEXT, sizes[text].sum() / 2)
+    believed = [
+        kind for kind in (*SITE_PARTS, *HINTS) if sizes[text[roles[text] & kind != 0]].sum() <= most
+    ]
+    site = sum(kind for kind in believed if kind in SITE_PARTS)
+    is_plain = roles & sum(believed) == 0
+    return _Lines(page, outline, sizes, roles, is_said, site, roles & site != 0, is_plain)
+
+
+def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, float]:
+    """Return the lines that the page is about, and the share of them that its region holds.
+
+    They are the likely main text outside links and outside the site's parts. A page without it is
+    thin, and is about what it says below its heading, or about the links there.
+    """
+    text = likely[lines.is_said[likely] & lines.is_plain[likely]]
+    if not says_little(lines.page, text):
+        return text, _MOST_OF_TEXT
+    numbers = np.arange(len(lines.sizes))
+    below = lines.is_plain & (numbers >= (lines.page.heading_line or 0))
+    if (in_main := below & (lines.roles & MAIN != 0)).any():
+        below = in_main
+    said = below & lines.is_said
+    if lines.size(below) > (_MUCH + 1) * lines.size(said):
+        said = below
+    shown = next(filter(np.any, (said, below, lines.is_said)), numbers >= 0)
+    return np.flatnonzero(shown), _MOST_OF_FIELDS
+
+
+def _region(lines: _Lines, subject: Ints, share: float) -> int:
+    """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
+    outline = lines.outline
+    found = np.bincount(outline.places[subject], lines.sizes[subject], len(outline.parents))
+    sums = outline.sums(found.astype(np.float64))
+    region = int(np.flatnonzero(sums >= share * sums[0])[-1])
+    headings = np.flatnonzero(lines.roles & TITLE)
+    if len(headings):
+        above = headings[headings <= subject[0]]
+        heading = above[-1] if len(above) else headings[0]
+        around = {*outline.way(int(outline.places[heading]))}
+        region = next(each for each in outline.way(region) if each in around)
+    return region
+
+
+def _in_region(lines: _Lines, region: int) -> Flags:
+    """Find what the region has outside the site's parts."""
+    places = lines.outline.places
+    is_in: Flags = lines.outline.branches(region)[places] == region
+    return is_in & ~lines.is_sites
+
+
+def _elsewhere(lines: _Lines, region: int, is_thin: bool) -> Flags:
+    """Find what no region holds, and is the page's own all the same.
+
+    It is what ``main`` has, what readers write, long sentences, and fields, unless tags or names
+    speak against them.
+    """
+    branches = lines.outline.branches(region)[lines.outline.places]
+    is_short = lines.is_said & (lines.sizes < _LONG)
     # A line after a link belongs to a teaser, unless the link is that of a menu.
-    is_after = np.append(False, ~is_said[:-1] & (branches[:-1] == branches[1:])) & ~within
-    is_row = _in_rows(outline, is_short, is_short & is_after)
-    # The head and the foot of an article may hold its fields, those of the site may not.
-    apart = np.where(within, NAVIGATION, HIDDEN if thin else ~ASIDE) & site
-    is_field = is_row & (roles & apart == 0)
-    own = within & ~is_of_site | is_field
-    own |= is_long & is_plain
-    own |= (roles & MAIN != 0) & is_plain
-    own |= (roles & COMMENT != 0) & (roles & (site | DOUBTFUL) == 0)
-    own[held] = True
-    own[_counts_beside_texts(page, outline, is_long, is_short & within)] = False
-    for line in np.flatnonzero(is_short & ~is_after & ~own & ~is_of_site).tolist():
-        own[line] = _is_fact(page, line)
-    first = min(held[0], heading) if thin or heading else held[0]
-    wide = is_plain & (first <= numbers)
-    if _MOST * sizes[own].sum() < sizes[wide].sum() or (thin and sizes[own].sum() < _LONG):
-        own |= wide
-    text = likely[own[likely]]
-    is_list = 2 * sizes[text[~is_said[text]]].sum() > sizes[text].sum()
-    links = sizes[own & ~is_said]
-    is_list |= len(links) >= _LIST and links.sum() > sizes[own & is_said].sum()
-    return Content(own.tolist(), text, np.flatnonzero(wide).tolist(), bool(is_list))
+    follows = np.append(False, ~lines.is_said[:-1] & (branches[:-1] == branches[1:]))
+    follows &= branches != region
+    is_long = lines.is_said & (lines.sizes >= _LONG)
+    own: Flags = lines.is_plain & (is_long | (lines.roles & (MAIN | COMMENT) != 0))
+    # Fields may stand in an aside, and those of the region in a tab that is not open, too. A page
+    # that says little may have them anywhere.
+    beside = HIDDEN if is_thin else ~ASIDE
+    no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
+    own |= _rows(lines, is_short, follows, region) & (lines.roles & (no_fields | SUBHEADING) == 0)
+    for line in np.flatnonzero(is_short & ~follows & ~own & ~lines.is_sites).tolist():
+        own[line] = _is_fact(lines.page, line)
+    return own
+
+
+def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Flags:
+    """Find rows of fields: three short lines or more, made alike, that stand together.
+
+    They are none if most of them follow links, or if they stand together only in an element that
+    holds the region.
+    """
+    manners = lines.outline.manners[lines.outline.places]
+    parents = np.fromiter(lines.outline.parents, np.intp)
+    alike = np.bincount(manners[is_short], minlength=len(parents))[manners]
+    after = np.bincount(manners[is_short & follows], minlength=len(parents))[manners]
+    rows: Flags = is_short & (2 * after <= alike)
+    # Together in one element, or in elements of one: the cells of a table stand in rows.
+    around = lines.outline.places[rows]
+    most = np.zeros(len(around), np.intp)
+    above = lines.outline.way(region)[1:]
+    for _ in range(_LEVELS):
+        around = parents[around]
+        groups = around * len(parents) + manners[rows]
+        _, ranks, counts = np.unique(groups, return_inverse=True, return_counts=True)
+        counts = np.where(np.isin(around, above), 0, counts[ranks])
+        most = np.maximum(most, counts)
+    rows[rows] = most >= _ROW
+    return rows
 
 
 def _is_fact(page: Page, line: int) -> bool:
     """Return whether a line is a field by itself: by its tag, with a price or with many numbers."""
-    is_named = any(holder.tag in _TERMS for holder in page.holders[max(0, line - 1) : line + 1])
     text = page.texts[line]
+    holders = page.holders[max(0, line - 1) : line + 1]
     return (
-        is_named
+        any(holder.tag in ("dt", "th") for holder in holders)
         or bool(_PRICE.search(text))
         or len(_NUMBER.findall(text)) >= _NUMBERS
         or len(_QUOTE.findall(text)) > 1
     )
 
 
-def _believed(roles: Ints, sizes: Floats) -> int:
-    """Return the kinds of elements that hold no more than half of a text."""
-    return sum(kind for kind in _KINDS if 2 * sizes[roles & kind != 0].sum() <= sizes.sum())
-
-
-def _in_rows(outline: Outline, is_short: Flags, is_after: Flags) -> Flags:
-    """Return which short lines are made alike, and stand together, unless most come after links."""
-    manners = outline.manners[outline.places]
-    alike, after = (
-        np.bincount(manners[lines], minlength=len(outline.parents))[manners]
-        for lines in (is_short, is_after)
-    )
-    rows: Flags = is_short & (alike >= _ROW) & (2 * after <= alike)
-    lines = np.flatnonzero(rows)
-    # In one element, or in elements of one; the cells of a table stand in rows.
-    parents, most = np.fromiter(outline.parents, np.intp), 0
-    around = outline.places[lines]
-    for _ in range(_LEVELS):
-        around = parents[around]
-        made = around * len(parents) + manners[lines]
-        _, ranks, counts = np.unique(made, return_inverse=True, return_counts=True)
-        most = np.maximum(most, counts[ranks])
-    rows[lines] = most >= _ROW
-    return rows
-
-
-def _counts_beside_texts(
-    page: Page, outline: Outline, is_long: Flags, is_short: Flags
-) -> list[int]:
+def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines that count something of the author of a text, one or two beside each.
 
     They are made alike, such as "Posts: 17", and stand in another element than the text. Fields of
     what the text is about are three or more.
     """
-    parents, manners = outline.parents, outline.manners[outline.places].tolist()
-    places, before = outline.places.tolist(), is_long.cumsum().tolist()
+    is_long = lines.is_said & (lines.sizes >= _LONG)
+    parents = lines.outline.parents
+    places = lines.outline.places.tolist()
+    texts = is_long.cumsum().tolist()
     holders = {parents[places[line]] for line in np.flatnonzero(is_long).tolist()}
-    alike = defaultdict[int, Counter[int]](Counter)
-    found = []
-    for line in np.flatnonzero(is_short).tolist():
-        if parents[places[line]] not in holders and _COUNT.match(page.texts[line]):
-            alike[manners[line]][before[line]] += 1
-            found.append(line)
-    return [
-        line
-        for line in found
-        if len(texts := alike[manners[line]]) > 1 and max(texts.values()) < _ROW
-    ]
-
-
-def _area(outline: Outline, text: Ints, sizes: Floats, roles: Ints, share: float) -> int:
-    """Return the smallest element that holds the main text and the nearest ``h1`` above it."""
-    in_text = np.bincount(outline.places[text], sizes[text], len(outline.parents))
-    sums = outline.sums(in_text.astype(np.float64))
-    area = int(np.flatnonzero(sums >= share * sums[0])[-1])
-    headings = np.flatnonzero(roles & TITLE)
-    if len(headings):
-        above = headings[headings <= text[0]]
-        place = int(outline.places[above[-1] if len(above) else headings[0]])
-        around = {*outline.way(place)}
-        area = next(each for each in outline.way(area) if each in around)
-    return area
+    beside = defaultdict[int, Counter[int]](Counter)
+    counts = []
+    for line in np.flatnonzero(own & lines.is_said & ~is_long).tolist():
+        if parents[places[line]] not in holders and _COUNT.match(lines.page.texts[line]):
+            manner = int(lines.outline.manners[places[line]])
+            beside[manner][texts[line]] += 1
+            counts.append((line, manner))
+    authors = {m for m, each in beside.items() if len(each) > 1 and max(each.values()) < _ROW}
+    return [line for line, manner in counts if manner in authors]
 
 
 def offers(page: Page) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 _HEAD = 200_000  # bytes; a declaration further down is not in the head of a page
@@ -17,7 +17,20 @@ _HREF = re.compile(rb"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))
 MOST = 400
 #: Characters of a value that are looked at.
 LONGEST_VALUE = 300
-_LONGEST_DATA = 100_000  # characters of a script
+_LONGEST_DATA = 500_000  # characters of a script
+#: A session or a token: another one in each visit.
+TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
+# Settings of a program, and what is another value on each visit: a switch, an address, a moment.
+_NO_VALUE = re.compile(
+    r"(?:None|True|False|\w+:|/|.*://|\d{4}-\d\d-\d\dT|1[4-9]\d{8}(?:\d{3})?$)|\s*$"
+)
+_OF_PROGRAM = re.compile(r"token|csrf|nonce|build|version|session|stamp", re.IGNORECASE)
+# A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
+# Nuxt has it, window.__NUXT__=(function(a,b){return {...
+_STATE = re.compile(
+    r"\s*(?:(?:var|let|const)\s{1,9})?[\w.$]{1,99}(?:\[['\"]\w{1,99}['\"]\])?\s{0,9}(?:\.push\(|"
+    r"=\s{0,9}(?:JSON\.parse\(['\"]|\(function\([\w$, ]{0,9999}\)\s{0,9}\{return)?\s{0,9})(?=[{\[])"
+)
 
 
 def canonical_address(html: bytes) -> str:
@@ -71,13 +84,44 @@ def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[
             yield from _values(script.text)
 
 
+def held(scripts: Iterable[Any], elements: Iterable[Any]) -> list[str]:
+    """Return what a page holds for its script in other scripts and attributes, a value a line.
+
+    Tokens, moments, addresses and the settings of programs are left out.
+    """
+    data, values = list[str](), list[tuple[str, str]]()
+    for script in islice(scripts, MOST):
+        text = script.text or ""
+        kind = script.get("type", "")
+        if kind.endswith("json") and kind != "application/ld+json":
+            data.append(text)
+        elif state := _STATE.match(text):
+            data.append(text[state.end() :])
+    for name, value in chain.from_iterable(el.items() for el in elements):
+        if value.startswith(("{", "[")):
+            data.append(value)
+        elif name.startswith("data-"):
+            values.append((name, value[:LONGEST_VALUE]))
+    for text in data[:MOST]:
+        # What is no JSON is one value.
+        values += [*_values(text)] or [("", " ".join(text[:_LONGEST_DATA].split()))]
+    return [f"{name} {value}" for name, value in values[:MOST] if _is_value(name, value)]
+
+
+def _is_value(name: str, value: str) -> bool:
+    is_token = len(value) < LONGEST_VALUE and TOKEN.search(value)
+    return not (is_token or _NO_VALUE.match(value) or _OF_PROGRAM.search(name))
+
+
 def _values(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values in JSON."""
     if len(text) > _LONGEST_DATA:
         return
     try:
-        waiting: list[tuple[str, Any]] = [("", json.loads(text, strict=False))]
+        root = json.JSONDecoder(strict=False).raw_decode(text.lstrip())[0]
     except (ValueError, RecursionError):
         return
+    waiting: list[tuple[str, Any]] = [("", root)]
     found = 0
     while waiting and found < MOST:
         name, value = waiting.pop()

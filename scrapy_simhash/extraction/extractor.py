@@ -4,7 +4,7 @@ Markup never makes a named extractor raise: a page that it cannot read has an em
 bound the size of a page, because time and memory grow with it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, count, islice
@@ -13,9 +13,9 @@ from typing import Any
 
 from scrapy_simhash.extraction.addresses import absolute
 from scrapy_simhash.extraction.content import Content, content_of, offers
-from scrapy_simhash.extraction.declared import canonical_address, site_name
+from scrapy_simhash.extraction.declared import canonical_address, held, site_name
 from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
-from scrapy_simhash.extraction.marks import listed, marks, pairs, said, told
+from scrapy_simhash.extraction.marks import FEW, listed, marks, pairs, said, told
 from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.loading import load
@@ -158,6 +158,7 @@ def _extraction(
     text: str,
     page: Page,
     content: Content | None = None,
+    held: Sequence[str] = (),
     *,
     thin: bool = False,
     weighed: str = "",
@@ -173,7 +174,8 @@ def _extraction(
         for line, is_text, is_own in zip(texts, is_said, own, strict=True)
         if is_text and not is_own
     ]
-    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page), *offers(page)])
+    values = [*offers(page), *held]
+    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page), *values])
     return Extraction(
         text,
         thin,
@@ -185,7 +187,7 @@ def _extraction(
         weighed=weighed,
         weights=weights,
         content=joined,
-        own="\n".join([*compress(texts, own), *offers(page)]),
+        own="\n".join([*compress(texts, own), *values]),
         template="\n".join(around),
         marks=marks(page, own, joined, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
@@ -197,17 +199,22 @@ def _extraction(
 
 def _main(page: Page) -> Extraction:
     if not page.texts:
-        return _extraction(thin_text(page, ()), page, thin=True)
+        values = held(page.scripts, ())
+        return _extraction(thin_text(page, values), page, None, values, thin=True)
     outline = Outline(page, page.holders)
     main = main_text(page, outline)
     content = content_of(page, outline, main.taken)
+    lines = [*compress(page.texts, content.own)]
+    says_little = len("".join(lines).encode("utf-8", "surrogatepass")) < FEW
+    values = held(page.scripts, page.elements) if says_little else []
     if is_thin(page, content.text):
-        return _extraction(thin_text(page, content.own), page, content, thin=True)
+        return _extraction(thin_text(page, lines + values), page, content, values, thin=True)
     main = main.of(content.text)
     return _extraction(
         "\n".join([page.texts[line] for line in main.taken.tolist()]),
         page,
         content,
+        values,
         weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
         weights=tuple(main.weights.tolist()),
     )

@@ -1,8 +1,7 @@
 """Finds the main text of a page: the lines that are likely to be of it."""
 
 import re
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.marks import is_picture, picture
 from scrapy_simhash.extraction.outline import Ints, Outline
-from scrapy_simhash.extraction.page import Page, single_spaced, sizes_of
+from scrapy_simhash.extraction.page import Page, sizes_of
 from scrapy_simhash.extraction.roles import FIELD, TITLE, Element
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
@@ -28,13 +27,6 @@ THIN_BYTES_OF_MUCH = 450
 THIN_SHARE = 0.1
 _MARK = re.compile("[,.;:!?，、。；：！？]")
 _ENDS = tuple('.:!?。；：！？…"”’」』')
-
-# A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
-# Nuxt has it, window.__NUXT__=(function(a,b){return {...
-_STATE = re.compile(
-    r"\s*(?:(?:var|let|const)\s{1,9})?[\w.$]{1,99}(?:\[['\"]\w{1,99}['\"]\])?\s{0,9}(?:\.push\(\[|"
-    r"=\s{0,9}(?:[{\[]|JSON\.parse\(|\(function\([\w$, ]{0,9999}\)\s{0,9}\{return))"
-)
 
 
 class MainText(NamedTuple):
@@ -102,33 +94,15 @@ def candidates(page: Page, outline: Outline) -> Lines | None:
     )
 
 
-def thin_text(page: Page, own: Sequence[bool]) -> str:
-    """Return what a page without main text shows: its content, and pictures by their names.
-
-    Where it shows hardly anything, scripts make it of data in other scripts or in attributes, which
-    counts then.
-    """
-    texts = [*compress(page.texts, own)]
+def thin_text(page: Page, lines: Iterable[str]) -> str:
+    """Return what a page without main text shows: its lines, and pictures by their names."""
     shown = [picture(image, page.folder) for image in page.images if not _in_template(image)]
     names = [address.rpartition("/")[2] for address in shown]
-    # A page that shows nothing repeats none, because all pages of a program have the same trackers
-    # and settings.
-    shows = sizes_of("\n".join(texts)).sum() >= MIN_LINE
-    texts += [name for name in names if shows or is_picture(name)]
-    if sizes_of("\n".join(texts)).sum() < THIN_BYTES:
-        scripts = [(el.text or "", _is_json(el)) for el in page.scripts]
-        texts += [single_spaced(text) for text, is_json in scripts if is_json]
-        if shows:
-            states = [text for text, is_json in scripts if not is_json and _STATE.match(text)]
-            values = [value for el in page.elements for value in el.values()]
-            states += [value for value in values if value.startswith(("{", "["))]
-            texts += map(single_spaced, states)
-    return "\n".join(filter(None, texts))
+    text = "\n".join(lines)
+    # A page that shows nothing repeats none, because all pages of a program have the same trackers.
+    shows = sizes_of(text).sum() >= MIN_LINE
+    return "\n".join(filter(None, [text, *(name for name in names if shows or is_picture(name))]))
 
 
 def _in_template(image: Element) -> bool:
     return next(image.iterancestors("nav", "header", "footer", "aside"), None) is not None
-
-
-def _is_json(script: Element) -> bool:
-    return script.get("type", "").endswith("json")  # type: ignore[no-any-return]

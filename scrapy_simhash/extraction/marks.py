@@ -7,7 +7,7 @@ from itertools import chain, compress, islice, pairwise
 from operator import not_
 
 from scrapy_simhash.extraction.addresses import Folder
-from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST
+from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
 
@@ -19,7 +19,7 @@ _TERMS = frozenset(("th", "td", "dt"))
 _LONGEST_FIELD = 40
 _APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes of text outside links: few, and hardly any.
-_FEW, _SHELL = 500, 200
+FEW, _SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
 # What programs are told of a page under these names stands in its headings, or is of its site.
 _NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
@@ -29,8 +29,6 @@ _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 # that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
-# A session or a token in an address: another one in each visit.
-_TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 # An address in a parameter is that of the page itself, or of the one before.
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 # "Rooms: 3", but no hour, and no address.
@@ -100,8 +98,8 @@ def marks(page: Page, own: Sequence[bool], said: str, few: bool) -> tuple[str, .
         said: its lines outside links.
         few: whether it has no main text, or one that stands in links.
     """
-    size = len(said[:_FEW].encode("utf-8", "surrogatepass"))
-    is_shell, says_little = few and size < _SHELL, few or size < _FEW
+    size = len(said[:FEW].encode("utf-8", "surrogatepass"))
+    is_shell, says_little = few and size < _SHELL, few or size < FEW
     stated = (
         f"{name} {value}"
         for name, value in page.stated
@@ -204,7 +202,7 @@ def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
     for el in islice((el for el in page.body.iter("a") if el.getparent() not in apart), MOST):
         target = page.folder.resolved(el.get("href", ""))
         if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
-            path, _, query = _TOKEN.sub("*", target).partition("?")
+            path, _, query = TOKEN.sub("*", target).partition("?")
             queries[path].add(query)
     for path, found in queries.items():
         if len(found) == 1:

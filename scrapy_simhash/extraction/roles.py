@@ -52,6 +52,10 @@ OUTER = 1 << 17
 #: What stands in these elements is the page's own, and so are headers and footers in them.
 SECTION, MAIN = 1 << 18, 1 << 19
 
+#: Parts of the site, by tags, attributes and plain names; and what names alone hint at.
+SITE_PARTS = (NAVIGATION, OUTER, NAMED_FOOTER, DIALOG, HIDDEN, NOTICE, ASIDE)
+HINTS = (DOUBTFUL, UNLIKELY, CAPTION)
+
 _TAGS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
     "a": LINK,
@@ -78,18 +82,14 @@ _ARIA_ROLES = {
     "main": MAIN | SECTION,
     "navigation": NAVIGATION,
 }
-_NOTICE = re.compile(r"cookie|consent|gdpr")
+_NOTICE = re.compile(r"cookie|consent")
 # Each alternative begins with a letter, and no two with the same one, because the search then looks
 # closer at few characters only.
 _DOUBTFUL = re.compile(
-    r"author[-_]?(?:box|bio)|caption|foot|modal|newsletter"
-    r"|p(?:romo|opup)|re(?:lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
+    r"caption|foot|promo|re(?:lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
 )
-_COMMENT = re.compile(r"comment(?!ary|s-open)|disqus|respond")
-_UNLIKELY = re.compile(
-    r"ad[-s]|banner|c(?:rumb|art|opyright)|head|login|m(?:enu|eta)|nav|pag(?:er|in)"
-    r"|s(?:ide(?<!inside)|hare|ocial|earch)|t(?:ag|oolbar)"
-)
+_COMMENT = re.compile(r"comment(?!ary|s-open)|respond")
+_UNLIKELY = re.compile(r"ad[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)")
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at
 _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))

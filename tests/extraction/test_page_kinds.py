@@ -45,13 +45,13 @@ def test_pages_of_a_list_are_kept_and_the_same_list_is_a_copy() -> None:
     assert checked(*pages) == [NEW, NEW, NEW, NEW, ("duplicate", "0")]
 
 
-def test_a_long_list_that_is_marked_as_the_main_part_is_compared_by_distance() -> None:
-    """The front page fetched twice is one page. Whoever wants every new link takes `follow`."""
+def test_a_long_list_with_an_entry_more_is_another_page() -> None:
+    """Nothing else may link to it. The same list again is a copy."""
     pages = [
         f"<html><body><main><h1>Contents</h1>{listing(first, 60)}</main></body></html>"
-        for first in (0, 1, 60)
+        for first in (0, 1, 60, 0)
     ]
-    assert checked(*pages) == [NEW, ("duplicate", "0"), NEW]
+    assert checked(*pages) == [NEW, NEW, NEW, ("duplicate", "0")]
 
 
 WALLS = {
