@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import xor
@@ -14,11 +14,10 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.keys import split_address
+from scrapy_simhash.keys import page_key, split_address
 from scrapy_simhash.rule.names import names_of
 from scrapy_simhash.rule.sketch import (
     NARROW,
-    SAMPLE,
     WIDE,
     Sketch,
     digest,
@@ -29,33 +28,62 @@ from scrapy_simhash.rule.sketch import (
 )
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
-# Names and digest, the sketches with their counts, length, flags and state.
-_LAYOUT = struct.Struct(f"<3s3s3sB3s16sBIBQHIBQBQ3sBB{STATE_SIZE}s")
-#: The bytes that the facts of a page take.
-FACTS_SIZE = _LAYOUT.size
+#: The bytes of each number in the facts.
+_NUMBERS = {
+    "headings": 3,
+    "title": 3,
+    "heading": 3,
+    "site": 1,
+    "unsaid": 2,
+    "said": 3,
+    "canonical": 3,
+    "steps": 1,
+}
+#: What is true or not; a bit for each in one byte.
+_FLAGS = ("thin", "fills", "backed", "alone")
+#: The bits of each sketch. A byte with its size stands behind it.
+SKETCHES = {
+    "numbers": WIDE,
+    "words": NARROW,
+    "sentences": WIDE // 2,
+    "labels": NARROW,
+    "pairs": NARROW,
+    "text": NARROW,
+    "rest": NARROW,
+    "listed": NARROW,
+}
+#: The sketches of samples, with the size of the sample.
+_SAMPLES = {"text": 32, "rest": 32, "listed": 16}
+#: The sorts of units that together are what a page says.
+_SAID = ("numbers", "fields", "sentences", "words")
+#: The bytes of the facts of a page: numbers, flags, sketches and state.
+FACTS_SIZE = sum(_NUMBERS.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 
 _STEPS = 8  # of a length, to an octave
-_LONG_ITEM = 1000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 75 bytes.
+    """Facts about a page beside its fingerprint, in 79 bytes.
 
     Attributes:
-        headings, title, heading, site, backed: what it calls itself, see :mod:`.names`.
+        headings, title, heading, site, unsaid, backed: what it calls itself, see :mod:`.names`.
         said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`.
-        numbers: sketch of 128 bits of the numbers of the content, of which it counts 255.
-        words: sketch of 32 bits of its short sentences, such as a colour; it counts 255, too.
-        sentences: sketch of its other sentences.
-        text: sketch of 32 bits of a sample of the words and sentences of the main text.
-        rest: sketch of a sample of those outside the main text.
-        listed: sketch of a sample of the entries of a list, and of the pictures.
-        text_steps: length of the normalised main text in UTF-8 bytes, because in characters a text
-            in Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
-        fills: the main text is at least a third of all visible text.
+        canonical: 24-bit hash of the address that the page declares canonical; 0 if it declares
+            none, or the front page of a site, as all pages of some sites do.
+        steps: length of the normalised main text in UTF-8 bytes, because in characters a text in
+            Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
         thin: the page has no main text, and the fingerprint is of all that it shows.
-        canonical: 24-bit hash of the address that the page declares canonical; 0 is none.
+        fills: the main text is at least a third of all visible text.
+        alone: it is a text that is no page, such as that of an item.
+        numbers: sketch of 128 bits of the numbers of the content.
+        words: sketch of 32 bits of its short sentences, such as a colour.
+        sentences: sketch of 64 bits of its other sentences.
+        labels: sketch of 32 bits of the labels of the content.
+        pairs: sketch of 32 bits of its labels with their values.
+        text: sketch of 32 bits of a sample of the words and sentences of the main text.
+        rest: sketch of 32 bits of a sample of those outside the main text.
+        listed: sketch of 32 bits of a sample of the entries of a list, and of the pictures.
         state: hash of the content as it is written, see :mod:`.state`.
     """
 
@@ -63,31 +91,32 @@ class Facts:
     title: int
     heading: int
     site: int
+    unsaid: int
     said: int
+    canonical: int
+    steps: int
+    thin: bool
+    fills: bool
+    backed: bool
+    alone: bool
     numbers: Sketch
     words: Sketch
     sentences: Sketch
+    labels: Sketch
+    pairs: Sketch
     text: Sketch
     rest: Sketch
     listed: Sketch
-    text_steps: int
-    fills: bool
-    thin: bool
-    backed: bool
     state: bytes = bytes(STATE_SIZE)
-    canonical: int = 0
 
     def to_bytes(self) -> bytes:
-        names = self.headings, self.title, self.heading
-        counted = self.words, self.sentences, self.text, self.rest
-        return _LAYOUT.pack(
-            *(*map(_three_bytes, names), self.site, _three_bytes(self.said)),
-            *(self.numbers.bits.to_bytes(16, "little"), min(self.numbers.size, 255)),
-            *(number for each in counted for number in (each.bits, each.size)),
-            *(self.listed.bits, _three_bytes(self.canonical), self.text_steps),
-            self.thin | self.backed << 1 | self.fills << 2 | self.listed.size << 3,
-            self.state,
-        )
+        parts = [getattr(self, name).to_bytes(size, "little") for name, size in _NUMBERS.items()]
+        flags = sum(getattr(self, name) << bit for bit, name in enumerate(_FLAGS))
+        parts.append(bytes((flags,)))
+        for name, width in SKETCHES.items():
+            each: Sketch = getattr(self, name)
+            parts += each.bits.to_bytes(width // 8, "little"), bytes((each.size,))
+        return b"".join([*parts, self.state])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
@@ -98,32 +127,29 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        headings, title, heading, site, said, numbers, *sketches, steps, flags, _ = (
-            int.from_bytes(part, "little") if isinstance(part, bytes) else part
-            for part in _LAYOUT.unpack(data)
-        )
-        of_numbers, words, of_words, sentences, of_sentences, *others = sketches
-        text, of_text, rest, of_rest, listed, canonical = others
-        return cls(
-            *(headings, title, heading, site, said),
-            Sketch(numbers, of_numbers, WIDE),
-            Sketch(words, of_words, NARROW),
-            Sketch(sentences, of_sentences),
-            Sketch(text, of_text, NARROW),
-            Sketch(rest, of_rest),
-            Sketch(listed, flags >> 3),
-            *(steps, bool(flags & 4), bool(flags & 1), bool(flags & 2)),
-            data[-STATE_SIZE:],
-            canonical,
-        )
+        fields: dict[str, int | Sketch] = {}
+        start = 0
+        for name, size in _NUMBERS.items():
+            fields[name] = int.from_bytes(data[start : start + size], "little")
+            start += size
+        for bit, name in enumerate(_FLAGS):
+            fields[name] = bool(data[start] >> bit & 1)
+        start += 1
+        for name, width in SKETCHES.items():
+            end = start + width // 8
+            fields[name] = Sketch(int.from_bytes(data[start:end], "little"), data[end], width)
+            start = end + 1
+        return cls(**fields, state=data[start:])  # type: ignore[arg-type]
 
     @property
     def text_bytes(self) -> float:
         """The length of the main text, within 5%."""
-        return 2 ** (self.text_steps / _STEPS)
+        return 2 ** (self.steps / _STEPS)
 
 
-def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
+def facts_of(
+    extraction: Extraction, recipe: Recipe, normal: str | None = None, *, alone: bool = False
+) -> bytes:
     """Return the facts of a page, as an index keeps them.
 
     Args:
@@ -131,51 +157,48 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
             main text counts as all that the page shows.
         recipe: its seed changes every hash.
         normal: the normalised main text, where it is known.
+        alone: it is a text that is no page.
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
+    seed = int.from_bytes(key[:8], "little")
     text = normalise(extraction.text) if normal is None else normal
     size = size_in_bytes(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
-    units = units_of(extraction.content, extraction.text, extraction.template, extraction.marks)
-    seed = int.from_bytes(key[:8], "little")
+    units = units_of(extraction)
     # A unit of two sorts would cancel itself out in the digest of them all.
-    numbers, fields, sentences, words, text_units, rest = (
-        hashes_of(sort, seed + n) for n, sort in enumerate(units)
-    )
+    hashes = {
+        sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units._asdict().items())
+    }
+    hashes["listed"] = hashes_of(extraction.listed, seed)
     return Facts(
-        *names[:4],
-        said=reduce(xor, map(digest, (numbers, fields, sentences, words))),
-        numbers=sketch(numbers, width=WIDE),
-        words=sketch(words, 255, NARROW),
-        sentences=sketch(sentences),
-        text=sketch(text_units, SAMPLE, NARROW),
-        rest=sketch(rest, 2 * SAMPLE),
-        listed=sketch(hashes_of(extraction.listed, seed), SAMPLE // 2),
-        text_steps=_steps(size),
-        fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
-        thin=extraction.thin,
-        backed=names.backed,
+        **names._asdict(),
+        said=reduce(xor, (digest(hashes[sort]) for sort in _SAID)),
         canonical=address_hash(extraction.canonical),
+        steps=min(255, round(_STEPS * math.log2(max(size, 1)))),
+        thin=extraction.thin,
+        fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
+        alone=alone,
+        **{
+            sort: sketch(hashes[sort], width, _SAMPLES.get(sort))
+            for sort, width in SKETCHES.items()
+        },
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
 
 
-def address_hash(address: str) -> int:
-    """Return 24 bits of an http address; 0 for anything else, such as a relative one."""
-    if split_address(address) is None:
-        return 0
-    return xxhash.xxh3_64_intdigest(address.encode("utf-8", "replace")) & 0xFFFFFF or 1
-
-
 def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes:
-    """Return the facts of a text that is no page; of a long one these are its state alone.
+    """Return the facts of a text that is no page."""
+    return facts_of(Extraction(text, content=text), recipe, normal, alone=True)
 
-    Short texts of one form, such as offers, differ in numbers and names. A long one is told from
-    others by its fingerprint.
-    """
-    if size_in_bytes(text[:_LONG_ITEM]) < _LONG_ITEM:
-        return facts_of(Extraction(text, content=text), recipe, normal)
-    return state_of(text, key_from_seed(recipe.seed) if recipe.seed else b"")
+
+def address_hash(address: str) -> int:
+    """Return 24 bits of an http address; 0 for anything else, and for the front page of a site."""
+    parts = split_address(address)
+    if parts is None or (parts.path in ("", "/") and not parts.query):
+        return 0
+    with suppress(ValueError):  # such as http://[
+        address = page_key(address)
+    return xxhash.xxh3_64_intdigest(address.encode("utf-8", "replace")) & 0xFFFFFF or 1
 
 
 def _once(text: str, lines: str) -> str:
@@ -183,11 +206,3 @@ def _once(text: str, lines: str) -> str:
     each = lines.split("\n")
     once = dict.fromkeys(each)
     return text if len(once) == len(each) else normalise("\n".join(once))
-
-
-def _steps(size: float) -> int:
-    return min(255, round(_STEPS * math.log2(max(size, 1))))
-
-
-def _three_bytes(number: int) -> bytes:
-    return number.to_bytes(3, "little")

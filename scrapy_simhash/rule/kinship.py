@@ -1,8 +1,9 @@
-"""Relates the addresses of two pages, as far as the rule has a use for it."""
+"""Relates two pages by their addresses, as far as the rule has a use for it."""
 
 import re
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from scrapy_simhash.keys import registered_domain, split_address, without_visit
@@ -13,55 +14,93 @@ _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
-# The folder of a release. A number alone may be that of a record or a year.
+# A parameter in a path: "/list;sort=name", "/list/sort,name".
+_PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
+# The folder of a release, or such a part of a host. A number alone may be that of a record.
 _RELEASE = re.compile(
-    r"/(?:v?\d{1,2}(?:\.\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
-    r"|dev(?:el)?|main|master|nightly)(?=/)",
+    r"(?<![^/.])(?:v?\d{1,2}(?:[.-]\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
+    r"|dev(?:el)?|main|master|nightly)[/.]",
     re.IGNORECASE,
 )
 
 
 class Kinship(Enum):
-    """The relation of two addresses."""
+    """The relation of two pages."""
 
-    ADDRESS = "one host, path and query, but for marks of a visit"
+    ADDRESS = "one host, path and query, except for marks of a visit"
+    DECLARED = "one site, and a page declares the address of the other canonical"
     VIEW = "one host; one path or name and a query, the name in a query, or folders before the path"
-    RELEASE = "one host, query and path, but for a folder that names a release"
+    SIBLING = "one site, and the pages declare one canonical address, which is of neither"
     DOMAIN = "one registered domain, and none of the others"
-    VERSIONS = "two hosts of one registered domain, and one path or file name"
+    RELEASE = "one site, query and path, except for a folder or a part of the host with a release"
+    HOSTS = "two hosts of one registered domain, and one path or file name"
     SITES = "two sites"
+    TEXT = "a text that is no page"
 
 
-#: Addresses of one page.
-VIEWS = (Kinship.ADDRESS, Kinship.VIEW)
+#: Pages that are one page by their addresses.
+VIEWS = (Kinship.ADDRESS, Kinship.DECLARED, Kinship.VIEW, Kinship.SIBLING)
+
+
+class Place(NamedTuple):
+    """The parts of an address.
+
+    Attributes:
+        host: empty in what is no address, as all the others are.
+        path: without "index.html", "amp", the ending of a file, the slash and the marks of a visit;
+            behind it stands what the key of anything but a GET begins with.
+        name: of the file, without the language that servers put into it ("x.en.html" is "x.html");
+            a folder has its whole path as its name.
+        query: with the parameters that stand in the path.
+    """
+
+    host: str
+    path: str
+    name: str
+    query: str
 
 
 def kinship(key: str, other: str) -> Kinship:
     """Return how the addresses in two keys are related; what is no address is of any host."""
-    (one, path, name, query), (two, other_path, other_name, other_query) = map(_place, (key, other))
-    if one and (one, query) == (two, other_query) and _one_ends_the_other(path, other_path):
-        return Kinship.ADDRESS if path == other_path else Kinship.VIEW
-    if one == two or not (one and two):
-        is_named = _names(query, other_path) or _names(other_query, path)
-        is_named = is_named or _is_print_view(f"{path}?{query}", f"{other_path}?{other_query}")
-        is_view = (query or other_query) and (name == other_name or path == other_path)
-        if is_named or (is_view and not _names_another(query, other_query)):
-            return Kinship.VIEW
-        is_release = one and query == other_query and _released(path) == _released(other_path)
-        return Kinship.RELEASE if is_release else Kinship.DOMAIN
-    is_named = query == other_query and (name == other_name or path == other_path)
-    if registered_domain(one) != registered_domain(two):
+    a = _place(key)
+    b = _place(other)
+    is_one_query = a.query == b.query
+    is_one_host = a.host == b.host or not (a.host and b.host)
+    if a.host and a.host == b.host and is_one_query and _one_ends_the_other(a.path, b.path):
+        return Kinship.ADDRESS if a.path == b.path else Kinship.VIEW
+    if is_one_host and _is_view(a, b):
+        return Kinship.VIEW
+    if not is_one_host and registered_domain(a.host) != registered_domain(b.host):
         return Kinship.SITES
-    return Kinship.VERSIONS if is_named else Kinship.DOMAIN
+    if is_one_query and a.host and b.host and _released(a) == _released(b):
+        return Kinship.RELEASE
+    if not is_one_host and is_one_query and _has_one_name(a, b):
+        return Kinship.HOSTS
+    return Kinship.DOMAIN
 
 
-def _released(path: str) -> str:
-    """Return a path without the folder of a release."""
-    return _RELEASE.sub("", path, 1)
+def _is_view(a: Place, b: Place) -> bool:
+    """Return whether two addresses of a host are of two views of one page."""
+    if _names(a.query, b.path) or _names(b.query, a.path):
+        return True
+    if _is_print_view(f"{a.path}?{a.query}", f"{b.path}?{b.query}"):
+        return True
+    has_query = bool(a.query or b.query)
+    return has_query and _has_one_name(a, b) and not _names_another(a.query, b.query)
+
+
+def _has_one_name(a: Place, b: Place) -> bool:
+    return a.name == b.name or a.path == b.path
+
+
+def _released(place: Place) -> str:
+    """Return host and path without the release."""
+    host = _RELEASE.sub("", place.host, 1)
+    return f"{host} {_RELEASE.sub('', place.path, 1)}"
 
 
 def _one_ends_the_other(path: str, other: str) -> bool:
-    """Return whether two paths are one, but for folders before it: a shop puts categories there."""
+    """Return whether a path ends with the other one: a shop puts categories before it."""
     short, long = sorted((path, other), key=len)
     return short == long or (short != "/" and long.endswith(short))
 
@@ -86,24 +125,20 @@ def _is_print_view(one: str, other: str) -> bool:
 def _names_another(query: str, other: str) -> bool:
     """Return whether both have something that the other lacks, or one has a number more."""
     pairs, others = ({*filter(None, each.split("&"))} for each in (query, other))
-    more, others_more = pairs - others, others - pairs
-    values = (parameter.partition("=")[2] for parameter in more | others_more)
-    return bool(more and others_more) or any(map(str.isdecimal, values))
+    apart = pairs ^ others
+    values = (parameter.partition("=")[2] for parameter in apart)
+    return not (pairs <= others or others <= pairs) or any(map(str.isdecimal, values))
 
 
 @lru_cache(maxsize=4096)
-def _place(key: str) -> tuple[str, str, str, str]:
-    """Return host, path, file name and query of the address in a key; what is no address has none.
-
-    Marks of a visit are gone, and from the path "index.html", "amp", the ending of a file and the
-    slash. Behind the path stands what the key of anything but a GET begins with. The name is
-    without the language that servers put into it ("x.en.html" is "x.html"). A folder has its whole
-    path as its name.
-    """
+def _place(key: str) -> Place:
     method, _, address = key.rpartition(" ")
     if (parts := split_address(without_visit(address))) is None:
-        return "", "", "", ""
+        return Place("", "", "", "")
     path = _INDEX.sub("/", _AMP.sub("", parts.path))
     name = _LANGUAGE.sub("", path.rpartition("/")[2]) or path
     path = _ENDING.sub("", path.rstrip("/")) or "/"
-    return parts.hostname or "", f"{path} {method}".rstrip(), name, parts.query
+    within = [f"{name}={value}" for name, value in _PARAMETER.findall(path)]
+    path = f"{_PARAMETER.sub('', path) or '/'} {method}".rstrip()
+    query = "&".join(filter(None, [parts.query, *within]))
+    return Place(parts.hostname or "", path, name, query)

@@ -1,18 +1,27 @@
-"""Reads what a page calls itself, and whether its text speaks of that."""
+"""Reads what a page calls itself, and whether its text speaks of that.
+
+A title has the name of the page and that of the site, in any order. The name of the page is the
+part that is a heading of the page; else the part of whose words the text has the largest share.
+"""
 
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import combinations
 from typing import NamedTuple
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.segmentation import MARKS
+from scrapy_simhash.rule.sketch import hashes_of, sketch
+from scrapy_simhash.rule.state import lasting
 
 #: From so many bytes on, a text says by itself what its page is.
 LONG_TEXT = 1500
+HALF = 1 / 2
 
-_LONGEST_HEADING = 1000  # characters; a page may call its whole text its title
+_LONGEST_NAME = 1000  # characters; a page may call its whole text its title
+_MOST = 8  # parts of a title, and lines above a text
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
@@ -23,8 +32,6 @@ _SEPARATOR = re.compile(
 # "Name (the manual 1.2)" has the name of the site in brackets.
 _IN_BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
 _DIGITS = re.compile(r"\d+")
-# A date or a count, but no part of the name of a product: labels change with them.
-_NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
@@ -57,10 +64,12 @@ class Names(NamedTuple):
             The last ``h2`` above the text is among them if the text speaks of it, or does not speak
             of them, or has less than 1,500 bytes and the title is the ``h1``, which may be the
             site's name; if there are none of either, the short lines above the text are.
-        title: 24-bit hash of the title's own part, without outline number and site's name.
-        heading: 24-bit hash of the last of the first three ``h1``, without outline number: the
-            first one is the name of the site in many themes.
+        title: 24-bit hash of the page's own part of the title, without outline number.
+        heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
+            does, of the last of the first three, because themes have the site's name in the first.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
+        unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
+            text does not have.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -69,6 +78,7 @@ class Names(NamedTuple):
     title: int
     heading: int
     site: int
+    unsaid: int
     backed: bool
 
 
@@ -81,33 +91,55 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         size: the length of that, in UTF-8 bytes.
         key: makes other hashes of the same names.
     """
-    title = extraction.title[:_LONGEST_HEADING]
-    headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_HEADING])]
-    own_part, site = _parts(title)
-    heading = headings[-1] if headings else ""
-    backed = _speaks_of(own_part, text) or _speaks_of(heading, text)
-    names = [title, *headings, *[normalise(_NUMBER.sub("", label)) for label in extraction.labels]]
-    unnumbered = _without_number(heading)
-    may_be_site = size < LONG_TEXT and unnumbered == _without_number(title)
-    subheading = extraction.subheading[:_LONGEST_HEADING]
-    if may_be_site or not backed or _speaks_of(subheading, text):
+    title = extraction.title[:_LONGEST_NAME]
+    headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_NAME])]
+    name, site = _parts(title, headings, extraction.site_name, text)
+    heading = next((h for h in headings if _unnumbered(h) == _unnumbered(name)), "")
+    heading = heading or (headings[-1] if headings else "")
+    said = _share_said(heading, text)
+    own_said = _share_said(name, text)
+    if heading and not site and _unnumbered(heading) != _unnumbered(name):
+        # The title of a print view, for example, is the name of the site.
+        if own_said < said or not own_said:
+            name = ""
+            site = normalise(title)
+    is_backed = max(said, own_said) >= HALF
+    names = [title, *headings, *map(lasting, extraction.labels[:_MOST])]
+    may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(title)
+    subheading = extraction.subheading[:_LONGEST_NAME]
+    if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
+    _, unsaid = _words(heading or name, text)
     return Names(
-        _hash([_as_written(name) for name in names if has_words(name)], key),
-        _hash([_without_number(own_part)], key),
-        _hash([unnumbered], key),
-        _hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        backed,
+        headings=_hash([_as_written(name) for name in names if has_words(name)], key),
+        title=_hash([_unnumbered(name)], key),
+        heading=_hash([_unnumbered(heading)], key),
+        site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
+        unsaid=sketch(hashes_of(unsaid, int.from_bytes(key[:8], "little")), 16).bits,
+        backed=is_backed,
     )
 
 
-def _parts(title: str) -> tuple[str, str]:
-    """Return the first part of a title, and the rest: the page's own name and the site's."""
-    own, *others = [part for part in _SEPARATOR.split(title) if has_words(part)] or [""]
-    return own, normalise(" ".join(others or _IN_BRACKETS.findall(own)))
+def _parts(title: str, headings: list[str], site: str, text: str) -> tuple[str, str]:
+    """Return the part of a title that names its page, and the rest, which names the site."""
+    parts = [part for part in _SEPARATOR.split(title) if has_words(part)][:_MOST]
+    if len(parts) < 2:
+        name = "".join(parts)
+        return name, normalise(" ".join(_IN_BRACKETS.findall(name)))
+    plain = [_plain(part) for part in parts]
+    known = {_plain(heading) for heading in headings} - {_plain(site), ""}
+    # A name may have a mark that parts titles, so several parts together may be a heading.
+    for start, end in sorted(
+        combinations(range(len(parts) + 1), 2), key=lambda run: run[0] - run[1]
+    ):
+        if "".join(plain[start:end]) in known:
+            rest = parts[:start] + parts[end:]
+            return " ".join(parts[start:end]), normalise(" ".join(rest))
+    name = max(parts, key=lambda part: (_plain(part) != _plain(site), _share_said(part, text)))
+    return name, normalise(" ".join(part for part in parts if part is not name))
 
 
-def _without_number(heading: str) -> str:
+def _unnumbered(heading: str) -> str:
     """Return the letters, digits and signs of a heading without the outline number before it."""
     number = _OUTLINE.match(heading)
     name = heading[number.end() :] if number else heading
@@ -115,13 +147,13 @@ def _without_number(heading: str) -> str:
 
 
 def _as_written(name: str) -> str:
-    """Return a name as :func:`_plain` does, but for the case of a word: it may be an identifier."""
+    """Return a name as :func:`_plain` does, with the case of a word: it may be an identifier."""
     return _plain(name) if " " in name.strip() else _NO_NAME.sub("", composed(name))
 
 
 def _plain(name: str) -> str:
     """Return the letters, digits and signs of a name in lower case."""
-    return _NO_NAME.sub("", fold(name))
+    return _NO_NAME.sub("", fold(name[:_LONGEST_NAME]))
 
 
 def _hash(texts: Iterable[str], key: bytes) -> int:
@@ -133,8 +165,8 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
     return int.from_bytes(digest.digest(), "little") or 1
 
 
-def _speaks_of(heading: str, text: str) -> bool:
-    """Return whether a normalised text has at least half of the words of a heading."""
+def _words(heading: str, text: str) -> tuple[list[str], list[str]]:
+    """Return words of a heading, and those of them that a normalised text does not have."""
     words: dict[str, None] = {}
     for run in _WORD.findall(fold(heading)):
         letters = run.lower() if run.isascii() else normalise(run)
@@ -146,4 +178,10 @@ def _speaks_of(heading: str, text: str) -> bool:
             words[letters] = None
     sample = list(words)[:24]
     searched = text[:100_000]
-    return bool(sample) and 2 * sum(word in searched for word in sample) >= len(sample)
+    return sample, [word for word in sample if word not in searched]
+
+
+def _share_said(heading: str, text: str) -> float:
+    """Return the share of the words of a heading that a normalised text has, from 0 to 1."""
+    words, unsaid = _words(heading, text)
+    return 1 - len(unsaid) / len(words) if words else 0.0

@@ -2,17 +2,19 @@
 
 A near fingerprint is a question, not an answer: two pages of one template share its prose, its
 menus and its labels. What both have cancels out, so the rule asks what each page has of its own.
-Its questions come in a fixed order, values first, and each of them can only keep a page: what the
-one page has and the other has not is never forgiven for something else that differs. A page that
-is dropped wrongly is lost, and a copy that is kept costs only work.
+It asks five questions in a fixed order, and each of them can only keep a page: nothing that differs
+excuses anything else that differs. How much is allowed follows from two things alone: the kinship
+of the pages, and the length of the shorter text. A page that is dropped wrongly is lost, and a copy
+that is kept costs only work.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
 from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
-from scrapy_simhash.rule.names import LONG_TEXT
+from scrapy_simhash.rule.names import HALF, LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
@@ -31,21 +33,28 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 
-#: How far two texts may be apart, as a share of k: on two sites, if both are what their pages are
-#: about; and short ones, which may come from the program behind two hosts or two sites.
+#: How far two texts on two sites may be apart, as a share of k, if both speak of their headings.
 SITES_APART = 4 / 3
-SHORT_APART = {Kinship.RELEASE: 0.45, Kinship.VERSIONS: 0.45, Kinship.SITES: 0.6}
-#: A shorter text is a short one, or no story; bytes.
-SHORT_TEXT, STORY = 500, 300
-#: So many numbers of a story on another site may be dates or counts of visits.
+#: The same for short texts, which may come from one program.
+SHORT_APART = {
+    Kinship.RELEASE: 0.45,
+    Kinship.HOSTS: 0.45,
+    Kinship.TEXT: 0.45,
+    Kinship.SITES: 0.6,
+}
+#: A shorter text is a short one; bytes.
+SHORT_TEXT = 500
+#: A shorter text says nothing for itself where the headings differ; bytes.
+STORY = 300
+#: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: This many links are enough to tell two lists by.
-ENOUGH = 6
-#: Within so much of k, two texts are the same but for a word or two.
+#: This many entries are enough to tell two lists by.
+ENTRIES = 6
+#: Two texts this near are the same, except for a word or two; a share of k.
 SAME = 1 / 6
-#: Beyond so much of k, at most a quarter of a text may be its own on two sites.
+#: Of two texts further apart on two sites, a quarter may differ; a share of k.
 DOUBT = 3 / 4
-HALF, QUARTER = 1 / 2, 1 / 4
+QUARTER = 1 / 4
 #: The shorter text of two views, as a share of the longer one.
 LENGTH = 3 / 4
 
@@ -59,168 +68,222 @@ class Rule:
     def __call__(self, page: Page, other: Page, distance: int) -> Ruling:
         """Rule on an arrival and an original; without whole facts of both, by distance alone."""
         if not len(page.facts) == len(other.facts) == FACTS_SIZE:
-            near = distance <= self.distance
-            return Ruling(True, "distance") if near else Ruling(False, FAR)
-        a, b = _unpacked(page.facts), _unpacked(other.facts)
-        kin = kinship(page.key, other.key)
-        names = a.canonical or address_hash(page.key), b.canonical or address_hash(other.key)
-        # All parts of a list may declare the first one, so a list needs the same headings as well.
-        is_view = names[0] == names[1] != 0 and (a.headings == b.headings or not _is_thin(a, b))
-        if kin is Kinship.DOMAIN and is_view:
-            ruling = rule(a, b, Kinship.VIEW, distance, self.distance)
+            is_near = distance <= self.distance
+            return Ruling(True, "distance") if is_near else Ruling(False, FAR)
+        near = distance / self.distance if self.distance else 0.0
+        for kin in kinships(page, other):
+            ruling = rule(_unpacked(page.facts), _unpacked(other.facts), kin, near)
             if ruling.is_copy:
-                return ruling
-        return rule(a, b, kin, distance, self.distance)
+                break
+        return ruling
 
 
-#: A page is judged beside many, and an entry beside many pages.
-_unpacked = lru_cache(maxsize=1024)(Facts.from_bytes)
+@lru_cache(maxsize=1024)  # a page is judged beside many, and an entry beside many pages
+def _unpacked(facts: bytes) -> Facts:
+    return Facts.from_bytes(facts)
 
 
-def rule(a: Facts, b: Facts, kin: Kinship, distance: int, k: int) -> Ruling:
-    """Return whether two pages at a distance are copies, and why."""
-    near = distance / k if k else 0.0
-    reason = (
-        _far(a, b, kin, near)
-        or _values(a, b, kin)
-        or _text(a, b, kin, near)
-        or _headings(a, b, kin, near)
-        or _length(a, b, kin)
-    )
-    if reason:
-        return Ruling(False, reason)
-    if not headings_alike(a, b, kin, near):
+def kinships(page: Page, other: Page) -> Iterator[Kinship]:
+    """Yield how two pages with facts are related, by what they declare and by their addresses."""
+    a = _unpacked(page.facts)
+    b = _unpacked(other.facts)
+    if a.alone or b.alone:
+        yield Kinship.TEXT
+        return
+    kin = kinship(page.key, other.key)
+    # All parts of a list may declare the first one, so a list needs the same headings as well.
+    if kin is not Kinship.SITES and (a.headings == b.headings or not (a.thin or b.thin)):
+        if (
+            a.canonical == address_hash(other.key) != 0
+            or b.canonical == address_hash(page.key) != 0
+        ):
+            yield Kinship.DECLARED
+        elif a.canonical == b.canonical != 0:
+            yield Kinship.SIBLING
+    yield kin
+
+
+def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
+    """Return whether two pages are copies, and why.
+
+    Args:
+        a: the facts of a page.
+        b: those of the other page.
+        kin: how the pages are related.
+        near: the distance of their fingerprints, as a share of k.
+    """
+    pair = Pair(a, b, kin, near)
+    for question in (_far, _values, _sentences, _headings, _length):
+        if reason := question(pair):
+            return Ruling(False, reason)
+    if not pair.headings_alike:
         return Ruling(True, "same-text")
-    return Ruling(True, "thin-page" if _is_thin(a, b) else "like-headings")
+    return Ruling(True, "thin-page" if pair.is_thin else "like-headings")
 
 
-def _far(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
-    is_far_allowed = kin is Kinship.SITES and a.backed and b.backed and not _is_thin(a, b)
-    if near > (SITES_APART if is_far_allowed else 1):
+@dataclass
+class Pair:
+    """Two pages, and what several questions ask about them."""
+
+    a: Facts
+    b: Facts
+    kin: Kinship
+    near: float
+
+    @property
+    def is_thin(self) -> bool:
+        return self.a.thin or self.b.thin
+
+    @property
+    def size(self) -> float:
+        """The length of the shorter text, in bytes."""
+        return min(self.a.text_bytes, self.b.text_bytes)
+
+    @property
+    def is_one_template(self) -> bool:
+        """Whether the pages show much the same around their texts."""
+        return self.a.rest.likeness(self.b.rest) >= HALF
+
+    @property
+    def clashes(self) -> float:
+        """About how many labels of both pages have another value on each."""
+        return (self.a.pairs.apart(self.b.pairs) - self.a.labels.apart(self.b.labels)) / 2
+
+    @cached_property
+    def headings_alike(self) -> bool:
+        """Whether the pages call themselves the same.
+
+        Two views of one page have one title, and one ``h1``, nearly one text (k/2) or one menu; or
+        one ``h1`` and the same text (k/6), because a title may say how a list is sorted. On one
+        domain the whole titles and the ``h1`` are the same, except for the name of the site, which
+        print views lack, or have alone. Two sites put the
+        name of the site into the title, each its own; and a page may have as its title what another
+        has as its ``h1``.
+        """
+        a, b = self.a, self.b
+        if a.headings == b.headings or self.kin is Kinship.TEXT:
+            return True
+        titles = a.title == b.title != 0
+        headings = a.heading == b.heading != 0
+        if self.kin in VIEWS:
+            under_one_title = titles and (headings or self.near <= HALF or self.is_one_template)
+            if under_one_title or (headings and self.near <= SAME):
+                return True
+        if self.kin in (*VIEWS, Kinship.DOMAIN):
+            has_site_once = (a.site == 0) != (b.site == 0)
+            return (
+                _is_print_view(a, b)
+                or _is_print_view(b, a)
+                or (titles and headings and has_site_once)
+            )
+        # In one template, all lists of members may have one title.
+        are_siblings = a.heading and b.heading and (self.near > DOUBT or self.is_one_template)
+        crossed = a.title == b.heading != 0 or a.heading == b.title != 0
+        return headings or crossed or (titles and not are_siblings)
+
+    def lists_others(self, least: int) -> bool:
+        """Return whether the pages list other things, as the parts of a catalogue do.
+
+        Each list has so many entries of its own at least, and they share at most half of all.
+        """
+        a, b = self.a.listed, self.b.listed
+        return a.replaced(b) >= least and a.likeness(b) <= HALF
+
+
+def _is_print_view(a: Facts, b: Facts) -> bool:
+    """Return whether the title of a page is the ``h1`` of another, whose title names the site."""
+    is_site_alone = b.title == 0 and b.site == a.site != 0
+    return is_site_alone and a.title == b.heading != 0 and a.heading in (0, b.heading)
+
+
+def _far(pair: Pair) -> str:
+    a, b = pair.a, pair.b
+    is_story = pair.kin is Kinship.SITES and a.backed and b.backed and not pair.is_thin
+    if pair.near > (SITES_APART if is_story else 1):
         return FAR
-    is_short = _size(a, b) < SHORT_TEXT and not _is_thin(a, b)
-    return "short" if is_short and near > SHORT_APART.get(kin, 1) else ""
+    is_short = pair.size < SHORT_TEXT and not pair.is_thin
+    return "short" if is_short and pair.near > SHORT_APART.get(pair.kin, 1) else ""
 
 
-def _values(a: Facts, b: Facts, kin: Kinship) -> str:
+def _values(pair: Pair) -> str:
     """Ask for numbers, words, fields and entries."""
-    numbers = min(a.numbers.own(b.numbers))
-    is_thin = _is_thin(a, b)
-    if kin is Kinship.ADDRESS:
+    a, b = pair.a, pair.b
+    numbers = a.numbers.replaced(b.numbers)
+    if pair.kin is Kinship.ADDRESS:
         return ""
-    if kin is Kinship.VIEW:
+    if pair.kin in VIEWS:
         # A thin page may have no more than a picture.
-        others = _list_others(a, b, 1 if is_thin else 2)
-        return "own-values" if numbers or min(a.words.own(b.words)) or others else ""
-    if kin is Kinship.DOMAIN or is_thin:
-        if a.said == b.said and not _list_others(a, b, ENOUGH):
+        differ = pair.lists_others(1 if pair.is_thin else 2) or a.words.replaced(b.words) > 0
+        if pair.kin is Kinship.SIBLING:
+            differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
+        else:
+            counts = COUNTS if pair.kin is Kinship.DECLARED else 0
+            differ = differ or numbers > counts
+        return "own-values" if differ or pair.clashes >= 1 else ""
+    if pair.kin is Kinship.TEXT:
+        differ = a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
+        return "own-values" if differ else ""
+    if pair.kin is Kinship.DOMAIN or pair.is_thin:
+        if a.said == b.said and not pair.lists_others(ENTRIES):
             return ""
-        is_text = max(a.sentences.own(b.sentences)) > 0 and not numbers
+        is_text = a.sentences.added(b.sentences) > 0 and not numbers
         return "own-text" if is_text else "own-values"
-    is_short = _size(a, b) < LONG_TEXT
-    if kin is Kinship.SITES:
-        # A story has other counters around it, and of a record most numbers are its own.
-        is_record = numbers > (0 if is_short else COUNTS) and one_template(a, b)
-        is_record = is_record and (is_short or a.numbers.own_share(b.numbers) >= HALF)
-    else:
-        # Another release of a long text has another number here and there.
-        allowed = _size(a, b) / LONG_TEXT if headings_alike(a, b, kin) else 1
-        is_record = numbers > max(1, allowed)
-    return "own-values" if is_record else ""
+    if pair.kin is Kinship.SITES:
+        return "own-values" if _are_records(pair) else ""
+    # Another release of a long text has another number here and there.
+    allowed = max(1, pair.size / LONG_TEXT) if pair.headings_alike else 1
+    return "own-values" if numbers > allowed else ""
 
 
-def _text(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
-    """Ask for sentences."""
-    if kin is Kinship.VIEW:
-        return "own-text" if min(a.sentences.own(b.sentences)) > 0 else ""
-    is_in_doubt = kin is Kinship.SITES and near > DOUBT
+def _are_records(pair: Pair) -> bool:
+    """Return whether two pages of two sites are records: of one program, or with like labels."""
+    if pair.clashes >= 1:
+        return True
+    if not pair.is_one_template:
+        return False
+    a, b = pair.a.numbers, pair.b.numbers
+    if pair.size < LONG_TEXT:
+        return a.replaced(b) > 0
+    # A story has other counters around it, and of a record most numbers are its own.
+    return a.replaced(b) > COUNTS and a.own_share(b) >= HALF
+
+
+def _sentences(pair: Pair) -> str:
+    a, b = pair.a, pair.b
+    if pair.kin is Kinship.ADDRESS:
+        return ""
+    if pair.kin in VIEWS:
+        return "own-text" if a.sentences.replaced(b.sentences) > 0 else ""
+    is_in_doubt = pair.kin is Kinship.SITES and pair.near > DOUBT
     return "own-text" if is_in_doubt and a.text.own_share(b.text) > QUARTER else ""
 
 
-def _headings(a: Facts, b: Facts, kin: Kinship, near: float) -> str:
-    """Ask what the pages call themselves; it does not matter where they say the same at length."""
-    if headings_alike(a, b, kin, near):
+def _headings(pair: Pair) -> str:
+    """Ask what the pages call themselves, unless they say the same at length."""
+    if pair.headings_alike:
         return ""
-    size, fill = _size(a, b), a.fills and b.fills
-    if _is_thin(a, b) or size < STORY or near > 1:
-        return FAR if near > 1 else "other-heading"
-    if kin is Kinship.SITES:
+    if pair.near > 1:
+        return FAR
+    a, b = pair.a, pair.b
+    fills = a.fills and b.fills
+    if pair.is_thin or pair.size < STORY:
+        return "other-heading"
+    if pair.kin is Kinship.SITES:
         # The text is the subject of both pages, and no notice that they share.
-        is_subject = (size >= LONG_TEXT and fill) or (a.backed and b.backed)
-        shares = a.text.own_share(b.text), a.sentences.own_share(b.sentences)
-        is_one = is_subject and max(shares) <= QUARTER and not one_publication(a, b, kin)
-    elif kin is Kinship.VERSIONS:
-        is_one = fill
+        is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
+        share = max(a.text.own_share(b.text), a.sentences.own_share(b.sentences))
+        is_one_site = a.site == b.site != 0 or pair.is_one_template
+        is_same = is_subject and share <= QUARTER and not is_one_site
+    elif pair.kin in (Kinship.HOSTS, Kinship.RELEASE):
+        is_same = fills
     else:
-        is_one = fill and a.said == b.said and a.listed == b.listed
-    return "" if is_one else "other-heading"
+        is_same = fills and a.said == b.said and a.listed == b.listed
+    return "" if is_same else "other-heading"
 
 
-def _length(a: Facts, b: Facts, kin: Kinship) -> str:
-    shorter, longer = sorted((a.text_bytes, b.text_bytes))
-    return "other-length" if kin in VIEWS and shorter < LENGTH * longer else ""
-
-
-def _is_thin(a: Facts, b: Facts) -> bool:
-    return a.thin or b.thin
-
-
-def _size(a: Facts, b: Facts) -> float:
-    return min(a.text_bytes, b.text_bytes)
-
-
-def _list_others(a: Facts, b: Facts, least: int) -> bool:
-    """Return whether two pages list other pages, as the parts of a catalogue do.
-
-    Each has so many entries of its own at least, and half of all are in one list alone.
-    """
-    are_others = min(a.listed.own(b.listed)) >= least
-    return are_others and a.listed.likeness(b.listed) <= HALF
-
-
-def one_template(a: Facts, b: Facts) -> bool:
-    """Return whether two pages show much the same around their texts."""
-    return a.rest.likeness(b.rest) >= HALF
-
-
-def one_publication(a: Facts, b: Facts, kin: Kinship) -> bool:
-    """Return whether two pages stand on one site, or on mirrors of one.
-
-    Mirrors have the same name of the site in their titles, or one template.
-    """
-    return kin is not Kinship.SITES or a.site == b.site != 0 or one_template(a, b)
-
-
-def headings_alike(a: Facts, b: Facts, kin: Kinship, near: float = HALF) -> bool:
-    """Return whether two pages call themselves the same.
-
-    Two views of one page have one title, and one last ``h1``, nearly one text (k/2) or one menu;
-    or one ``h1`` and the same text (k/6), because a title may say how a list is sorted. On one
-    domain the whole titles and the ``h1`` are the same, but for the name of the site, which print
-    views lack; or the title of one, which has no other ``h1``, is the ``h1`` of the other, as a
-    print view may have the name of the site as its title. Two sites put the name of the site into
-    the title, each its own; and a page may have as its title what another has as its ``h1``.
-    """
-    if a.headings == b.headings:
-        return True
-    titles = a.title == b.title != 0
-    headings = a.heading == b.heading != 0
-    if kin in VIEWS:
-        under_one_title = titles and (headings or near <= HALF or one_template(a, b))
-        if under_one_title or (headings and near <= SAME):
-            return True
-    if kin in (*VIEWS, Kinship.DOMAIN):
-        is_named = _is_name_of(a, b) or _is_name_of(b, a)
-        return is_named or (titles and headings and (a.site == 0) != (b.site == 0))
-    # In one template, all lists of members may have one title.
-    are_siblings = a.heading and b.heading and (near > DOUBT or one_template(a, b))
-    is_titled = titles and not are_siblings
-    return is_titled or headings or a.title == b.heading != 0 or a.heading == b.title != 0
-
-
-def _is_name_of(a: Facts, b: Facts) -> bool:
-    """Return whether the title of a page, which has no other ``h1``, is the ``h1`` of another."""
-    return a.title == b.heading not in (0, b.title) and a.heading in (0, b.heading)
+def _length(pair: Pair) -> str:
+    longer = max(pair.a.text_bytes, pair.b.text_bytes)
+    return "other-length" if pair.kin in VIEWS and pair.size < LENGTH * longer else ""
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:
@@ -231,5 +294,6 @@ def is_doubtful(page: bytes, other: bytes) -> bool:
     """
     if not len(page) == len(other) == FACTS_SIZE:
         return False
-    a, b = _unpacked(page), _unpacked(other)
-    return min(a.numbers.own(b.numbers)) > 0 and max(a.sentences.own(b.sentences)) <= 1
+    a = _unpacked(page)
+    b = _unpacked(other)
+    return a.numbers.replaced(b.numbers) > 0 and a.sentences.added(b.sentences) <= 1

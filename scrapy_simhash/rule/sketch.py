@@ -11,129 +11,153 @@ import math
 import re
 from collections.abc import Collection, Iterable
 from functools import reduce
-from itertools import chain
+from itertools import islice
 from operator import xor
 from typing import NamedTuple
 
 import xxhash
 
+from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
-#: Bits of a sketch: where a few units count, elsewhere, and where a share is enough.
-WIDE, SMALL, NARROW = 128, 64, 32
-#: The size of a sample: of larger sets it has the units with the least hashes, so that two sketches
-#: tell which share of the units differs, where the sketches of all would be full.
-SAMPLE = 32
+#: Bits of a sketch, where a few units count, and where a share is enough.
+WIDE = 128
+NARROW = 32
 #: Characters of what a page says that are looked at, and units of a sort.
 _LONGEST = 1 << 18
-_MOST = 10_000
+_MOST_UNITS = 10_000
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
-#: A short line that says when the page was written or changed is of no record.
-_STAMP = re.compile(
-    r"\b(?:updated?|modified|changed|revised|edited|posted|published|generated|created|submitted"
-    r"|aktualisiert|geändert|veröffentlicht|stand|mise? à jour|modifiée?|publiée?|actualizad[oa]"
-    r"|publicad[oa]|aggiornat[oa]|bijgewerkt|обновл\w*|опубл\w*)\b"
-    "|更新|发布|发表|修改|编辑|編輯|수정|작성",
-    re.IGNORECASE,
-)
-#: A date with a day has five digits or more.
-_DATE = re.compile(r"\d(?:\D{0,15}\d){4}")
 _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
-_ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
+# An amount of money: with two decimals, or beside the sign of a currency.
+_AMOUNT = re.compile(
+    r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?![\d.,]*\d)|[$€£¥₹₽₩₺฿]\s?\d[\d.,]*|\d[\d.,]*\s?[$€£¥₹₽₩₺฿]"
+)
+# The day on which a page was written is of no record: a word that says so, with a date beside it.
+_DATE = (
+    r"(?:(?:19|20)\d\d\s?[./\u5e74\ub144-]\s?\d{1,2}\s?[./\u6708\uc6d4-]\s?\d{1,2}[\u65e5\uc77c]?"
+    r"|\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d"
+    r"|\d{1,2}(?:st|nd|rd|th|\.)?\s(?:de\s)?[^\W\d_]{3,12}\.?,?\s(?:de\s)?(?:19|20)\d\d"
+    r"|[^\W\d_]{3,12}\.?\s\d{1,2}(?:st|nd|rd|th)?,?\s(?:19|20)\d\d)"
+    r"(?:[T,\s]{1,3}(?:at\s|um\s)?\d{1,2}:\d\d(?::\d\d)?)?"
+)
+_WRITTEN = (
+    r"(?:\b(?:updated?|modified|changed|revised|edited|posted|published|printed|generated|created"
+    r"|submitted|aktualisiert|geändert|veröffentlicht|stand|mise? à jour|modifiée?|publiée?"
+    r"|actualizad[oa]|publicad[oa]|aggiornat[oa]|bijgewerkt|обновл\w{0,9}|опубл\w{0,9})\b"
+    r"|更新|发布|发表|修改|编辑|編輯|수정|작성)"
+)
+_DATELINE = re.compile(
+    rf"(?P<word>{_WRITTEN}\D{{0,12}}?){_DATE}|{_DATE}(?P<after>\D{{0,12}}?{_WRITTEN})",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
 _DIGITS = b"0123456789"
 
 
 class Units(NamedTuple):
-    """The units of a page by their sort, without those of links and datelines.
-
-    All but the last two are of its content.
+    """The units of a page by their sort. All but the last two are of its content outside links.
 
     Attributes:
-        numbers: as they are written, without ages and what its own words call a count of visits.
-        fields: short lines, each with the one before it, which may be its label; and what the page
-            is known by.
+        numbers: as they are written, without ages and counts of visits.
+        fields: short lines, each with the line before it, which may be its label; and the marks of
+            the page.
         sentences: without digits.
         words: short sentences, such as a colour.
+        labels: the names of fields; and one name for all amounts of money.
+        pairs: labels with their values; and the amounts of money.
         text: words and sentences of the main text.
-        rest: words and sentences of all other lines, the site's among them.
+        rest: words and sentences of all other lines, those of the site included.
     """
 
     numbers: Collection[str]
     fields: Collection[str]
     sentences: Collection[str]
     words: Collection[str]
+    labels: Collection[str]
+    pairs: Collection[str]
     text: Collection[str]
     rest: Collection[str]
 
 
 class Sketch(NamedTuple):
-    """An odd sketch, the number of units in it, and its width in bits."""
+    """An odd sketch, the number of units in it (255 is that or more), and its width in bits."""
 
     bits: int
     size: int
-    width: int = SMALL
+    width: int
+
+    def apart(self, other: "Sketch") -> float:
+        """Return about how many units only one of two sets has.
+
+        It is infinite if the sketches do not tell it. Where units share a bit, it is too little.
+        """
+        differing = (self.bits ^ other.bits).bit_count()
+        if 2 * differing >= self.width:
+            return math.inf
+        return round(-self.width / 2 * math.log(1 - 2 * differing / self.width))
 
     def own(self, other: "Sketch") -> tuple[float, float]:
-        """Return about how many units this set and the other one have of their own, if not all."""
+        """Return about how many units this set and the other one have of their own."""
         more = self.size - other.size
-        apart = max(units_apart(self.bits, other.bits, self.width), abs(more))
+        apart = max(self.apart(other), abs(more))
         return min((apart + more) / 2, self.size), min((apart - more) / 2, other.size)
+
+    def replaced(self, other: "Sketch") -> float:
+        """Return about how many units of each set the other one has another unit for."""
+        return min(self.own(other))
+
+    def added(self, other: "Sketch") -> float:
+        """Return about how many units one of the two sets has alone, at most."""
+        return max(self.own(other))
 
     def own_share(self, other: "Sketch") -> float:
         """Return the share of own units in the set that has fewer of them, from 0 to 1."""
-        shares = zip(self.own(other), (self.size, other.size), strict=True)
-        return min(min(own / max(count, 1), 1.0) for own, count in shares)
+        own, others = self.own(other)
+        return min(own / max(self.size, 1), others / max(other.size, 1), 1.0)
 
     def likeness(self, other: "Sketch") -> float:
         """Return about which share of the units of both sets both have; 0 if there are none."""
-        together, apart = self.size + other.size, sum(self.own(other))
+        together = self.size + other.size
+        apart = sum(self.own(other))
         return max(0.0, (together - apart) / (together + apart)) if together else 0.0
 
 
-#: The sketch of no unit.
-EMPTY = Sketch(0, 0)
-
-
-def units_apart(bits: int, others: int, width: int) -> float:
-    """Return about how many units only one of two sets has, given their sketches.
-
-    It is infinite where the sketches do not tell it, and too little, if anything, for few units.
-    """
-    differing = (bits ^ others).bit_count()
-    if 2 * differing >= width:
-        return math.inf
-    return round(-width / 2 * math.log(1 - 2 * differing / width))
-
-
-def units_of(content: str, text: str, template: str = "", marks: Iterable[str] = ()) -> Units:
-    """Return the units of a page.
-
-    Args:
-        content: its own lines outside links.
-        text: its main text; lines of it that are in links count where all of them are.
-        template: all other lines outside links.
-        marks: what it is known by.
-    """
-    main = set(text[:_LONGEST].split("\n"))
-    lines = [line for line in content[:_LONGEST].split("\n") if not _is_dateline(line)]
-    in_text = [line for line in lines if line in main] or text[:_LONGEST].split("\n")
+def units_of(extraction: Extraction) -> Units:
+    """Return the units of a page."""
+    text = [_undated(line) for line in extraction.text[:_LONGEST].split("\n")]
+    main = set(text)
+    lines = [_undated(line) for line in extraction.content[:_LONGEST].split("\n")]
+    # The lines of a text that stands in links are no part of the content outside links.
+    text = [line for line in lines if line in main] or text
     others = [line for line in lines if line not in main]
-    text_units, beside = _pieces("\n".join(in_text)), _pieces("\n".join(others))
-    pieces = text_units | beside
-    words = {
-        piece for piece in pieces if len(piece) < _SENTENCE and size_in_bytes(piece) < _SENTENCE
-    }
-    numbers = set(_NUMBER.findall("\n".join(map(lasting, chain(in_text, others))))[:_MOST])
-    rest = beside | _pieces(template[:_LONGEST])
-    fields = {f"\0{mark}" for mark in marks} | _fields(lines)
-    return Units(numbers, fields, pieces - words, words, text_units, rest)
+    of_text = _pieces("\n".join(text))
+    beside = _pieces("\n".join(others))
+    pieces = of_text | beside
+    words = {piece for piece in pieces if size_in_bytes(piece, _SENTENCE) < _SENTENCE}
+    lasts = "\n".join(map(lasting, text + others))
+    return Units(
+        numbers=set(islice(_NUMBER.findall(lasts), _MOST_UNITS)),
+        fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
+        sentences=pieces - words,
+        words=words,
+        **_pairs(extraction.pairs, lasts),
+        text=of_text,
+        rest=beside | _pieces(extraction.template[:_LONGEST]),
+    )
+
+
+def _undated(line: str) -> str:
+    """Return a short line without the date on which the page was written or changed."""
+    if len(line) >= SHORT_LINE or not _DIGIT.search(line):
+        return line
+    return _DATELINE.sub(r"\g<word>\g<after>", line)
 
 
 def _fields(lines: Iterable[str]) -> set[str]:
-    """Return the short lines as they are written, each with the one before it."""
+    """Return the short lines as they are written, each with the line before it."""
     fields = set()
     label = ""
     for line in lines:
@@ -144,29 +168,32 @@ def _fields(lines: Iterable[str]) -> set[str]:
     return fields
 
 
-def _is_dateline(line: str) -> bool:
-    """Return whether a short line says when the page was written or changed."""
-    return len(line) < SHORT_LINE and bool(
-        _DIGIT.search(line) and _DATE.search(line) and _STAMP.search(line)
-    )
-
-
-def _sentences(text: str) -> str:
-    # It takes half of the time of str.replace; a character is found far faster than two.
-    for end in _ENDS:
-        if end[0] in text:
-            text = "\n".join(text.split(end))
-    return text
+def _pairs(pairs: Iterable[tuple[str, str]], lines: str) -> dict[str, set[str]]:
+    amounts = set(islice(_AMOUNT.findall(lines), _MOST_UNITS))
+    found = {"labels": {"\0"} if amounts else set(), "pairs": amounts}
+    for label, value in pairs:
+        name = normalise(label)
+        said = "".join(lasting(value).split())
+        if name and said:
+            found["labels"].add(name)
+            found["pairs"].add(f"{name}\0{said}".lower())
+    return found
 
 
 def _pieces(text: str) -> set[str]:
-    text = _sentences(text)
+    """Return the sentences of a text, without digits, spaces and marks."""
+    # It takes half of the time of str.replace; a character is found far faster than two.
+    for end in _SENTENCE_ENDS:
+        if end[0] in text:
+            text = "\n".join(text.split(end))
     without = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS)
     text = without.decode("utf-8", "surrogatepass")
-    return set(normalise(text, by_line=True).split("\n")[:_MOST]) - {""}
+    return set(normalise(text, by_line=True).split("\n")[:_MOST_UNITS]) - {""}
 
 
-def size_in_bytes(text: str) -> int:
+def size_in_bytes(text: str, most: int | None = None) -> int:
+    """Return the length of a text in UTF-8, of which only the first characters are counted."""
+    text = text[:most]
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -175,16 +202,19 @@ def hashes_of(units: Iterable[str], seed: int) -> list[int]:
     return [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded]
 
 
-# Most sets have less than a hundred units, for which a loop takes half the time of NumPy.
-def sketch(hashes: list[int], most: int = _MOST, width: int = SMALL) -> Sketch:
-    """Return the sketch of a set; where it has more units, of a sample of so many."""
-    sample = sorted(hashes)[:most] if len(hashes) > most else hashes
-    return Sketch(odd_bits(sample, width), len(sample), width)
+def sketch(hashes: list[int], width: int, sample: int | None = None) -> Sketch:
+    """Return the sketch of a set, or of a sample of it.
+
+    The sample of a large set has the units with the least hashes, so two sketches tell which share
+    of the units differs, where the sketches of all would be full.
+    """
+    taken = sorted(hashes)[:sample] if sample and len(hashes) > sample else hashes
+    return Sketch(odd_bits(taken, width), min(len(taken), 255), width)
 
 
 def odd_bits(hashes: Iterable[int], width: int) -> int:
-    """Return an odd sketch of so many bits, a power of two."""
-    return reduce(xor, [1 << (each & (width - 1)) for each in hashes], 0)
+    # Most sets have less than a hundred units, for which a loop takes half the time of NumPy.
+    return reduce(xor, [1 << (each % width) for each in hashes], 0)
 
 
 def digest(hashes: Iterable[int]) -> int:
