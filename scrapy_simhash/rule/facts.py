@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import xor
+from typing import Any
 
 import xxhash
 
@@ -170,6 +171,9 @@ def facts_of(
         sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units._asdict().items())
     }
     hashes["listed"] = hashes_of(extraction.listed, seed)
+    sketches: dict[str, Any] = {
+        sort: sketch(hashes[sort], width, _SAMPLES.get(sort)) for sort, width in SKETCHES.items()
+    }
     return Facts(
         **names._asdict(),
         said=reduce(xor, (digest(hashes[sort]) for sort in _SAID)),
@@ -178,10 +182,7 @@ def facts_of(
         thin=extraction.thin,
         fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
         alone=alone,
-        **{
-            sort: sketch(hashes[sort], width, _SAMPLES.get(sort))
-            for sort, width in SKETCHES.items()
-        },
+        **sketches,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
 

@@ -98,11 +98,11 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     heading = heading or (headings[-1] if headings else "")
     said = _share_said(heading, text)
     own_said = _share_said(name, text)
-    if heading and not site and _unnumbered(heading) != _unnumbered(name):
-        # The title of a print view, for example, is the name of the site.
-        if own_said < said or not own_said:
-            name = ""
-            site = normalise(title)
+    is_other = heading and not site and _unnumbered(heading) != _unnumbered(name)
+    if is_other and (own_said < said or not own_said):
+        # A print view, for example, may have the name of the site as its title.
+        name = ""
+        site = normalise(title)
     is_backed = max(said, own_said) >= HALF
     names = [title, *headings, *map(lasting, extraction.labels[:_MOST])]
     may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(title)

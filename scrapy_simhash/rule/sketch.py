@@ -33,7 +33,8 @@ _DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 # An amount of money: with two decimals, or beside the sign of a currency.
 _AMOUNT = re.compile(
-    r"(?<![\d.,])\d[\d.,]*[.,]\d\d(?![\d.,]*\d)|[$€£¥₹₽₩₺฿]\s?\d[\d.,]*|\d[\d.,]*\s?[$€£¥₹₽₩₺฿]"
+    r"(?<![\d.,])\d[\d.,]{0,15}[.,]\d\d(?![.,]?\d)"
+    r"|[$€£¥₹₽₩₺฿]\s?\d[\d.,]{0,15}|\d[\d.,]{0,15}\s?[$€£¥₹₽₩₺฿]"
 )
 # The day on which a page was written is of no record: a word that says so, with a date beside it.
 _DATE = (

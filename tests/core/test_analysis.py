@@ -6,13 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_text
+from scrapy_simhash.core.analysis import analyse_text, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.facts import FACTS_SIZE
-from scrapy_simhash.rule.rule import Rule
-from scrapy_simhash.rule.ruling import Page
-from scrapy_simhash.rule.state import STATE_SIZE
-from tests.pages import analysed
+from tests.pages import analysed, article, judged
 
 RECIPE = replace(named_recipe("default"), min_length=10)
 
@@ -23,30 +20,39 @@ def test_separators_do_not_make_a_text_long_enough() -> None:
     assert analyse_text(enough, RECIPE).fingerprint == RECIPE.fingerprint(enough)
 
 
-def test_pages_and_short_texts_have_facts_and_a_long_text_has_its_state_alone() -> None:
+def test_pages_and_texts_of_any_length_have_facts() -> None:
     page = analysed("<title>A title</title><p>Ten letters and more.", RECIPE)
     assert page.fingerprint is not None
-    assert page.facts
-    assert len(analyse_text("Ten letters and more.", RECIPE).facts) == FACTS_SIZE
-    assert len(analyse_text("Ten letters and more. " * 50, RECIPE).facts) == STATE_SIZE
+    for text in (page, *(analyse_text("Ten letters and more. " * n, RECIPE) for n in (1, 50))):
+        assert len(text.facts) == FACTS_SIZE
 
 
+OFFER = "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Ann."
+
+
+@pytest.mark.parametrize("size", [1, 30, 200])
 @pytest.mark.parametrize(
-    "other",
+    ("written", "is_copy"),
     [
-        "A flat with 4 rooms and a balcony near the tram, free from May. Please write to Ann.",
-        "A flat with 3 rooms and a balcony near the mill, free from May. Please write to Ann.",
-        "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Bob.",
+        ("balcony", True),
+        ("balcnoy", True),
+        ("balcony for 4", False),
+        ("balcony. Bob! And a view", False),
     ],
 )
-def test_short_texts_that_differ_in_a_number_or_a_name_are_two_items(other: str) -> None:
-    text = "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Ann."
-    one, same, another = (
-        Page(f"http://a.example/{number}", analyse_text(each, RECIPE).facts)
-        for number, each in enumerate((text, text, other))
-    )
-    assert Rule(RECIPE.distance)(one, same, 0).is_copy
-    assert not Rule(RECIPE.distance)(one, another, 9).is_copy
+def test_a_typo_in_a_text_is_no_other_item_and_a_number_or_a_short_line_is(
+    written: str, is_copy: bool, size: int
+) -> None:
+    offer = f"{OFFER}\n{article(1, 20 + 10 * size)}"
+    texts = offer, offer.replace("balcony", written)
+    keys = "http://a.example/1", "http://a.example/2"
+    assert judged(*zip(keys, map(text_body, texts), strict=True)).is_copy is is_copy
+
+
+def test_a_word_more_in_a_short_text_is_another_item() -> None:
+    texts = OFFER, OFFER.replace("Ann", "Roberta")
+    keys = "http://a.example/1", "http://a.example/2"
+    assert not judged(*zip(keys, map(text_body, texts), strict=True)).is_copy
 
 
 def test_page_without_text_is_empty_and_one_of_few_letters_too_short() -> None:

@@ -10,16 +10,16 @@ import pytest
 
 from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME
-from tests.pages import article, edited, html
+from tests.pages import article, html
 
 
 @pytest.fixture
 def twins(site: Any) -> Any:
-    """A page, a copy with edits all over its text and other links, and a page of its own."""
+    """A page, a copy with other links, and a page of its own."""
     text = article(1)
     site.pages = {
         "/first": html(text, links=("/after-first",)),
-        "/second": html(edited(text, 4, 0.06), links=("/after-second",)),
+        "/second": html(text, links=("/after-second",)),
         "/other": html(article(3)),
         "/after-first": html(article(4)),
         "/after-second": html(article(5)),

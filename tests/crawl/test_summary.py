@@ -233,18 +233,18 @@ def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
 def test_page_that_is_near_but_kept_is_counted_and_logged(
     crawl: Any, twins: Any, log: Path, caplog: Any
 ) -> None:
-    twins.pages["/sibling"] = html(article(1, 200), title="Another release")
+    twins.pages["/sibling"] = html(edited(article(1, 200), 4, 0.02))
     twins.pages["/first"] = html(article(1, 200))
-    twins.pages["/second"] = html(edited(article(1, 200), 4, 0.06))
+    twins.pages["/second"] = html(article(1, 200), links=("/more",))
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second", "/sibling"])
     assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
-    assert crawled.stat("duplicate/edits") == 1
-    assert crawled.stat("near_kept/other-heading") == 1
+    assert crawled.stat("duplicate/like-headings") == 1
+    assert crawled.stat("near_kept/own-text") == 1
     logged = lines(log)
-    assert (logged["second"].reason, logged["second"].near) == ("edits", None)
+    assert (logged["second"].reason, logged["second"].near) == ("like-headings", None)
     sibling = logged["sibling"]
-    assert (sibling.verdict, sibling.reason) == ("unique", "other-heading")
+    assert (sibling.verdict, sibling.reason) == ("unique", "own-text")
     assert (sibling.near, sibling.original) == (logged["first"].key, None)
 
 

@@ -69,7 +69,8 @@ def test_an_outline_number_is_no_part_of_a_heading(one: str, other: str) -> None
     ],
 )
 def test_what_names_the_page_is_part_of_its_heading(one: str, other: str) -> None:
-    assert facts(title=one).title != facts(title=other).title
+    one_page, other_page = (facts(title=each, headings=()) for each in (one, other))
+    assert one_page.title != other_page.title
 
 
 @pytest.mark.parametrize(
@@ -117,10 +118,43 @@ def test_an_h2_is_a_name_where_the_text_speaks_of_it(title: str) -> None:
     assert one.headings != other.headings
 
 
-def test_labels_are_names_without_their_numbers_and_signs() -> None:
-    one = facts(labels=("Camera K510", "12 visitors, 2015-03-01"))
-    assert one.headings == facts(labels=("camera k510:", "7 visitors, 2016-04-11")).headings
-    assert one.headings != facts(labels=("Camera K520", "12 visitors, 2015-03-01")).headings
+def test_labels_are_names_with_their_numbers_and_without_counts_of_visits() -> None:
+    one = facts(labels=("Camera K510", "12 visitors"))
+    assert one.headings == facts(labels=("camera k510:", "7 visitors")).headings
+    assert one.headings != facts(labels=("Camera K520", "12 visitors")).headings
+    assert facts(labels=("Lot 7",)).headings != facts(labels=("Lot 8",)).headings
+
+
+@pytest.mark.parametrize(
+    ("title", "known"),
+    [
+        ("Repair Circle - Lamp Day - 2", {"headings": ("Lamp Day - 2",)}),
+        ("Lamp Day - 2 | Repair Circle", {"headings": ("Lamp Day - 2",)}),
+        ("Repair Circle : Lamp Day 2", {"headings": ("Events", "Lamp Day 2")}),
+        ("Repair Circle | Lamp Day 2", {"headings": (), "site_name": "Repair Circle"}),
+        ("Repair Circle | Lamp Day 2", {"headings": (), "text": "A lamp is lit on this day."}),
+    ],
+)
+def test_the_name_of_a_page_is_a_heading_or_what_the_text_speaks_of(
+    title: str, known: dict[str, object]
+) -> None:
+    named = facts(title="Lamp Day 2", headings=())
+    assert facts(title=title, **known).title == named.title
+    assert facts(title=title, **known).site == facts(title="It | Repair Circle", headings=()).site
+
+
+def test_a_title_that_is_no_heading_and_not_in_the_text_names_the_site() -> None:
+    printed = facts(title="The Herald", headings=("The ferry returns",))
+    assert printed.title == 0
+    assert printed.site == facts(title="The ferry returns | The Herald").site
+
+
+def test_words_of_a_heading_that_the_text_does_not_have_are_kept() -> None:
+    oslo, rome = (
+        facts(headings=(f"Plumber in {town}",), text="A plumber.") for town in ("Oslo", "Rome")
+    )
+    assert oslo.unsaid != rome.unsaid
+    assert facts(headings=("Plumber",), text="A plumber.").unsaid == 0
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.rule.sketch import (
-    WIDE,
-    hashes_of,
-    odd_bits,
-    sketch,
-    units_apart,
-    units_of,
-)
+from scrapy_simhash.extraction.extractor import Extraction
+from scrapy_simhash.rule.sketch import WIDE, Units, hashes_of, odd_bits, sketch, units_of
 
 WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
 
@@ -31,30 +27,75 @@ def test_what_both_pages_have_cancels_out_in_any_order(
 
 
 def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many() -> None:
-    one, other = (odd_bits(hashes_of(map(str, range(most)), 7), WIDE) for most in (100, 104))
-    assert units_apart(one, other, WIDE) == 4
-    assert units_apart(0, (1 << 64) - 1, WIDE) == float("inf")
+    one, other = (sketch(hashes_of(map(str, range(most)), 7), WIDE) for most in (100, 104))
+    assert one.apart(other) == 4
+    assert sketch([], WIDE).apart(one._replace(bits=(1 << 64) - 1)) == float("inf")
 
 
 @given(*[st.sets(st.integers(0, 2**64 - 1), max_size=200)] * 2)
 def test_a_set_has_no_more_units_of_its_own_than_it_has(one: set[int], other: set[int]) -> None:
-    a, b = sketch([*one]), sketch([*other])
+    a, b = sketch([*one], WIDE), sketch([*other], WIDE)
     own, others = a.own(b)
     assert 0 <= own <= len(one)
     assert 0 <= others <= len(other)
     assert 0 <= a.likeness(b) <= 1
 
 
-def test_a_field_is_a_number_and_a_value_and_a_line_that_says_when_is_neither() -> None:
-    units = units_of("Rooms: 3\nPosted 7 May 2031\nIt has a garden, and a view of the sea.", "")
-    assert set(units.numbers) == {"3"}
-    assert set(units.words) == {"rooms"}
-    assert set(units.fields) == {"\0Rooms:3"}
-    assert set(units.sentences) == {"ithasagardenandaviewofthesea"}
+def units(content: str, **known: Any) -> Units:
+    return units_of(Extraction("", content=content, **known))
+
+
+def test_a_field_is_a_number_and_a_value() -> None:
+    found = units("Rooms: 3\nIt has a garden, and a view of the sea.")
+    assert set(found.numbers) == {"3"}
+    assert set(found.words) == {"rooms"}
+    assert set(found.fields) == {"\0Rooms:3"}
+    assert set(found.sentences) == {"ithasagardenandaviewofthesea"}
+
+
+def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none() -> None:
+    found = units("", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Area", "")))
+    assert set(found.labels) == {"rooms", "seen"}
+    assert set(found.pairs) == {"rooms\x003or4", "seen\x00views"}
+
+
+@pytest.mark.parametrize("amount", ["$74", "74 €", "1,074.00", "74.50"])
+def test_an_amount_of_money_is_a_value_without_a_label(amount: str) -> None:
+    found = units(f"It costs {amount} in all 12 shops.")
+    assert set(found.pairs) == {amount}
+    assert set(found.labels) == {"\0"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Updated 15 September 2025",
+        "Posted on 2025-09-15 by Ann",
+        "May 3, 2024, last modified",
+        "Zuletzt geändert am 3. Mai 2021, 10:11",
+        "发布于2025年9月15日",
+    ],
+)
+def test_the_date_on_which_a_page_was_written_is_no_number_of_it(line: str) -> None:
+    assert not units(line).numbers
+
+
+@pytest.mark.parametrize(
+    ("line", "numbers"),
+    [
+        ("KB5034441 Updated", {"5034441"}),
+        ("Price updated: 245,000", {"245,000"}),
+        ("Updated 20 November 2025, 2 rooms", {"2"}),
+        ("Date: Friday 3 March 2023", {"3", "2023"}),
+    ],
+)
+def test_other_numbers_and_dates_are_numbers_of_a_page(line: str, numbers: set[str]) -> None:
+    assert set(units(line).numbers) == numbers
 
 
 def test_units_of_megabytes_take_no_time() -> None:
-    for unit in ("1 ", "a\n", "。", "a. ", "\ufdfa"):
+    for unit in ("1 ", "a\n", "。", "a. ", "\ufdfa", "updated ", "1.1.", "$1", "2020-1"):
         begun = time.process_time()
-        units_of(unit * 2_000_000, "")
-        assert time.process_time() - begun < 2
+        units(unit * 2_000_000)
+        units(f"{unit * 9}\n" * 200_000)
+        assert time.process_time() - begun < 3
