@@ -102,11 +102,11 @@ def methods(rivals: bool) -> list[Method]:
 
 def read(dataset: Dataset, recipe: Recipe) -> Pages:
     extractions = [
-        Extraction(text_of(d)) if d.body.is_text else extract(html_of(d), recipe.extractor)
+        Extraction(text_of(d), content=text_of(d)) if d.body.is_text else extract(html_of(d), recipe.extractor)
         for d in dataset.documents
     ]
     facts = [
-        b"" if document.body.is_text else facts_of(extraction, recipe)
+        facts_of(extraction, recipe, alone=document.body.is_text)
         for document, extraction in zip(dataset.documents, extractions, strict=True)
     ]
     return Pages(dataset, extractions, facts)

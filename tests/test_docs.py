@@ -36,7 +36,7 @@ from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
-from scrapy_simhash.rule.rule import COUNTS, FAR, REASONS, SHORT_TEXT, TABLE
+from scrapy_simhash.rule.rule import COUNTS, FAR, REASONS, SHORT_APART, SHORT_TEXT, SITES_APART
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests.commands.running import simhash
 
@@ -209,29 +209,31 @@ def test_names_to_import_are_those_of_the_package_and_have_no_deeper_path() -> N
 
 KINDS = {
     "are one address": Kinship.ADDRESS,
+    "declare that one is the other": Kinship.DECLARED,
     "are two views": Kinship.VIEW,
+    "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
     "are one page of two releases": Kinship.RELEASE,
-    "have one path on two hosts of a site": Kinship.VERSIONS,
+    "have one path on two hosts of a site": Kinship.HOSTS,
     "are on two sites": Kinship.SITES,
+    "are texts, such as those of items": Kinship.TEXT,
 }
 
 
 def test_how_it_decides_has_the_limits_of_the_rule() -> None:
     k = RECIPES["default"].distance
+    assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
-        limits = TABLE[kin]
         (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.M)
-        wanted = {int(limits.near * k)}
-        if limits.near > 1:  # only where texts speak of their headings
-            wanted |= {k}
-        if limits.near_if_short < limits.near:
-            wanted |= {int(limits.near_if_short * k), SHORT_TEXT}
-        bits, shorter, content = row
+        wanted = {k}
+        if kin is Kinship.SITES:
+            wanted.add(int(SITES_APART * k))
+        if kin in SHORT_APART:
+            wanted |= {int(SHORT_APART[kin] * k), SHORT_TEXT}
+        bits, values, _ = row
         assert {int(number) for number in re.findall(r"\d+", bits)} == wanted, pair
-        assert shorter == {0: "any length", 0.75: "3/4 of the longer one"}[limits.length], pair
-        assert ("nothing" in content) == (limits.own is not None), pair
-        assert ("three numbers" in content) == (limits.own == COUNTS), pair
+        if "three" in values:
+            assert COUNTS == 3
 
 
 def test_security_tells_how_many_pages_a_site_can_hide() -> None:

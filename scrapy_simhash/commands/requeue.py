@@ -10,7 +10,7 @@ With URLs, --host, --reason or --original it writes the dropped pages that meet 
 them. Their originals are in the index, so --json tells the filter to let them pass
 (dont_simhash):
 
-    scrapy simhash requeue --reason other-site --host shop.example --json > again.jsonl
+    scrapy simhash requeue --reason same-text --host shop.example --json > again.jsonl
 
 With --pattern it writes the addresses that were not requested because of a signature,
 which "scrapy simhash patterns" lists, or of "all". It leaves out pages that have come in
@@ -44,7 +44,7 @@ _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
-    says = "pages that were dropped for this reason, such as other-site (may be repeated)"
+    says = "pages that were dropped for this reason, such as same-text (may be repeated)"
     parser.add_argument(
         "--reason", action="append", default=[], choices=REASONS, metavar="REASON", help=says
     )

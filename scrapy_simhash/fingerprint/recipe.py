@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 11,
     "text": 4,
-    "facts": 27,
+    "facts": 28,
 }
 
 

@@ -16,6 +16,8 @@ _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
+# A number that names a page, and is no date.
+_ID = re.compile(r"(?<!\d)(?!(?:19|20)\d{6}(?!\d))\d{5,12}(?!\d)")
 # The folder of a release, or such a part of a host. A number alone may be that of a record.
 _RELEASE = re.compile(
     r"(?<![^/.])(?:v?\d{1,2}(?:[.-]\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
@@ -86,7 +88,16 @@ def _is_view(a: Place, b: Place) -> bool:
     if _is_print_view(f"{a.path}?{a.query}", f"{b.path}?{b.query}"):
         return True
     has_query = bool(a.query or b.query)
+    if not has_query and _has_one_id(a.path, b.path):
+        return True
     return has_query and _has_one_name(a, b) and not _names_another(a.query, b.query)
+
+
+def _has_one_id(path: str, other: str) -> bool:
+    """Return whether two names in a folder have one long number: "/2020454-the-ferry-returns"."""
+    folder, _, name = path.rpartition("/")
+    other_folder, _, other_name = other.rpartition("/")
+    return folder == other_folder and _ID.findall(name) == _ID.findall(other_name) != []
 
 
 def _has_one_name(a: Place, b: Place) -> bool:

@@ -48,6 +48,8 @@ SHORT_TEXT = 500
 STORY = 300
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
+#: This many lines in common show that two pages have one template.
+LINES = 3
 #: This many entries are enough to tell two lists by.
 ENTRIES = 6
 #: Two texts this near are the same, except for a word or two; a share of k.
@@ -140,9 +142,20 @@ class Pair:
         return min(self.a.text_bytes, self.b.text_bytes)
 
     @property
+    def most(self) -> float:
+        """How many details may differ in texts of this length."""
+        return self.size / LONG_TEXT
+
+    @property
+    def unsaid(self) -> int:
+        """About how many words of the headings differ and are not in the text."""
+        return (self.a.unsaid ^ self.b.unsaid).bit_count()
+
+    @property
     def is_one_template(self) -> bool:
-        """Whether the pages show much the same around their texts."""
-        return self.a.rest.likeness(self.b.rest) >= HALF
+        """Whether the pages show much the same around their texts, three lines at least."""
+        a, b = self.a.rest, self.b.rest
+        return a.shared(b) >= LINES and a.likeness(b) >= HALF
 
     @property
     def clashes(self) -> float:
@@ -231,8 +244,7 @@ def _values(pair: Pair) -> str:
     if pair.kin is Kinship.SITES:
         return "own-values" if _are_records(pair) else ""
     # Another release of a long text has another number here and there.
-    allowed = max(1, pair.size / LONG_TEXT) if pair.headings_alike else 1
-    return "own-values" if numbers > allowed else ""
+    return "own-values" if numbers > (max(1, pair.most) if pair.headings_alike else 1) else ""
 
 
 def _are_records(pair: Pair) -> bool:
@@ -273,11 +285,12 @@ def _headings(pair: Pair) -> str:
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
         share = max(a.text.own_share(b.text), a.sentences.own_share(b.sentences))
         is_one_site = a.site == b.site != 0 or pair.is_one_template
-        is_same = is_subject and share <= QUARTER and not is_one_site
+        is_same = is_subject and share <= QUARTER and not is_one_site and pair.unsaid <= pair.most
     elif pair.kin in (Kinship.HOSTS, Kinship.RELEASE):
         is_same = fills
     else:
         is_same = fills and a.said == b.said and a.listed == b.listed
+        is_same = is_same and (pair.kin in VIEWS or a.heading == b.heading)
     return "" if is_same else "other-heading"
 
 

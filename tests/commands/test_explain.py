@@ -51,7 +51,7 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "dedup.jsonl"
     lines = [
         log_line(A),
-        log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="long-text"),
+        log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="same-text"),
         log_line(f"{COPY}c", near=A, distance=3, reason="other-heading"),
         log_line(f"{COPY}d", "skipped", reason="status"),
         to_json(SparedLine(1.7e9, f"{A}?print", "a.example", "/{number}?print")) + "\n",
@@ -76,7 +76,7 @@ def test_the_log_says_what_became_of_a_page(log: Path, capsys: Any) -> None:
     at = "2027-01-15 08:00:00 UTC\n"
     for page, says in (
         ("m.example/1b", f"duplicate (drop) at {at}    2 bits (k = 48) from "),
-        ("M.example/1b#top", f"{REASONS['long-text']} (long-text)"),
+        ("M.example/1b#top", f"{REASONS['same-text']} (same-text)"),
         (f"{COPY}c", f"3 bits (k = 48) from {A}\n    the headings differ (other-heading)"),
         (f"{COPY}d", f"skipped at {at}    status\n"),
         (f"{A}?print", f"not sent at {SINCE} UTC\n    pages of a.example/{{number}}?print were co"),

@@ -69,7 +69,7 @@ def test_nothing_of_the_log_becomes_markup() -> None:
             line(url=url, text=text + " one", host=text),
             line(url=text, verdict="skipped", reason=text, what="item"),
             copy(f"http://b.example/{number}", url, number, text=text + " two", host=text + "b"),
-            copy(text, url, number + 40, text=text, reason="long-text", doubtful=True),
+            copy(text, url, number + 40, text=text, reason="same-text", doubtful=True),
             copy(url + "/x", url, number + 40, text=text, details=text, doubtful=True),
             line(url=text + "?", near=url, distance=number, reason=text, text=text + " three"),
             line(url=text, crawl=text, time=1.0),

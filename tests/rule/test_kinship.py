@@ -50,7 +50,8 @@ RELATED = {
         a/board,1.0.html a/board,1.0/sort,name.html
         a/list;sort=name a/list
         a/s.php?article44 a/s.php?id_article=44&page=print
-        a/print/44 a/news/44/tea.html""",
+        a/print/44 a/news/44/tea.html
+        a/20451-tea-is-back a/20451-tea-returns""",
     Kinship.RELEASE: """
         a/4.2/install a/3.0/install
         a/en/latest/install.html a/en/5.0.dev0/install/
@@ -72,6 +73,9 @@ RELATED = {
         a/list?cid=1 a/list?cid=2
         a/item?hscode=8471 a/item?hscode=8472
         a/day?t=1200 a/day
+        a/20451-tea-is-back a/20452-tea-is-back
+        a/news/20451-tea a/archive/20451-back
+        a/20240512-tea a/20240512-coffee
         a/find?s=tea-2-and-coffee-with-milk a/find?s=milk
         a/list?a=1&a=2 a/list?a=1
         a/shop?amp=15 a/shop?amp=30

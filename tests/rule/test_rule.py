@@ -201,12 +201,16 @@ def test_two_lists_of_other_entries_below_one_text_are_two_pages() -> None:
         assert rule(one, other, kin, 0) == COPY
 
 
-NAMED = page(2, 2)
-
-
 def test_pages_of_one_site_that_say_the_same_at_length_may_have_other_headings() -> None:
-    assert rule(STORY, NAMED, Kinship.DOMAIN, 0) == (True, "same-text")
-    for other in (page(2, 2, size=280), page(2, 2, fills=False), page(2, 2, listed=["tea"])):
+    """One view of a page may have another ``h1``, too, and other pages another title only."""
+    assert rule(STORY, page(2, 2), Kinship.VIEW, 0) == (True, "same-text")
+    assert rule(STORY, page(2, 1), Kinship.DOMAIN, 0) == (True, "same-text")
+    for other in (
+        page(2, 1, size=280),
+        page(2, 1, fills=False),
+        page(2, 1, listed=["tea"]),
+        page(2, 2),
+    ):
         assert rule(STORY, other, Kinship.DOMAIN, 0) == (False, "other-heading")
 
 
@@ -218,6 +222,7 @@ def test_two_publications_may_print_a_story_under_headings_of_their_own() -> Non
         page(2, 2, site=1, menu=MENU),
         page(2, 2, site=2),
         page(2, 2, site=2, menu=MENU, backed=False, size=1000),
+        page(2, 2, site=2, menu=MENU, unsaid=0b110, size=1400),
     ):
         assert rule(STORY, notice, Kinship.SITES, 0) == (False, "other-heading")
 
