@@ -102,7 +102,9 @@ def methods(rivals: bool) -> list[Method]:
 
 def read(dataset: Dataset, recipe: Recipe) -> Pages:
     extractions = [
-        Extraction(text_of(d), content=text_of(d)) if d.body.is_text else extract(html_of(d), recipe.extractor)
+        Extraction(text_of(d), content=text_of(d))
+        if d.body.is_text
+        else extract(html_of(d), recipe.extractor)
         for d in dataset.documents
     ]
     facts = [

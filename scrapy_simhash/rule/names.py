@@ -69,7 +69,7 @@ class Names(NamedTuple):
             does, of the last of the first three, because themes have the site's name in the first.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
         unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
-            text does not have.
+            text does not have, and of its numbers.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -110,6 +110,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
     _, unsaid = _words(heading or name, text)
+    unsaid += _DIGITS.findall(heading or name)
     return Names(
         headings=_hash([_as_written(name) for name in names if has_words(name)], key),
         title=_hash([_unnumbered(name)], key),
