@@ -21,7 +21,7 @@ from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "changes", "patterns", "report"),
-    *("forget", "requeue", "import", "dedupe", "fingerprint", "evaluate"),
+    *("forget", "requeue", "import", "dedupe", "fingerprint"),
 )
 
 _EXIT_STATUS = """\
