@@ -274,7 +274,7 @@ def named_url(url: str, settings: BaseSettings) -> str:
     """
     from scrapy_simhash.index.registry import store_of  # heavy
 
-    option = store_of(url).named
+    option = store_of(url).name_option
     if not option or re.search(f"[?&]{option}=", url):
         return url
     name = quote(f"{_namespace(settings, 'SIMHASH_NAMESPACE')}:simhash", ":")

@@ -30,8 +30,7 @@ ROOMS = {
     "fingerprint": {"loading"},
     "readers": {"extraction", "fingerprint", "loading"},
     "rule": {"extraction", "fingerprint", "keys"},
-    "index": {"printable", "fingerprint", "rule"},
-    "testing": {"fingerprint", "index"},
+    "index": {"loading", "printable", "fingerprint", "rule"},
     "url_patterns": {"index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "report": {"core", "keys", "printable", "rule"},
@@ -92,8 +91,7 @@ def test_a_room_imports_from_the_rooms_that_stand_behind_it_only() -> None:
         roots = {name.partition(".")[0] for name in imports(path)}
         if name not in SCRAPY:
             assert not {"scrapy", "twisted"} & roots, path
-        if name != "testing":
-            assert not {"pytest", "hypothesis"} & roots, path
+        assert not {"pytest", "hypothesis"} & roots, path
 
 
 def test_each_import_that_a_room_may_make_is_made() -> None:

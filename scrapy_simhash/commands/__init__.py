@@ -67,7 +67,7 @@ class SimhashCommand(ScrapyCommand):
             super().add_options(subparser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_simhash.index.contract import StoreError
+        from scrapy_simhash.index.store import StoreError
         from scrapy_simhash.settings import refuse_unknown
 
         try:

@@ -25,7 +25,7 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.difference import difference_lines

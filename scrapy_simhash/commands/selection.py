@@ -15,7 +15,7 @@ from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import host_of, page_key
@@ -134,9 +134,9 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
             "in memory ends with its crawl"
         )
-    if store.patient and store.patient.partition("=")[0] not in url:
+    if store.patience_option and store.patience_option.partition("=")[0] not in url:
         # A crawl does not wait for a slow Redis; an operator does.
-        url += f"{'&' if '?' in url else '?'}{store.patient}"
+        url += f"{'&' if '?' in url else '?'}{store.patience_option}"
     return url
 
 

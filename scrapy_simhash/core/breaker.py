@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreError, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreError, StoreUnavailable
 from scrapy_simhash.index.values import (
     Arrival,
     Claim,

@@ -29,7 +29,7 @@ from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope

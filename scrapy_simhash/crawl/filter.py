@@ -33,7 +33,7 @@ from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.crawl.waiting import Waiting
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of

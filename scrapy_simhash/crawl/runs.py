@@ -12,7 +12,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.summary import Judged
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count

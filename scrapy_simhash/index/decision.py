@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State
 from scrapy_simhash.index.lookups import Near
+from scrapy_simhash.index.store import Part, Stored
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
-from scrapy_simhash.index.verbs import Part, Stored
 from scrapy_simhash.rule.ruling import Page
 
 NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scrapy_simhash.index.store import RUN_BYTES, Stored
 from scrapy_simhash.index.values import Match
-from scrapy_simhash.index.verbs import RUN_BYTES, Stored
 
 _LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
 _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Collection
 from typing import Any
 
+from scrapy_simhash.index.store import StoreDamaged
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.index.verbs import StoreDamaged
 
 
 class RunList:

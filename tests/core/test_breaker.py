@@ -20,7 +20,8 @@ from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
 

@@ -20,7 +20,7 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.redis.location import Location
-from scrapy_simhash.index.verbs import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
+from scrapy_simhash.index.store import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.

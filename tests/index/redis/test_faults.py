@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import (
-    Index,
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.store import (
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from tests import servers
 from tests.index.promises.made import DUPLICATE, at, fp, page, values

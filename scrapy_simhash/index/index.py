@@ -1,4 +1,4 @@
-"""The index: what it promises, kept over any store of the verbs in :mod:`.verbs`.
+"""The index: what it promises, kept over any :class:`.Store`.
 
 An index holds the fingerprints of *originals*. A page is admitted in the log alone; buckets only
 find candidates. A claim is compared exactly with whatever was admitted since its crawler last
@@ -28,7 +28,6 @@ from itertools import islice
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.acts import PAGES, Acts
 from scrapy_simhash.index.decision import NEAR_NOTHING, UNWRITTEN, Decision, Era, Terms, groups
 from scrapy_simhash.index.entry_states import (
     Act,
@@ -41,7 +40,9 @@ from scrapy_simhash.index.entry_states import (
     renewed,
 )
 from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.open_store import PAGES, OpenStore
 from scrapy_simhash.index.run_list import Member, RunList
+from scrapy_simhash.index.store import ENTRIES, Found, Part, Store, Stored
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -53,29 +54,6 @@ from scrapy_simhash.index.values import (
     Run,
     Unsettled,
 )
-from scrapy_simhash.index.verbs import (
-    ENTRIES,
-    Found,
-    Part,
-    Store,
-    Stored,
-    StoreDamaged,
-    StoreError,
-    StoreMismatch,
-    StoreMissing,
-    StoreRefused,
-    StoreUnavailable,
-)
-
-__all__ = [
-    "Index",
-    "StoreDamaged",
-    "StoreError",
-    "StoreMismatch",
-    "StoreMissing",
-    "StoreRefused",
-    "StoreUnavailable",
-]
 
 T = TypeVar("T")
 
@@ -86,19 +64,26 @@ _RUNS = "index:runs"
 _ABANDONED = 86_400.0
 
 
-class Index(Acts):
+class Index:
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
+    It is synchronous and thread-safe. Every method may raise :class:`.StoreUnavailable`, as after
+    :meth:`close`, or :class:`.StoreDamaged`.
+
     Attributes:
+        spec: how it was opened.
+        crawler: this crawler's name in the leases.
         retries: pages of this crawler that claimed again, because others had changed what their
             answer rested on.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
-        super().__init__(store, spec)
+        self.spec = spec
+        self._store = OpenStore(store, spec)
+        self.crawler = self._store.crawler
         self.retries = 0
         self._era = Era()
-        self._member = Member(self.crawler, spec.spider, self._lives)
+        self._member = Member(self.crawler, spec.spider, self._store.may_live)
         # The entries in progress of each key: their states by position, as this crawler wrote them.
         self._open: dict[str, dict[int, bytes]] = {}
         # Up to which position it was looked whether entries expire.
@@ -153,11 +138,11 @@ class Index(Acts):
         self.spec.check(arrivals)
         claims: list[Claim] = []
         for first in range(0, len(arrivals), PAGES):
-            with self._use():
-                claims += self._claim(arrivals[first : first + PAGES])
+            with self._store.use() as store:
+                claims += self._claim(store, arrivals[first : first + PAGES])
         return claims
 
-    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+    def _claim(self, store: Store, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Decide on what is near the pages, and commit; again with those that were refused.
 
         Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
@@ -165,11 +150,11 @@ class Index(Acts):
         """
         claims: dict[int, Claim] = {}
         left, seen = [*range(len(arrivals))], Found({}, {}, {})
-        for attempt in self._attempts():
+        for attempt in self._store.attempts():
             lookups = Lookups([arrivals[number] for number in left], self.spec)
-            if self._store.looks_first and not attempt:
-                seen = self._store.find(lookups)
-            answers, found = self._attempt(lookups, seen)
+            if store.looks_first and not attempt:
+                seen = store.find(lookups)
+            answers, found = self._attempt(store, lookups, seen)
             claims |= {left[number]: claim for number, claim in answers.items()}
             if len(claims) == len(arrivals):
                 break
@@ -179,12 +164,16 @@ class Index(Acts):
             left = [left[number] for number in refused]
         return [claims[number] for number in range(len(arrivals))]
 
-    def _attempt(self, lookups: Lookups, seen: Found) -> tuple[dict[int, Claim], Found]:
+    def _attempt(
+        self, store: Store, lookups: Lookups, seen: Found
+    ) -> tuple[dict[int, Claim], Found]:
         """Return claims by the page's number, and what is near the pages that must claim again."""
-        now = self._now()
+        now = self._store.now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        terms = Terms(self.spec, self._era, now, lease, lambda state: self._is_expired(state, now))
-        records, packed = self._records(seen.entries), lease.pack()
+        terms = Terms(
+            self.spec, self._era, now, lease, lambda state: self._store.is_expired(state, now)
+        )
+        records, packed = self._store.records(seen.entries), lease.pack()
         near = [
             [*seen.near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in twins)]
             for number, twins in enumerate(lookups.twins())
@@ -209,7 +198,7 @@ class Index(Acts):
                 claims |= self._taken_in(decision)
         if not parts:
             return claims, seen
-        answer = self._store.commit(parts, lookups)
+        answer = store.commit(parts, lookups)
         for part, decided, written in zip(parts, decisions, answer.written, strict=True):
             if written is not None and decided:
                 decided.place(written)
@@ -234,9 +223,9 @@ class Index(Acts):
         """
         page = Arrival("", fingerprint, scope)
         self.spec.check([page])
-        with self._use() as store:
+        with self._store.use() as store:
             answer = store.find(Lookups([page], self.spec))
-            records = self._records(answer.entries)
+            records = self._store.records(answer.entries)
         near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
         return [records[at].match(distance) for distance, at in near if at in records]
 
@@ -270,8 +259,8 @@ class Index(Acts):
 
         When it fails, a part of it may be done. To do it again does no harm.
         """
-        with self._use():
-            expires = self._now() + self.spec.lease
+        with self._store.use():
+            expires = self._store.now() + self.spec.lease
             release = partial(released_by, self.crawler)
             renew = partial(renewed, self.crawler, expires)
             acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renew)
@@ -284,9 +273,9 @@ class Index(Acts):
             }
             # A claim that had no answer may have made an original of which nobody knows here.
             if unknown := [key for key in news.failed if key not in self._open]:
-                records = self._of_keys(unknown)
+                records = self._store.of_keys(unknown)
                 states |= {at: (record.state.pack(), release) for at, record in records.items()}
-            after = self._act(states)
+            after = self._store.act(states)
             for key, act in acts.items():
                 positions = self._open.pop(key, {})
                 left = {at: state for at in positions if (state := after[at])}
@@ -304,11 +293,11 @@ class Index(Acts):
         positions = frozenset(entries)
         if not positions:
             return Unsettled(frozenset(), frozenset())
-        with self._use() as store:
-            now = self._now()
-            records = self._records(store.read(positions))
+        with self._store.use() as store:
+            now = self._store.now()
+            records = self._store.records(store.read(positions))
         states = {at: record.state for at, record in records.items()}
-        expired = {at for at, state in states.items() if self._is_expired(state, now)}
+        expired = {at for at, state in states.items() if self._store.is_expired(state, now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired
         earlier = {at for at, state in states.items() if state.run in self._era.earlier}
         gone = positions - states.keys() | expired | (earlier - provisional)
@@ -316,8 +305,8 @@ class Index(Acts):
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
-        with self._use():
-            entries = self._of_keys([key]).keys()
+        with self._store.use():
+            entries = self._store.of_keys([key]).keys()
         provisional, gone = self.unsettled(entries)
         return None if provisional else bool(entries - gone)
 
@@ -330,8 +319,8 @@ class Index(Acts):
         last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
         renewed a lease, or begun, within a lease's time; else a new run.
         """
-        with self._use() as store:
-            now = self._now()
+        with self._store.use() as store:
+            now = self._store.now()
             # Entries may be counted of a higher run, if the list was lost.
             terms = (resumed, now, now + self.spec.lease, max(store.counts().by_run, default=0))
             number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
@@ -342,23 +331,24 @@ class Index(Acts):
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._use():
-            terms = self._era.run, self._now()
+        with self._store.use():
+            terms = self._era.run, self._store.now()
             self._change_runs(lambda runs: self._member.leave(runs, *terms, finished=finished))
 
     def _change_runs(self, change: Callable[[RunList], T]) -> T:
-        for _ in self._attempts():
-            old = self._store.cells(_RUNS).get(_RUNS)
-            runs = RunList(old)
-            answer = change(runs)
-            new = runs.packed()
-            if new == old or self._store.swap(_RUNS, old, new):
-                break
+        with self._store.use() as store:
+            for _ in self._store.attempts():
+                old = store.cells(_RUNS).get(_RUNS)
+                runs = RunList(old)
+                answer = change(runs)
+                new = runs.packed()
+                if new == old or store.swap(_RUNS, old, new):
+                    break
         return answer
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        with self._use() as store:
+        with self._store.use() as store:
             return RunList(store.cells(_RUNS).get(_RUNS)).shown(store.counts().by_run)
 
     def missing(self, run: int) -> Iterator[Entry]:
@@ -391,8 +381,8 @@ class Index(Acts):
         runs = [run for run in self.runs() if run.spider == self.spec.spider]
         newest = [run.number for run in runs if run.finished][-keep:] if keep else []
         old = {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
-        with self._use() as store:
-            ended = self._now() - _ABANDONED
+        with self._store.use() as store:
+            ended = self._store.now() - _ABANDONED
 
             def expired(state: State) -> State | None:
                 left: State | None = state
@@ -403,9 +393,9 @@ class Index(Acts):
             rows, after = list[tuple[int, Stored]](), self._swept
             while len(rows) < ENTRIES and (more := store.scan(after, ENTRIES - len(rows))):
                 rows, after = rows + more, more[-1][0]
-            states = {at: record.state for at, record in self._records(dict(rows)).items()}
+            states = {at: record.state for at, record in self._store.records(dict(rows)).items()}
             swept = [at for at, state in states.items() if expired(state) != state][:most]
-            self._act({at: (states[at].pack(), expired) for at in swept})
+            self._store.act({at: (states[at].pack(), expired) for at in swept})
             is_full = len(swept) == most
             self._swept = swept[-1] if is_full else after if len(rows) >= ENTRIES else 0
             if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
@@ -419,15 +409,15 @@ class Index(Acts):
 
         It reads no more than that. Fingerprints may lack their block values.
         """
-        with self._use() as store:
-            stored = store.read([*self._of_keys(keys)])
-            return self._shown(sorted(stored.items()))
+        with self._store.use() as store:
+            stored = store.read([*self._store.of_keys(keys)])
+            return self._store.shown(sorted(stored.items()))
 
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        with self._use():
-            records = self._of_keys(keys)
-            self._act({at: (record.state.pack(), deleted) for at, record in records.items()})
+        with self._store.use():
+            records = self._store.of_keys(keys)
+            self._store.act({at: (record.state.pack(), deleted) for at, record in records.items()})
         return len(records)
 
     def put(self, entries: Iterable[Entry]) -> int:
@@ -440,8 +430,8 @@ class Index(Acts):
         while batch := [*islice(rest, PAGES)]:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
-            with self._use() as store:
-                records = self._of_keys(entry.key for entry in batch).values()
+            with self._store.use() as store:
+                records = self._store.of_keys(entry.key for entry in batch).values()
                 present = {(item.key, item.scope) for item in records if item.state.delivered}
                 parts = list[Part]()
                 for number, (key, _, scope, facts, at, *_) in enumerate(batch):
@@ -456,7 +446,7 @@ class Index(Acts):
 
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
-        with self._use() as store:
+        with self._store.use() as store:
             store.clear()
             self._change_runs(lambda runs: runs.rows.clear())
             self._open.clear()
@@ -464,9 +454,9 @@ class Index(Acts):
 
     def check(self) -> list[str]:
         """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
-        with self._use() as store:
+        with self._store.use() as store:
             complaints = store.check()
-        for at, stored in self._rows():
+        for at, stored in self._store.rows():
             try:
                 Record.unpack(at, stored)
             except ValueError as error:
@@ -475,10 +465,46 @@ class Index(Acts):
 
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
-        with self._use() as store:
+        with self._store.use() as store:
             by_run, provisional = store.counts()
             return Census(sum(by_run.values()), provisional, store.size())
 
+    @property
+    def damaged(self) -> int:
+        """The number of entries that this crawler could not read, and passed over."""
+        return len(self._store.damaged)
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        """Return the small values whose names begin so; they are no entries, and outlive them.
+
+        A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
+        """
+        with self._store.use() as store:
+            return store.cells(prefix)
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        """Set a cell if it has the old value, None being a cell that is not there.
+
+        Return whether it had that value.
+        """
+        with self._store.use() as store:
+            return store.swap(name, old, new)
+
+    def close(self) -> None:
+        """Release the store's resources. Closing twice does no harm."""
+        self._store.close()
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
+
+        Fingerprints may lack their block values, which are far apart in some stores.
+        """
+        return self._store.entries()
+
+    def with_blocks(self) -> Iterator[Entry]:
+        """Yield the entries as another index takes them; one in memory lacks block values."""
+        return self._store.entries(blocks=True)
+
     def __len__(self) -> int:
-        with self._use() as store:
+        with self._store.use() as store:
             return sum(store.counts().by_run.values())
