@@ -83,7 +83,7 @@ class Breaker:
         return 0 if self._store is None else self._store.damaged
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
-        """See the contract. An original that came while the store was away has no entry, but 0.
+        """See the contract. Entries of an outage are below 0, and stand in the memory alone.
 
         There is no answer while the store is away and ``MOST_PAGES`` are remembered.
         """
@@ -99,18 +99,22 @@ class Breaker:
             return [None] * len(arrivals)
         claims = self._memory.claim_all(arrivals)
         self.let_through += sum(claim.outcome is Outcome.ORIGINAL for claim in claims)
-        return [
-            # Nobody knows what earlier runs have seen.
-            claim._replace(
-                matches=tuple(match._replace(entry=0) for match in claim.matches), change=None
-            )
-            for claim in claims
-        ]
+        return [_of_outage(claim) for claim in claims]
 
     def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
-        if self._memory is not None:
-            self._memory.report(news._replace(entries=()))
+        if self._memory is None:
+            return self._report_to_store(news)
+        of_outage = [-entry for entry in news.entries if entry < 0]
+        here = self._memory.report(news._replace(entries=of_outage))
+        in_store = [entry for entry in news.entries if entry > 0]
+        there = self._report_to_store(news._replace(entries=in_store))
+        return Unsettled(
+            provisional=there.provisional.union(-entry for entry in here.provisional),
+            gone=there.gone.union(-entry for entry in here.gone),
+        )
+
+    def _report_to_store(self, news: Report) -> Unsettled:
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
         if self.away and news.renewed is None:
@@ -189,3 +193,9 @@ class Breaker:
                 error,
                 exc_info=None if isinstance(error, StoreError) else error,
             )
+
+
+def _of_outage(claim: Claim) -> Claim:
+    """Return a claim of the memory, which does not know what earlier runs have seen."""
+    matches = tuple(match._replace(entry=-match.entry) for match in claim.matches)
+    return claim._replace(matches=matches, change=None)

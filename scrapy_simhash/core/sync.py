@@ -62,9 +62,9 @@ class SyncDedup:
         self._thread.run(self._dedup.__aenter__())
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
         try:
-            self._thread.run(self._dedup.close())
+            self._thread.run(self._dedup.__aexit__(error))
         finally:
             self._thread.__exit__()
 

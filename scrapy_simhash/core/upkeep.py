@@ -114,14 +114,8 @@ class Upkeep:
         original = verdict.matches[0]
         if original.key in self._parts:
             self._copies_by_key.setdefault(original.key, []).append(callback)
-        elif original.entry:
+        else:
             self._copies_by_entry.setdefault(original.entry, []).append(callback)
-        else:  # settled just now, and the store, which was away, does not have it
-            is_delivered = original.key in self._delivered
-            if not is_delivered:
-                # The index hears of it before the copy claims again.
-                self._report()
-            callback(is_delivered)
 
     def must_stay(self) -> bool:
         """Return whether an engine with an empty queue must go on, because pages may come again.

@@ -279,7 +279,7 @@ def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
 
 def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
     ended = list[str]()
-    with crew(processes=2, timeout=0.5) as workers:
+    with crew(processes=2, timeout=2) as workers:
         tasks = [workers.begin(b"hang %d" % number, "evil") for number in range(30)]
         tasks.append(workers.begin(b"a page", "good"))
         for task, site in zip(tasks, ["evil"] * 30 + ["good"], strict=True):
