@@ -80,7 +80,8 @@ class CrawlRun:
         self._say(
             logging.INFO,
             f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
-            f"{place_of(self._settings.index_url)}, {said}, copies: {self._settings.action}, "
+            f"{place_of(self._settings.index_url)}, {said}, log: {self._settings.log or 'none'}, "
+            f"copies: {self._settings.action}, "
             f"recrawl: {self._settings.recrawl}",
         )
 
