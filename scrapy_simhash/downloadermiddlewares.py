@@ -78,7 +78,8 @@ class NearDuplicateDownloaderMiddleware:
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """Take note of a page that failed, for those that wait for it."""
+        """Take note of a page that failed."""
+        self._filter.run_of_spider.failed(request, exception)
         self._filter.waiting.ended(request)
 
     async def process_response(

@@ -8,7 +8,7 @@ leases: they run out, and copies take the places of the pages.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
@@ -60,6 +60,7 @@ class Upkeep:
         self._failing: set[str] = set()
         # Pages that are settled, of which the index was not told.
         self._failed: list[str] = []
+        self._missed: set[str] = set()
         self._delivered: list[str] = []
         self._claims = claims
         self._lease = lease
@@ -102,6 +103,10 @@ class Upkeep:
         if key in self._parts:
             self._failing.add(key)
             self.delivered(key)
+
+    def missed(self, keys: Iterable[str]) -> None:
+        """Note that pages were asked for in vain, so that they are not missing in this run."""
+        self._missed.update(keys)
 
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
@@ -204,7 +209,10 @@ class Upkeep:
         one is told once no part of it is in progress, because its new text would be confirmed
         before it was delivered.
         """
-        failed, self._failed = self._failed, []
+        # A page that came after all is not missed.
+        failed = [*self._failed, *(self._missed - self._parts.keys() - {*self._delivered})]
+        self._failed = []
+        self._missed = set()
         delivered = [key for key in self._delivered if key not in self._parts]
         self._delivered = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
         return self._claims.run(methodcaller("report", Report(failed, delivered, renewed, entries)))

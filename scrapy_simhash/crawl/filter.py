@@ -54,17 +54,18 @@ class CrawlFilter:
 
     def __init__(self, crawler: Crawler) -> None:
         _need_asyncio(crawler)
-        self.settings = FilterSettings.from_settings(crawler.settings)
+        spider = crawler.spider or crawler.spidercls
+        settings = FilterSettings.from_settings(crawler.settings)
+        self.settings = settings.of_spider(spider.name or "")
         self._crawler = crawler
         self.counts: Counter[str] = Counter()
         # Not in a response's meta, which a spider may change.
         self._deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         self.items: WeakValueDictionary[int, Delivery] = WeakValueDictionary()
         self._warned = set[str]()
-        spider = crawler.spider or crawler.spidercls
         resumed = resumed_run(crawler)
         self.dedup = open_dedup(self.settings, spider.name or "", resumed)
-        self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
+        self.run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
         # Requests of pages on their way from the downloader to their callback, by key.
         self._arriving: dict[str, Request] = {}
         self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts)
@@ -73,7 +74,7 @@ class CrawlFilter:
         self._listeners: tuple[Callable[[Judged], None], ...] = (
             self.sparing.judged,
             self.summary.judged,
-            self._run_of_spider.judged,
+            self.run_of_spider.judged,
             self.waiting.judged,
         )
         self._rounds: asyncio.Task[None] | None = None
@@ -166,13 +167,13 @@ class CrawlFilter:
 
     def last_seen(self, verdict: Verdict) -> float | None:
         """Return when the run began that saw a page last, in seconds since the Unix epoch."""
-        return self._run_of_spider.begun.get(verdict.before.run) if verdict.before else None
+        return self.run_of_spider.begun.get(verdict.before.run) if verdict.before else None
 
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
         await self.dedup.__aenter__()
-        await self._run_of_spider.begin()
+        await self.run_of_spider.begin()
         self.summary.begin(self.dedup.run)
         self.sparing.begin()
         self._rounds = asyncio.get_running_loop().create_task(self._run())
@@ -262,7 +263,7 @@ class CrawlFilter:
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
         self.waiting.is_closed = True
         await self.end()
-        await self._run_of_spider.end(finished=reason == "finished")
+        await self.run_of_spider.end(finished=reason == "finished")
         if self.dedup.left:
             left = count(self.dedup.left, "page")
             logger.warning("The index was away, and will not learn of %s that came meanwhile", left)

@@ -15,10 +15,9 @@ from scrapy.http import Response
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.crawl.alarms import Alarms
 from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.printable import logger_of, printable, without_userinfo
+from scrapy_simhash.printable import logger_of, printable
 from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
@@ -34,6 +33,8 @@ _PAGES = {
     "unique": "kept",
     "revisit": "kept, crawled before",
     "dropped": "dropped",
+    "dropped_for_others": "of these for pages of other spiders: {spider} in SIMHASH_NAMESPACE or "
+    "SIMHASH_INDEX_URL gives each spider an index of its own",
     "followed": "followed: requests sent, items dropped",
     "flagged": "flagged and delivered",
     "doubtful": "of these near-duplicates doubtful: the same sentences with other numbers",
@@ -70,8 +71,7 @@ class Summary:
         self._settings = settings
         self._spider = spider
         self._counts = counts
-        self._log = DedupLog(settings.log, settings.log_bytes) if settings.log else None
-        self._alarms = Alarms(spider)
+        self._log = DedupLog(settings.log) if settings.log else None
         self._said = time.monotonic()
         self._pages_said = 0
         self._run: int | None = None
@@ -109,8 +109,6 @@ class Summary:
             action = judged.action
             counts[_DONE[action]] += 1
             counts["better"] += bool(verdict.better)
-            url = without_userinfo(response.url)
-            self._alarms.hidden(verdict.matches[0].key, url, counts["responses"])
             if action == "drop":
                 counts["bytes_dropped"] += len(response.body)
                 # A whole site may stand behind such a page.
@@ -170,12 +168,7 @@ class Summary:
         ``sparing`` says what became of requests that were not sent.
         """
         counts = self._counts
-        lines = [
-            f"LOOK AT {printable(hiding.original)} FIRST: {count(hiding.pages, 'page')} are taken "
-            f"for copies of it, such as {printable(hiding.examples[-1])}"
-            for hiding in self._alarms.worst()
-        ]
-        lines += [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
+        lines = [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
         for name, said in {**_PAGES, **_ITEMS}.items():
             if not counts[name]:
                 continue
@@ -202,7 +195,7 @@ class Summary:
 
     def _since_earlier_runs(self) -> str:
         """Return what became of pages since earlier runs; a first run has none."""
-        names = ("new", "changed", "moved", "same", "missing")
+        names = ("new", "changed", "moved", "same", "missing", "failed")
         if not any(self._counts[name] for name in names[1:]):
             return ""
         said = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]

@@ -35,9 +35,11 @@ from scrapy_simhash.index.entry_states import (
     State,
     confirmed,
     deleted,
+    failed_by,
+    failed_in,
     released,
-    released_by,
     renewed,
+    run_of,
 )
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.open_store import PAGES, OpenStore
@@ -100,16 +102,16 @@ class Index:
         1. The page's own entry, of its key and scope at any distance, was seen in this run:
            revisit. If the entry is provisional, it is leased to this crawler from now on. If
            its text is beyond reach by now, and repeats no other living entry, a provisional entry
-           with its new text supersedes the own one. It is ``SAME`` if an earlier run has delivered
+           with its new text supersedes the own one. It is unchanged if an earlier run has delivered
            its text, by whole seconds.
-        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``,
-           unless it repeats a living entry that was seen in this run, as of 3.
-           The entry is seen in this run, and is provisional until it is confirmed. When it is
-           released, it is again what it was.
-        3. The page repeats, as the judge says, a living entry that was seen in this run or is of
-           another spider: duplicate. Its own entry is seen in this run if the page is the same;
-           else it stays as it was, if its page was delivered, because the next run may find it
-           again; else it is deleted.
+        2. The own entry was seen in an earlier run, and the page is the same, within k bits and by
+           its facts: original, ``SAME``, unless it repeats a living entry that was seen in this
+           run, as of 3. The entry is seen in this run, and is provisional until it is confirmed.
+           When it is released, it is what it was, and its page has failed in this run.
+        3. The page repeats, as the judge says, a living entry that was seen in this run; or one of
+           another spider, unless it has moved, as of 5 and 6: duplicate. Its own entry is seen in
+           this run if the page is the same; else it stays as it was, if its page was delivered,
+           because the next run may find it again; else it is deleted.
         4. The own entry has another text: original, ``CHANGED``.
         5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
            ``MOVED`` from there.
@@ -242,8 +244,9 @@ class Index:
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
-        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
-        unknown or leased by another crawler are left alone.
+        They are deleted, or confirmed as an earlier run has left them. A page that this spider saw
+        in an earlier run, and not in this one, has failed in this one, also if nobody has claimed
+        it. Other entries are left alone.
         """
         self.report(Report(failed=[*keys]))
 
@@ -261,7 +264,7 @@ class Index:
         """
         with self._store.use():
             expires = self._store.now() + self.spec.lease
-            release = partial(released_by, self.crawler)
+            release = partial(failed_by, self.crawler, self._era.run, self._era.past)
             renew = partial(renewed, self.crawler, expires)
             acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renew)
             acts |= dict.fromkeys(news.delivered, confirmed)
@@ -271,9 +274,10 @@ class Index:
                 for key, act in acts.items()
                 for position, state in self._open.get(key, {}).items()
             }
-            # A claim that had no answer may have made an original of which nobody knows here.
-            if unknown := [key for key in news.failed if key not in self._open]:
-                records = self._store.of_keys(unknown)
+            # Earlier runs may have seen the page, and a claim that had no answer may have made an
+            # original of which nobody knows here.
+            if news.failed:
+                records = self._store.of_keys(news.failed)
                 states |= {at: (record.state.pack(), release) for at, record in records.items()}
             after = self._store.act(states)
             for key, act in acts.items():
@@ -299,7 +303,7 @@ class Index:
         states = {at: record.state for at, record in records.items()}
         expired = {at for at, state in states.items() if self._store.is_expired(state, now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired
-        earlier = {at for at, state in states.items() if state.run in self._era.earlier}
+        earlier = {at for at, state in states.items() if state.run in self._era.past}
         gone = positions - states.keys() | expired | (earlier - provisional)
         return Unsettled(frozenset(provisional), gone)
 
@@ -322,7 +326,8 @@ class Index:
         with self._store.use() as store:
             now = self._store.now()
             # Entries may be counted of a higher run, if the list was lost.
-            terms = (resumed, now, now + self.spec.lease, max(store.counts().by_run, default=0))
+            last = max(map(run_of, store.counts().by_run), default=0)
+            terms = (resumed, now, now + self.spec.lease, last)
             number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
             runs = self.runs()
             run = next(run for run in runs if run.number == number)
@@ -331,9 +336,12 @@ class Index:
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._store.use():
-            terms = self._era.run, self._store.now()
-            self._change_runs(lambda runs: self._member.leave(runs, *terms, finished=finished))
+        with self._store.use() as store:
+            now = self._store.now()
+            by_run = store.counts().by_run
+            self._change_runs(
+                lambda runs: self._member.leave(runs, self._era.run, now, by_run, finished=finished)
+            )
 
     def _change_runs(self, change: Callable[[RunList], T]) -> T:
         with self._store.use() as store:
@@ -354,32 +362,31 @@ class Index:
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
 
-        It may read the whole log. A number that is none of a run has nothing missing.
+        Pages that failed in it are not among them. It may read the whole log. A number that is none
+        of a run has nothing missing.
         """
-        earlier = {before.number for before in self._earlier(run)}
-        return (entry for entry in self if entry.run in earlier) if earlier else iter(())
-
-    def missing_count(self, run: int) -> int:
-        """Return how many entries :meth:`missing` yields, those in progress included."""
-        return sum(before.pages for before in self._earlier(run))
-
-    def _earlier(self, number: int) -> list[Run]:
         runs = self.runs()
-        spiders = {run.spider for run in runs if run.number == number}
-        return [run for run in runs if run.number < number and run.spider in spiders]
+        spiders = {each.spider for each in runs if each.number == run}
+        earlier = [each.number for each in runs if each.number < run and each.spider in spiders]
+        numbers = {*earlier, *map(failed_in, earlier)}
+        return (entry for entry in self if entry.run in numbers) if numbers else iter(())
+
+    def failed(self, run: int) -> Iterator[Entry]:
+        """Yield the entries whose pages failed in a run, and which no later run has seen."""
+        return (entry for entry in self if entry.run == failed_in(run))
 
     def expire(self, keep: int, most: int) -> int:
         """Delete what nobody comes back for; return how many entries have changed.
 
-        These are the entries of this spider's runs before its last ``keep`` finished ones, if
-        ``keep`` is not 0, and entries of any run that have been in progress without a living lease
+        These are the entries of this spider's runs before its last ``keep`` that count, if ``keep``
+        is not 0, and entries of any run that have been in progress without a living lease
         for a day. An entry that an earlier run has delivered is again what that run left.
 
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
         runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        newest = [run.number for run in runs if run.finished][-keep:] if keep else []
+        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
         old = {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
         with self._store.use() as store:
             ended = self._store.now() - _ABANDONED
@@ -388,7 +395,8 @@ class Index:
                 left: State | None = state
                 if state.owner is not None and state.expires < ended:
                     left = released(state)
-                return None if left and left.owner is None and left.run in old else left
+                is_old = left is not None and left.owner is None and run_of(left.run) in old
+                return None if is_old else left
 
             rows, after = list[tuple[int, Stored]](), self._swept
             while len(rows) < ENTRIES and (more := store.scan(after, ENTRIES - len(rows))):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.difference import NOTHING, Shown, difference_lines
 
-CHANGES = ("new", "changed", "moved", "missing")
+CHANGES = ("new", "changed", "moved", "missing", "failed")
 
 _NAMES = [each.name for each in fields(LogLine)]
 _VALUES = attrgetter(*_NAMES)
