@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 from scrapy_simhash.rule.rule import Rule

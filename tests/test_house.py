@@ -42,7 +42,7 @@ ROOMS = {
         *("core", "exceptions", "extraction", "index", "keys"),
         *("report", "settings", "url_patterns"),
     },
-    "doors": {"printable", "core", "crawl", "exceptions", "keys", "settings", "signals"},
+    "doors": {"printable", "core", "crawl", "exceptions", "settings", "signals"},
     "commands": {
         "printable",
         *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
@@ -155,7 +155,7 @@ class Watched(Pages):
     async def start(self) -> AsyncIterator[Any]:
         # Under load, what an index is asked once would come among the moves of a page, or not.
         crawl_filter = filter_of(self.crawler)
-        await until(lambda: crawl_filter.dedup._expires_at)
+        await until(lambda: crawl_filter.dedup.upkeep._expires_at)
         await until(lambda: not (self.is_shared and crawl_filter.sparing._store_is_away))
         async for request in super().start():
             yield request
@@ -172,10 +172,10 @@ class Watched(Pages):
 
     async def until_confirmed(self) -> None:
         dedup = filter_of(self.crawler).dedup
-        await until(lambda: len(dedup._parts) == 1 and is_told(filter_of(self.crawler)))
+        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(filter_of(self.crawler)))
         await until(lambda: self.crawler.stats.get_value("simhash/unique") == 3)
         sys.setprofile(None)
-        await asyncio.wrap_future(dedup._claims.run(lambda _: None))
+        await asyncio.wrap_future(dedup._index.run(lambda _: None))
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])

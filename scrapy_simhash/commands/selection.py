@@ -13,12 +13,12 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import host_of, page_key
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
 from scrapy_simhash.report.dedup_log import Line, read_lines
 from scrapy_simhash.report.log_table import PageChange

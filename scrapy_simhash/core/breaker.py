@@ -6,7 +6,6 @@ carried over: a copy across an outage is delivered twice, and no page is lost.
 """
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -62,7 +61,8 @@ class Breaker:
         self._store: Index | None = None
         self._memory: Index | None = None
         # Since when the store is away, and when it may be asked again.
-        self._away_since, self._due = math.inf, 0.0
+        self._away_since: float | None = None
+        self._due = 0.0
         # Keys of which the store was not told how they fared: whether they failed.
         self._owed: dict[str, bool] = {}
         try:
@@ -75,7 +75,7 @@ class Breaker:
     @property
     def away(self) -> bool:
         """True if the store failed when it was last asked."""
-        return self._away_since < math.inf
+        return self._away_since is not None
 
     @property
     def damaged(self) -> int:
@@ -125,10 +125,11 @@ class Breaker:
         try:
             unsettled = self._ask(lambda store: store.report(self._with_owed(news)))
         except StoreUnavailable:
-            # Nobody could renew a lease meanwhile.
-            is_over = time.monotonic() - self._away_since > self.spec.lease
             entries = frozenset(news.entries)
-            return Unsettled(frozenset(), entries) if is_over else Unsettled(entries, frozenset())
+            # Nobody could renew a lease meanwhile.
+            if time.monotonic() - (self._away_since or 0.0) > self.spec.lease:
+                return Unsettled(frozenset(), gone=entries)
+            return Unsettled(provisional=entries, gone=frozenset())
         self._owed.clear()
         return unsettled
 
@@ -177,7 +178,8 @@ class Breaker:
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
         if self.away:
-            self._away_since, self._due = math.inf, 0.0
+            self._away_since = None
+            self._due = 0.0
             logger.info("The index is back")
         return answer
 

@@ -124,14 +124,16 @@ class CrawlRun:
             self._counts["dropped_for_others"] += is_other
         is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
         if is_page and judged.response.status not in _GONE:
-            self._dedup.missed([verdict.key, *request_aliases(judged.request, judged.response.url)])
+            self._dedup.upkeep.missed(
+                [verdict.key, *request_aliases(judged.request, judged.response.url)]
+            )
 
     def failed(self, request: Request, exception: Exception) -> None:
         """Note a request that got no answer, or was not sent."""
         is_page = QUEUED in request.meta and COPY not in request.meta
         if is_page and not isinstance(exception, SparedPage):
             key = request_key(request, request.url)
-            self._dedup.missed([key, *request_aliases(request, request.url)])
+            self._dedup.upkeep.missed([key, *request_aliases(request, request.url)])
 
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""

@@ -149,7 +149,9 @@ class Summary:
             return
         self._said = time.monotonic()
         # It does not tell how many pages the index has: a large file takes seconds to count them.
-        pages, counts = self._counts["responses"], self._counts
+        counts = self._counts
+        pages = counts["responses"]
+        let_through = count(dedup.let_through, "page")
         logger.info(
             "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s spared%s",
             self._spider,
@@ -158,7 +160,7 @@ class Summary:
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(counts["spared/skipped"]),
-            f"; the index is away, {count(dedup.left, 'page')} let through" if dedup.away else "",
+            f"; the index is away, {let_through} let through" if dedup.away else "",
         )
         self._pages_said = pages
 

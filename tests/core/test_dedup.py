@@ -91,7 +91,7 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path: Path) ->
                     file.write_bytes(b"\xff" * file.stat().st_size)
             async with dedup.page(text(f"k{number}", article(number))) as verdict:
                 assert verdict.kind == "unique"
-        return dedup.left
+        return dedup.let_through
 
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
 
@@ -139,9 +139,9 @@ def test_page_is_delivered_with_the_last_of_its_parts() -> None:
         await dedup.check(text("a", article(1)))
         dedup.hold("a")
         dedup.delivered("a")
-        before = dedup.in_progress("a")
+        before = dedup.upkeep.in_progress("a")
         dedup.delivered("a")
-        return [before, dedup.in_progress("a")]
+        return [before, dedup.upkeep.in_progress("a")]
 
     assert with_dedup(work) == [True, False]
 

@@ -20,11 +20,11 @@ import pytest
 
 from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.worker import pack_order, unpack_recipe
 from scrapy_simhash.core.workers import PAUSE, STRIKES, Job, Turns, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.readers import ITEM
 from tests.pages import article, html
 

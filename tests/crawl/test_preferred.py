@@ -11,8 +11,8 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.preferred import _canonical_url
 from scrapy_simhash.crawl.requests import bare_request
-from scrapy_simhash.crawl.waiting import _canonical_url
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
 from tests.pages import article, html
 
@@ -181,6 +181,19 @@ def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl: Any, 
     crawled = crawl(Following, settings=SETTINGS, site=site, paths=["/"])
     assert len(crawled.items) == 2
     assert {*site.hits.values()} == {1}
+    # Two of three, because nobody waits for a page that waits.
+    assert crawled.stat("preferred/waited") == 2
+
+
+def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(
+    crawl: Any, site: Any
+) -> None:
+    site.pages["/print"] = page(1, "/story")
+    site.pages["/story"] = 503, {}, b""
+    settings = SETTINGS | {"DOWNLOAD_DELAY": 0.3}
+    crawled = crawl(Pages, settings=settings, site=site, paths=["/print", "/print"])
+    assert paths(crawled) == ["/print", "/print"]
+    assert crawled.stat("preferred/waited") == 1
 
 
 def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -> None:
@@ -195,8 +208,8 @@ def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -
 def test_a_page_that_cannot_wait_any_longer_is_delivered(
     crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.crawl.waiting.MOST_BYTES", 20_000)
-    monkeypatch.setattr("scrapy_simhash.crawl.waiting.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
+    monkeypatch.setattr("scrapy_simhash.crawl.preferred.PATIENCE", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
     assert len(crawled.items) == 11
     assert {*prints.hits.values()} == {1}

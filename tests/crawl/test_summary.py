@@ -224,7 +224,7 @@ def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
 ) -> None:
     monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0)
     summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
-    index: Any = SimpleNamespace(away=True, left=3)
+    index: Any = SimpleNamespace(away=True, let_through=3)
     with caplog.at_level(logging.INFO):
         summary.say_progress(index)
     assert caplog.messages[0].endswith("; the index is away, 3 pages let through")
