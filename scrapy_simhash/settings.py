@@ -42,6 +42,8 @@ INDEX_OF_JOB = "simhash.sqlite"
 SPIDER = "{spider}"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
+# Bytes of the log beside an index, and as many again of what was before it.
+_LOG_BYTES = 100_000_000
 # Values that cannot be used fail in these ways.
 _WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
 
@@ -231,6 +233,8 @@ _CHANGES: dict[str, Read] = {
 
 def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
+    if value is None:
+        return log_beside(_index_url(settings, "SIMHASH_INDEX_URL"))
     if not value:
         return None
     said = f"no path of a file that is there or can be made: {value}"
@@ -242,6 +246,14 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
         if not path.parent.is_dir():
             said = f"make the folder {path.parent} first, because it is not there"
     raise _error(name, said)
+
+
+def log_beside(index_url: str) -> Path | None:
+    """Return the log beside the file of an index, which is kept because nobody asked for none."""
+    from scrapy_simhash.index.registry import file_of  # heavy
+
+    file = file_of(index_url)
+    return file.with_name(f"{file.stem}.dedup.jsonl") if file else None
 
 
 def _namespace(settings: BaseSettings, name: str) -> str:
@@ -354,6 +366,12 @@ class FilterSettings:
     @property
     def has_items(self) -> bool:
         return bool(self.item_text_field or self.item_html_field)
+
+    @property
+    def log_bytes(self) -> float:
+        """The size at which the log begins anew; one that somebody named may have any size."""
+        is_beside = self.log is not None and self.log == log_beside(self.index_url)
+        return _LOG_BYTES if is_beside else inf
 
     @property
     def survives(self) -> bool:

@@ -33,7 +33,7 @@ ROOMS = {
     "index": {"loading", "printable", "fingerprint", "rule"},
     "url_patterns": {"index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "report": {"core", "keys", "printable", "rule"},
+    "report": {"core", "keys", "printable", "rule", "url_patterns"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},

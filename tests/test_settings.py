@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import sys
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,23 @@ def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path: Pat
     assert str(settings.action) == "drop"
     job = read(JOBDIR=str(tmp_path / "crawl #1"))
     assert job.index_url == f"sqlite:///{tmp_path}/crawl%20%231/simhash.sqlite"
+
+
+def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(
+    tmp_path: Path,
+) -> None:
+    index = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/pages.sqlite"}
+    for asked, path, is_bounded in (
+        ({"JOBDIR": str(tmp_path)}, tmp_path / "simhash.dedup.jsonl", True),
+        (index, tmp_path / "pages.dedup.jsonl", True),
+        ({**index, "SIMHASH_LOG": str(tmp_path / "mine")}, tmp_path / "mine", False),
+        ({**index, "SIMHASH_LOG": ""}, None, False),
+        ({}, None, False),
+        ({"SIMHASH_INDEX_URL": "redis://localhost/0"}, None, False),
+    ):
+        settings = read(**asked)
+        assert settings.log == path
+        assert (settings.log_bytes < inf) == is_bounded
 
 
 def test_settings_from_the_command_line_are_text() -> None:

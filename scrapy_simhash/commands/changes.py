@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     logs: list[str | Path] = []
     with suppress(UsageError):
-        logs = log_paths(options.log, settings)
+        logs = log_paths(options.log, settings, options.index)
     with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _chosen(runs, options.run)

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with suppress(UsageError):
         url = index_url(options, settings)
     with suppress(UsageError):
-        logs = log_paths(options.log, settings)
+        logs = log_paths(options.log, settings, options.index)
     if url is None and not logs:
         raise UsageError(
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"

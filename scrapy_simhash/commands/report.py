@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    logs, missing = log_paths(options.logs, settings), list[PageChange]()
+    logs, missing = log_paths(options.logs, settings, options.index), list[PageChange]()
     with whole_file(options.output, *map(Path, logs)) as file:
         table = LogTable(log_lines(logs))
         crawl = _chosen(table, options.crawl)

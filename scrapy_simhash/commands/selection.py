@@ -20,9 +20,16 @@ from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
-from scrapy_simhash.report.dedup_log import Line, read_lines
+from scrapy_simhash.report.dedup_log import Line, aside, read_lines
 from scrapy_simhash.report.log_table import PageChange
-from scrapy_simhash.settings import INDEX_OF_JOB, SPIDER, FilterSettings, named_url, url_of_file
+from scrapy_simhash.settings import (
+    INDEX_OF_JOB,
+    SPIDER,
+    FilterSettings,
+    log_beside,
+    named_url,
+    url_of_file,
+)
 
 NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
 _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
@@ -160,14 +167,21 @@ def missing_pages(index: Index, runs: Sequence[Run], number: int) -> Iterator[Pa
             yield PageChange("failed", entry.key, entry.key)
 
 
-def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
-    """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
+def log_paths(
+    paths: Sequence[str] | None, settings: BaseSettings, index: str | None = None
+) -> list[str | Path]:
+    """Return the dedup logs that are given, or else the one beside an index, or of the settings.
+
+    Where there is none, that is a UsageError.
+    """
     if paths:
         return list(dict.fromkeys(paths))
     path = FilterSettings.from_settings(settings).log
+    if index is not None:
+        path = log_beside(url_of_index(index, settings)) or path
     if path is None or not path.is_file():
         raise UsageError(_NO_LOG)
-    return [path]
+    return [file for file in (aside(path), path) if file.is_file()]
 
 
 def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:

@@ -100,7 +100,8 @@ class CrawlRun:
         self._say(
             logging.INFO,
             f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
-            f"{place_of(self._settings.index_url)}, {said}, copies: {self._settings.action}, "
+            f"{place_of(self._settings.index_url)}, {said}, log: {self._settings.log or 'none'}, "
+            f"copies: {self._settings.action}, "
             f"recrawl: {self._settings.recrawl}{_shared_with(self._others)}",
         )
         if self._settings.recrawl == "changed" and _repeats_downloads(self._crawler.settings):

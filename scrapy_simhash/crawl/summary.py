@@ -15,9 +15,10 @@ from scrapy.http import Response
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.alarms import Alarms
 from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.printable import logger_of, printable
+from scrapy_simhash.printable import logger_of, printable, without_userinfo
 from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
@@ -71,7 +72,8 @@ class Summary:
         self._settings = settings
         self._spider = spider
         self._counts = counts
-        self._log = DedupLog(settings.log) if settings.log else None
+        self._log = DedupLog(settings.log, settings.log_bytes) if settings.log else None
+        self._alarms = Alarms(spider)
         self._said = time.monotonic()
         self._pages_said = 0
         self._run: int | None = None
@@ -109,6 +111,8 @@ class Summary:
             action = judged.action
             counts[_DONE[action]] += 1
             counts["better"] += bool(verdict.better)
+            url = without_userinfo(response.url)
+            self._alarms.hidden(verdict.matches[0].key, url, counts["responses"])
             if action == "drop":
                 counts["bytes_dropped"] += len(response.body)
                 # A whole site may stand behind such a page.
@@ -170,7 +174,12 @@ class Summary:
         ``sparing`` says what became of requests that were not sent.
         """
         counts = self._counts
-        lines = [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
+        lines = [
+            f"LOOK AT {printable(hiding.original)} FIRST: {count(hiding.pages, 'page')} are taken "
+            f"for copies of it, such as {printable(hiding.examples[-1])}"
+            for hiding in self._alarms.worst()
+        ]
+        lines += [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
         for name, said in {**_PAGES, **_ITEMS}.items():
             if not counts[name]:
                 continue
