@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 from cachetools import LRUCache
 
 from scrapy_simhash.printable import logger_of
-from scrapy_simhash.report.signatures import signature_of
+from scrapy_simhash.report.signatures import FEW, MANY, SHARE, signature_of
 
 logger = logger_of(__name__)
 
-#: Addresses of one signature that a page may hide before people are told.
-MANY = 20
-#: The same for addresses of any signature, if they are this share of the crawl's pages.
-FEW, SHARE = 10, 0.1
 #: Pages that are told of while a crawl runs, and in its summary.
 MOST_TOLD = 3
 _EXAMPLES = 3

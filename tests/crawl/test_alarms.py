@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.crawl.alarms import FEW, MANY, MOST_TOLD, Alarms
+from scrapy_simhash.crawl.alarms import MOST_TOLD, Alarms
 from scrapy_simhash.report.dedup_log import read_log
+from scrapy_simhash.report.signatures import FEW, MANY
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import html
 
