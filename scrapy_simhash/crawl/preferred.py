@@ -14,19 +14,20 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from cachetools import LRUCache
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 
 from scrapy_simhash.crawl.queue import MOST_BYTES
 from scrapy_simhash.crawl.requests import (
-    ACCEPTED,
     COPY,
     FAR,
     PREFERRED,
     QUEUED,
     WAITED,
     bare_request,
+    is_on_plain_route,
     is_plain,
     once_more,
+    take_identity_off,
 )
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
@@ -112,9 +113,7 @@ class Preferred:
             return
         if page_key(request.url) in self._pages:
             raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
-        for name in [*request.headers]:
-            if name not in ACCEPTED:
-                del request.headers[name]
+        take_identity_off(request)
 
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""
@@ -170,7 +169,7 @@ class Preferred:
 def _canonical_url(request: Request, response: Response) -> str | None:
     """Return the address that a page declares canonical, if that may be fetched in its place."""
     if (
-        not isinstance(response, HtmlResponse)
+        not is_on_plain_route(response)
         or response.status != 200
         or not is_plain(request)
         or QUEUED not in request.meta
