@@ -44,6 +44,8 @@ SPIDER = "{spider}"
 _LONGEST_WAIT = 1e9
 # Bytes of the log beside an index, and as many again of what was before it.
 _LOG_BYTES = 100_000_000
+# No machine has more cores, and each process takes some 60 MB.
+_MOST_PROCESSES = 1024
 # Values that cannot be used fail in these ways.
 _WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
 
@@ -171,7 +173,7 @@ def _action(value: Any, name: str) -> Action | OwnAction:
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
-    number: int | None = _number(int, 0)(settings, name)
+    number: int | None = _number(int, 0, _MOST_PROCESSES)(settings, name)
     if number is not None:
         return number
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
@@ -201,6 +203,13 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     if recipe.spec.kind == "keywords" and find_spec("jieba") is None:
         raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {text}")
     return recipe
+
+
+def _item_key_field(settings: BaseSettings, name: str) -> str:
+    field_name = _text(settings, name)
+    if not field_name:
+        raise _error(name, "it is empty, so no item would have a key")
+    return field_name
 
 
 def _seed(settings: BaseSettings, name: str) -> str | None:
@@ -342,7 +351,7 @@ class FilterSettings:
     log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
     item_html_field: str | None = _setting(None, _text)
-    item_key_field: str | None = _setting("url", _text)
+    item_key_field: str = _setting("url", _item_key_field)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> FilterSettings:

@@ -63,11 +63,13 @@ def store_of(url: str) -> Scheme:
         if not isinstance(scheme, Scheme):
             raise ValueError(f"{path:.200} is no scrapy_simhash.Scheme")
         return scheme
+    scheme_name = ""
     with suppress(ValueError):  # its message may hold a password
-        if scheme := _SCHEMES.get(urlsplit(url).scheme.partition("+")[0]):
-            file_of(url)
-            return scheme
-    raise _unknown(url)
+        scheme_name = urlsplit(url).scheme.partition("+")[0]
+    if scheme_name not in _SCHEMES:
+        raise _unknown(url)
+    file_of(url)
+    return _SCHEMES[scheme_name]
 
 
 def file_of(url: str) -> Path | None:
@@ -78,6 +80,8 @@ def file_of(url: str) -> Path | None:
     """
     scheme, host, path, *rest = urlsplit(url)
     if scheme == "sqlite":
+        if path == "/:memory:":
+            raise ValueError("an index in memory is memory://")
         # With fewer slashes, "sqlite:pages.sqlite" would be the file "ages.sqlite".
         if url[6:10] == ":///" and len(path) > 1 and not any(rest):
             return Path(unquote(path[1:])).absolute()
