@@ -8,9 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/installed
 	cd example_project && ../$(BIN)/python -m example.demo
 
-# What needs no server, no crawl and no other process.
-QUICK := house keys settings extraction rule url_patterns \
-    core/test_analysis core/test_claims core/test_dedup core/test_upkeep
+# These rooms need no server, no crawl and no other process.
+QUICK := house keys settings extraction fingerprint report rule url_patterns \
+    core/test_analysis
 quick: $(VENV)/installed-test
 	$(BIN)/pytest -q --numprocesses auto --maxprocesses 4 -k "not redis" \
 	    $(foreach name,$(QUICK),$(wildcard tests/$(name) tests/$(name).py tests/test_$(name).py))

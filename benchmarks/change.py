@@ -27,11 +27,11 @@ from typing import Any
 import lxml.html
 
 from benchmarks.documents import DATA, html_of, lines_of
+from benchmarks.evaluation import read_dataset
 from benchmarks.measuring import Table
 from benchmarks.recrawl import content
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.offline.evaluation import read_dataset
 from scrapy_simhash.rule.state import is_same
 
 RECIPE = named_recipe("default")

@@ -27,10 +27,10 @@ import numpy as np
 
 from benchmarks.documents import DATA
 from benchmarks.measuring import in_a_process
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import (
     ROWS,

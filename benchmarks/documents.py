@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.evaluation import Dataset, read_dataset
 from scrapy_simhash.extraction.charset import decode_html
-from scrapy_simhash.offline.evaluation import Dataset, read_dataset
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -37,7 +37,8 @@ from typing import Any
 from benchmarks.measuring import Table
 from benchmarks.promises import LEASE, Disturbed, Hold, Note, broken_ones
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreError
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.index.values import Arrival, IndexSpec
 from tests import servers
 from tests.index.promises.made import fp

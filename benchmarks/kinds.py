@@ -14,9 +14,9 @@ from urllib.parse import urljoin, urlsplit
 from zlib import crc32
 
 from benchmarks.documents import MarkedPage, html_of
+from benchmarks.evaluation import Dataset, Pair
 from benchmarks.templates import Page, shingles, take_apart
 from scrapy_simhash.core.analysis import Body
-from scrapy_simhash.offline.evaluation import Dataset, Pair
 from scrapy_simhash.offline.saved_pages import SavedPage
 
 # Pages in another template, and pages in their own one with 5% of the words changed.

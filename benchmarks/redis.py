@@ -22,7 +22,7 @@ from random import Random
 from benchmarks.measuring import Table, cpu_seconds, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
 from tests import servers
 

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.features import FeatureSpec as FeatureSpec
     from scrapy_simhash.fingerprint.recipe import Recipe as Recipe
     from scrapy_simhash.fingerprint.recipe import named_recipe as named_recipe
-    from scrapy_simhash.index.contract import Index as Index
-    from scrapy_simhash.index.contract import StoreError as StoreError
+    from scrapy_simhash.index.index import Index as Index
     from scrapy_simhash.index.registry import Scheme as Scheme
-    from scrapy_simhash.index.verbs import Answer as Answer
-    from scrapy_simhash.index.verbs import Counts as Counts
-    from scrapy_simhash.index.verbs import Found as Found
-    from scrapy_simhash.index.verbs import Part as Part
-    from scrapy_simhash.index.verbs import Store as Store
-    from scrapy_simhash.index.verbs import Stored as Stored
+    from scrapy_simhash.index.store import Answer as Answer
+    from scrapy_simhash.index.store import Counts as Counts
+    from scrapy_simhash.index.store import Found as Found
+    from scrapy_simhash.index.store import Part as Part
+    from scrapy_simhash.index.store import Store as Store
+    from scrapy_simhash.index.store import Stored as Stored
+    from scrapy_simhash.index.store import StoreError as StoreError
     from scrapy_simhash.offline.join import spark_verdicts as spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log as read_log
     from scrapy_simhash.signals import near_duplicate as near_duplicate
@@ -51,10 +51,10 @@ _MODULES = {
     **dict.fromkeys(("CrawleeDedup", "response_page"), "adapters"),
     "Recipe": "fingerprint.recipe",
     "named_recipe": "fingerprint.recipe",
-    "Index": "index.contract",
-    "StoreError": "index.contract",
+    "Index": "index.index",
+    "StoreError": "index.store",
     "Scheme": "index.registry",
-    **dict.fromkeys(("Answer", "Counts", "Found", "Part", "Store", "Stored"), "index.verbs"),
+    **dict.fromkeys(("Answer", "Counts", "Found", "Part", "Store", "Stored"), "index.store"),
     "near_duplicate": "signals",
     "read_log": "report.dedup_log",
     "spark_verdicts": "offline.join",

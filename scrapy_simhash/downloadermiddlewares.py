@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
@@ -22,11 +22,12 @@ from scrapy_simhash.crawl.requests import (
 from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.pipelines import NearDuplicatePipeline
 from scrapy_simhash.printable import logger_of
-from scrapy_simhash.settings import Action
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Verdict
+    from scrapy_simhash.crawl.filter import CrawlFilter
+    from scrapy_simhash.crawl.summary import Judged
 
 logger = logger_of(__name__)
 
@@ -37,14 +38,18 @@ KNOWN_META = {*ORDERS, COPY, QUEUED, PREFERRED, WAITED}
 class NearDuplicateDownloaderMiddleware:
     """Drops, or marks, pages that repeat one that was crawled before."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, crawl: CrawlFilter) -> None:
         self._crawler = crawler
-        self._filter = filter_of(crawler)
+        self._filter = crawl
+        self._copies = crawl.copies
+        self._preferred = crawl.preferred
+        self._queue = crawl.queue
+        self._sparing = crawl.sparing
         crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
-        return cls(crawler)
+        return cls(crawler, filter_of(crawler))
 
     def _spider_opened(self, spider: Spider) -> None:
         if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
@@ -66,20 +71,27 @@ class NearDuplicateDownloaderMiddleware:
         Of a page that has waited, return the response.
 
         Raises:
-            IgnoreRequest: it waits, or what it waits for has come; see :class:`.Waiting`.
+            IgnoreRequest: its page waits, or need not come; see :class:`.Copies`,
+                :class:`.Preferred`.
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
-        if (response := await self._filter.waiting.before_download(request)) is not None:
+        if COPY in request.meta:
+            response = await self._copies.look_at(request)
+        else:
+            self._preferred.before_download(request)
+            response = self._queue.take_response(request.meta.get(WAITED, ""))
+        if response is not None:
             return response
         if QUEUED in request.meta:
-            return self._filter.sparing.before_download(request)
+            return self._sparing.before_download(request)
         return None
 
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """Take note of a page that failed, for those that wait for it."""
-        self._filter.waiting.ended(request)
+        """Take note of a page that failed."""
+        self._filter.run_of_spider.failed(request, exception)
+        self._preferred.address_ended(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
@@ -89,58 +101,71 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        if (first := self._filter.waiting.first(request, response)) is not None:
-            return first
-        self._look_at_meta(request)
-        times = _times_dropped(request, response)
-        judged = await self._filter.judge(request, response, times)
-        verdict, action = judged.verdict, judged.action
-        # A fresh dict each time: requests that copy a response's meta share what is inside. A
-        # middleware before this one may have given the response another request.
-        page = _as_meta(verdict, times, self._filter.last_seen(verdict))
-        if verdict.unchanged and self._filter.settings.recrawl == "changed":
-            page["follow"] = True
-        for each_request in (request, response.request or request):
-            each_request.meta["simhash"] = page
+        request_before = self._preferred.request_before(request, response)
+        if request_before is not None:
+            return request_before
+        self._check_meta(request)
+        times_dropped = _times_dropped(request, response)
+        judged = await self._filter.judge(request, response, times_dropped)
+        verdict = judged.verdict
+        meta = _as_meta(verdict, times_dropped, self._filter.last_seen(verdict))
+        if self._filter.withholds(verdict):
+            meta["follow"] = True
+        # A middleware before this one may have given the response another request.
+        for owner in (request, response.request or request):
+            owner.meta["simhash"] = meta
         if verdict.kind == "duplicate":
-            if action == "drop" and (tab := request.meta.get("playwright_page")) is not None:
-                # The spider, which would close it, does not see it; when too many pages of
-                # scrapy-playwright are open, the crawl stands still.
-                await tab.close()
-            self._act(verdict, action, request, response)
+            self._log(judged)
+            await self._act(judged, meta)
         return response
 
-    def _look_at_meta(self, request: Request) -> None:
+    def _check_meta(self, request: Request) -> None:
         for name in request.meta:
             if str(name).startswith("simhash_") and name not in KNOWN_META:
                 known = ", ".join(("dont_simhash", *ORDERS))
                 self._filter.warn(f'meta["{name}"]: there is no such key; there are {known}')
 
-    def _act(self, verdict: Verdict, action: Action, request: Request, response: Response) -> None:
-        original, spider = verdict.matches[0], self._crawler.spider
+    def _log(self, judged: Judged) -> None:
+        """Tell the log and the listeners of the signal of a copy."""
+        original = judged.verdict.matches[0]
+        spider = self._crawler.spider
         logger.debug(
             "%s repeats %s (distance %d, %s, action %s)",
-            response.url,
+            judged.response.url,
             original.key,
             original.distance,
-            verdict.reason,
-            action,
+            judged.verdict.reason,
+            judged.action,
             extra={"spider": spider},
         )
         self._crawler.signals.send_catch_log(
             signals.near_duplicate,
-            verdict=verdict,
-            request=request,
-            response=response,
+            verdict=judged.verdict,
+            request=judged.request,
+            response=judged.response,
             spider=spider,
         )
-        response.flags.append(FLAG)
-        page = request.meta["simhash"]
-        if action == "follow":
-            page["follow"] = True
-        elif action == "drop":
-            page["dropped"] += 1
-            raise NearDuplicatePage(verdict.key, original.key, original.distance)
+
+    async def _act(self, judged: Judged, meta: dict[str, Any]) -> None:
+        """Drop, follow or flag a copy."""
+        judged.response.flags.append(FLAG)
+        if judged.action == "follow":
+            meta["follow"] = True
+        elif judged.action == "drop":
+            meta["dropped"] += 1
+            await _close_tab(judged.request)
+            original = judged.verdict.matches[0]
+            raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
+
+
+async def _close_tab(request: Request) -> None:
+    """Close the tab of a page that the spider, which would close it, does not see.
+
+    When too many pages of scrapy-playwright are open, the crawl stands still.
+    """
+    tab = request.meta.get("playwright_page")
+    if tab is not None:
+        await tab.close()
 
 
 def _times_dropped(request: Request, response: Response) -> int:
@@ -151,9 +176,8 @@ def _times_dropped(request: Request, response: Response) -> int:
     return 0
 
 
-def _as_meta(
-    verdict: Verdict, dropped: int, last_seen: float | None
-) -> dict[str, str | float | bool | None]:
+def _as_meta(verdict: Verdict, dropped: int, last_seen: float | None) -> dict[str, Any]:
+    """Return a fresh dictionary each time: requests that copy a meta share what is inside."""
     return {
         "verdict": verdict.kind,
         "key": verdict.key,

@@ -127,7 +127,8 @@ def page_scope(url: str, scope: Scope) -> str:
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
 
-    An IP address and a host without a dot stand for themselves. Under a suffix that is not on the
+    The tenants of a service such as ``github.io`` are domains of their own, if the list has it. An
+    IP address and a host without a dot stand for themselves. Under a suffix that is not on the
     list, as in an intranet, the last two names count, as the list itself has it.
     """
     suffix = _suffixes()(host)
@@ -142,7 +143,9 @@ def _suffixes() -> tldextract.TLDExtract:
 
     # The list that comes with the package: fetching the current one would block the crawl, and
     # two workers with different lists would put one page into two scopes.
-    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    return tldextract.TLDExtract(
+        suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
+    )
 
 
 def without_visit(address: str) -> str:

@@ -12,6 +12,7 @@ PDF files are read by pdfium: ``pip install "scrapy-simhash[pdf]"``.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from hashlib import shake_128
@@ -191,6 +192,10 @@ TYPES = {
 }
 
 
+# The words of RFC 9110, 8.3.1, which are tokens.
+_KIND = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+")
+
+
 def kind_of(content_type: str) -> str:
     """Return the content type of a header, in lower case and without parameters."""
     return content_type.partition(";")[0].strip().lower()
@@ -224,9 +229,13 @@ def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
     """Return names of readers by content types, as :func:`kind_of` writes these.
 
     Raises:
-        ValueError: there is no such reader.
+        ValueError: there is no such reader, or a name is no content type.
     """
     for name in readers.values():
         if name not in (None, HTML):
             load_reader(name)
-    return {kind_of(kind): name for kind, name in readers.items()}
+    kinds = {kind_of(kind): name for kind, name in readers.items()}
+    for kind in kinds:
+        if not _KIND.fullmatch(kind):
+            raise ValueError(f"{kind!r:.80} is no content type such as text/csv")
+    return kinds

@@ -38,8 +38,14 @@ Spare = Literal["watch", "skip", "off"]
 _PREFIX = "SIMHASH_"
 #: The index in the folder of a job.
 INDEX_OF_JOB = "simhash.sqlite"
+#: Stands for the name of the spider in SIMHASH_NAMESPACE and SIMHASH_INDEX_URL.
+SPIDER = "{spider}"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
+# Bytes of the log beside an index, and as many again of what was before it.
+_LOG_BYTES = 100_000_000
+# No machine has more cores, and each process takes some 60 MB.
+_MOST_PROCESSES = 1024
 # Values that cannot be used fail in these ways.
 _WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
 
@@ -167,7 +173,7 @@ def _action(value: Any, name: str) -> Action | OwnAction:
 
 
 def _processes(settings: BaseSettings, name: str) -> int:
-    number: int | None = _number(int, 0)(settings, name)
+    number: int | None = _number(int, 0, _MOST_PROCESSES)(settings, name)
     if number is not None:
         return number
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
@@ -197,6 +203,13 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     if recipe.spec.kind == "keywords" and find_spec("jieba") is None:
         raise _error("SIMHASH_RECIPE", f"install jieba, which finds the keywords of {text}")
     return recipe
+
+
+def _item_key_field(settings: BaseSettings, name: str) -> str:
+    field_name = _text(settings, name)
+    if not field_name:
+        raise _error(name, "it is empty, so no item would have a key")
+    return field_name
 
 
 def _seed(settings: BaseSettings, name: str) -> str | None:
@@ -229,6 +242,8 @@ _CHANGES: dict[str, Read] = {
 
 def _log(settings: BaseSettings, name: str) -> Path | None:
     value = _get(settings, name)
+    if value is None:
+        return log_beside(_index_url(settings, "SIMHASH_INDEX_URL"))
     if not value:
         return None
     said = f"no path of a file that is there or can be made: {value}"
@@ -242,9 +257,17 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
     raise _error(name, said)
 
 
+def log_beside(index_url: str) -> Path | None:
+    """Return the log beside the file of an index, which is kept because nobody asked for none."""
+    from scrapy_simhash.index.registry import file_of  # heavy
+
+    file = file_of(index_url)
+    return file.with_name(f"{file.stem}.dedup.jsonl") if file else None
+
+
 def _namespace(settings: BaseSettings, name: str) -> str:
     namespace = _text(settings, name) or str(settings.get("BOT_NAME") or "simhash")
-    if set(namespace) & set("{}"):
+    if set(namespace.replace(SPIDER, "")) & set("{}"):
         raise _error(name, f"{namespace!r:.80} has braces, which Redis reads as something else")
     return namespace
 
@@ -253,6 +276,7 @@ def _index_url(settings: BaseSettings, name: str) -> str:
     try:
         url = _text(settings, name)
         if url is not None:
+            _need_name(url, settings)
             return named_url(url, settings)
         # Crawlers that share a scheduler also share the index.
         if uses_scrapy_redis(settings):
@@ -266,6 +290,17 @@ def _index_url(settings: BaseSettings, name: str) -> str:
     return url_of_file(Path(folder) / INDEX_OF_JOB) if folder else "memory://"
 
 
+def _need_name(url: str, settings: BaseSettings) -> None:
+    """Refuse a namespace that would separate spiders, for a file, which has none."""
+    from scrapy_simhash.index.registry import store_of  # heavy
+
+    store = store_of(url)
+    is_file = store.lasting and not store.name_option
+    if is_file and SPIDER in _namespace(settings, "SIMHASH_NAMESPACE"):
+        said = f"a file has no namespace, so write {SPIDER} into SIMHASH_INDEX_URL"
+        raise _error("SIMHASH_NAMESPACE", said)
+
+
 def named_url(url: str, settings: BaseSettings) -> str:
     """Return the URL of an index with the name that the index has in a shared store.
 
@@ -274,10 +309,10 @@ def named_url(url: str, settings: BaseSettings) -> str:
     """
     from scrapy_simhash.index.registry import store_of  # heavy
 
-    option = store_of(url).named
+    option = store_of(url).name_option
     if not option or re.search(f"[?&]{option}=", url):
         return url
-    name = quote(f"{_namespace(settings, 'SIMHASH_NAMESPACE')}:simhash", ":")
+    name = quote(f"{_namespace(settings, 'SIMHASH_NAMESPACE')}:simhash", ":{}")
     return f"{url}{'&' if '?' in url else '?'}{option}={name}"
 
 
@@ -316,7 +351,7 @@ class FilterSettings:
     log_text: int = _setting(1000, _number(int, 0))
     item_text_field: str | None = _setting(None, _text)
     item_html_field: str | None = _setting(None, _text)
-    item_key_field: str | None = _setting("url", _text)
+    item_key_field: str = _setting("url", _item_key_field)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> FilterSettings:
@@ -332,9 +367,20 @@ class FilterSettings:
             raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
         return read
 
+    def of_spider(self, name: str) -> FilterSettings:
+        """Return the settings of a spider, whose index may have its name."""
+        safe = quote(re.sub(r"[^\w.-]", "_", name))
+        return replace(self, index_url=self.index_url.replace(SPIDER, safe))
+
     @property
     def has_items(self) -> bool:
         return bool(self.item_text_field or self.item_html_field)
+
+    @property
+    def log_bytes(self) -> float:
+        """The size at which the log begins anew; one that somebody named may have any size."""
+        is_beside = self.log is not None and self.log == log_beside(self.index_url)
+        return _LOG_BYTES if is_beside else inf
 
     @property
     def survives(self) -> bool:

@@ -1,81 +1,90 @@
-"""The spider middleware: callbacks and items tell when a page is delivered, or that it failed."""
+"""The spider middleware: callbacks tell when a page is delivered, or that it failed."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
 
+if TYPE_CHECKING:
+    from scrapy_simhash.crawl.deliveries import Deliveries, Delivery
+    from scrapy_simhash.crawl.sparing import Sparing
+    from scrapy_simhash.settings import FilterSettings
+
 
 class NearDuplicateSpiderMiddleware:
     """Confirms pages whose callback and items are done, releases those that failed."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._filter = filter_of(crawler)
-        self._has_items = self._filter.settings.has_items
-        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
-            crawler.signals.connect(self._item_ended, signal=signal)
+    def __init__(
+        self,
+        settings: FilterSettings,
+        deliveries: Deliveries,
+        sparing: Sparing,
+        counts: Counter[str],
+    ) -> None:
+        self._settings = settings
+        self._deliveries = deliveries
+        self._sparing = sparing
+        self._counts = counts
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
-        return cls(crawler)
+        crawl = filter_of(crawler)
+        return cls(crawl.settings, crawl.deliveries, crawl.sparing, crawl.counts)
+
+    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+        """Note that a page has arrived, before its callback can change what it says."""
+        self._deliveries.arrived(response)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
-        delivery = self._filter.delivery(response)
-        key = delivery.key
-        failed, asks_again = True, False
+        delivery = self._deliveries.of(response)
+        failed = True
+        asks_again = False
         try:
             async for output in result:
                 if isinstance(output, Request):
-                    # A callback that asks for its own page again, in spite of the dupefilter, has
-                    # not got it: it was told to wait, or to prove that it is no robot.
-                    if key is not None and output.dont_filter:
-                        asks_again = asks_again or request_key(output, output.url) == key
-                    self._filter.sparing.linked(response.url, output.url)
+                    asks_again = asks_again or _asks_for(delivery.key, output)
+                    self._sparing.linked(response.url, output.url)
+                elif delivery.drops_items:
+                    self._count_dropped(delivery)
+                    continue
                 else:
-                    if delivery.drops_items:
-                        name = "items_unchanged" if delivery.unchanged else "items_dropped"
-                        self._filter.counts[name] += 1
-                        continue
-                    if key is not None and self._filter.dedup.in_progress(key):
-                        self._filter.dedup.hold(key)
-                    if self._has_items:
-                        delivery.items += 1
-                        self._filter.items[id(output)] = delivery
-                    elif self._filter.settings.recrawl == "changed":
-                        self._filter.counts["items_delivered"] += 1
+                    self._deliveries.item_sent(response, output)
+                    self._count_delivered()
                 yield output
             failed = asks_again
         finally:
             # Also when the crawl gives the callback up half-way.
-            self._end_callback(response, failed=failed)
+            delivery.callback_ended(failed=failed)
 
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> None:
         """Release a page whose callback failed before it yielded anything."""
-        self._end_callback(response, failed=True)
+        self._deliveries.of(response).callback_ended(failed=True)
 
-    def _end_callback(self, response: Response, *, failed: bool) -> None:
-        # A callback that fails half-way comes here twice: as output and as exception.
-        delivery = self._filter.delivery(response)
-        if delivery.key is not None and not delivery.has_ended:
-            delivery.has_ended = True
-            self._end_part(delivery.key, failed=failed)
+    def _count_dropped(self, delivery: Delivery) -> None:
+        self._counts["items_unchanged" if delivery.unchanged else "items_dropped"] += 1
 
-    def _item_ended(self, item: object, response: Response | None, signal: object) -> None:
-        # An item of a start method or an errback has no response.
-        if isinstance(response, Response) and (key := self._filter.delivery(response).key):
-            self._end_part(key, failed=signal is signals.item_error)
+    def _count_delivered(self) -> None:
+        # Items that are compared are counted by their verdicts.
+        if self._settings.recrawl == "changed" and not self._settings.has_items:
+            self._counts["items_delivered"] += 1
 
-    def _end_part(self, key: str, *, failed: bool) -> None:
-        (self._filter.dedup.failed if failed else self._filter.dedup.delivered)(key)
+
+def _asks_for(key: str | None, request: Request) -> bool:
+    """Return whether a callback asks for its own page again, in spite of the dupefilter.
+
+    Then it has not got the page: it was told to wait, or to prove that it is no robot.
+    """
+    return key is not None and request.dont_filter and request_key(request, request.url) == key

@@ -118,6 +118,7 @@ def reactor_loop() -> Iterator[asyncio.AbstractEventLoop]:
     yield reactor._asyncioEventloop
     reactor.callFromThread(reactor.stop)
     thread.join()
+    reactor._asyncioEventloop.close()
 
 
 @pytest.fixture

@@ -197,8 +197,8 @@ def test_names_to_import_are_those_of_the_package_and_have_no_deeper_path() -> N
     named = set(re.findall(rf"(?<![\w/])scrapy_simhash\.(?!(?:{doors})\.)([\w.]+)", ALL))
     for imported in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
         named |= set(imported.split(", "))
-    assert named <= {*scrapy_simhash.__all__, "stores", "testing"}  # entry points, tests
-    assert not re.search(r"from scrapy_simhash\.(?!testing)", ALL)
+    assert named <= {*scrapy_simhash.__all__}
+    assert not re.search(r"from scrapy_simhash\.", ALL)
     # They are there without the other engines.
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['crawlee', 'httpx', 'aiohttp'])); "

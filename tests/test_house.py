@@ -30,11 +30,10 @@ ROOMS = {
     "fingerprint": {"loading"},
     "readers": {"extraction", "fingerprint", "loading"},
     "rule": {"extraction", "fingerprint", "keys"},
-    "index": {"printable", "fingerprint", "rule"},
-    "testing": {"fingerprint", "index"},
+    "index": {"loading", "printable", "fingerprint", "rule"},
     "url_patterns": {"index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "report": {"core", "keys", "printable", "rule"},
+    "report": {"core", "keys", "printable", "rule", "url_patterns"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},
@@ -43,7 +42,7 @@ ROOMS = {
         *("core", "exceptions", "extraction", "index", "keys"),
         *("report", "settings", "url_patterns"),
     },
-    "doors": {"printable", "core", "crawl", "exceptions", "keys", "settings", "signals"},
+    "doors": {"printable", "core", "crawl", "exceptions", "settings", "signals"},
     "commands": {
         "printable",
         *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
@@ -92,8 +91,7 @@ def test_a_room_imports_from_the_rooms_that_stand_behind_it_only() -> None:
         roots = {name.partition(".")[0] for name in imports(path)}
         if name not in SCRAPY:
             assert not {"scrapy", "twisted"} & roots, path
-        if name != "testing":
-            assert not {"pytest", "hypothesis"} & roots, path
+        assert not {"pytest", "hypothesis"} & roots, path
 
 
 def test_each_import_that_a_room_may_make_is_made() -> None:
@@ -157,7 +155,7 @@ class Watched(Pages):
     async def start(self) -> AsyncIterator[Any]:
         # Under load, what an index is asked once would come among the moves of a page, or not.
         crawl_filter = filter_of(self.crawler)
-        await until(lambda: crawl_filter.dedup._expires_at)
+        await until(lambda: crawl_filter.dedup.upkeep._expires_at)
         await until(lambda: not (self.is_shared and crawl_filter.sparing._store_is_away))
         async for request in super().start():
             yield request
@@ -174,10 +172,10 @@ class Watched(Pages):
 
     async def until_confirmed(self) -> None:
         dedup = filter_of(self.crawler).dedup
-        await until(lambda: len(dedup._parts) == 1 and is_told(filter_of(self.crawler)))
+        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(filter_of(self.crawler)))
         await until(lambda: self.crawler.stats.get_value("simhash/unique") == 3)
         sys.setprofile(None)
-        await asyncio.wrap_future(dedup._claims.run(lambda _: None))
+        await asyncio.wrap_future(dedup._index.run(lambda _: None))
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])

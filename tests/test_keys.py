@@ -21,6 +21,9 @@ def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
     [
         ("http://news.example.co.uk:8000/a", "example.co.uk", "news.example.co.uk"),
         ("http://WWW.Example.com./a", "example.com", "www.example.com"),
+        ("http://me.github.io/a", "me.github.io", "me.github.io"),
+        ("http://www.me.blogspot.com/a", "me.blogspot.com", "www.me.blogspot.com"),
+        ("http://github.io/a", "github.io", "github.io"),
         ("http://127.0.0.1:8000/a", "127.0.0.1", "127.0.0.1"),
         ("http://localhost/a", "localhost", "localhost"),
         ("not a url", "", ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import sys
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,23 @@ def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path: Pat
     assert str(settings.action) == "drop"
     job = read(JOBDIR=str(tmp_path / "crawl #1"))
     assert job.index_url == f"sqlite:///{tmp_path}/crawl%20%231/simhash.sqlite"
+
+
+def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(
+    tmp_path: Path,
+) -> None:
+    index = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/pages.sqlite"}
+    for asked, path, is_bounded in (
+        ({"JOBDIR": str(tmp_path)}, tmp_path / "simhash.dedup.jsonl", True),
+        (index, tmp_path / "pages.dedup.jsonl", True),
+        ({**index, "SIMHASH_LOG": str(tmp_path / "mine")}, tmp_path / "mine", False),
+        ({**index, "SIMHASH_LOG": ""}, None, False),
+        ({}, None, False),
+        ({"SIMHASH_INDEX_URL": "redis://localhost/0"}, None, False),
+    ):
+        settings = read(**asked)
+        assert settings.log == path
+        assert (settings.log_bytes < inf) == is_bounded
 
 
 def test_settings_from_the_command_line_are_text() -> None:
@@ -69,9 +87,13 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_DISTANCE", 3.5, "whole number"),
         ("SIMHASH_DISTANCE", [3], "whole number"),
         ("SIMHASH_READERS", {"text/csv": "no.such.reader"}, "no.such.reader"),
+        ("SIMHASH_READERS", {"tex csv": "text"}, "'tex csv' is no content type"),
         ("SIMHASH_READERS", ["text/csv"], "no readers by content types"),
         ("SIMHASH_READERS", '{"text/csv"', "no readers by content types"),
         ("SIMHASH_INDEX_URL", ["memory://"], "list"),
+        ("SIMHASH_INDEX_URL", "sqlite:///:memory:", "an index in memory is memory://"),
+        ("SIMHASH_ITEM_KEY_FIELD", "", "no item would have a key"),
+        ("SIMHASH_PROCESSES", 100_000, "at most 1,024"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
         ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),
         ("SIMHASH_SPARE_NEVER", '["("]', "no list of regular expressions: missing )"),
@@ -235,6 +257,25 @@ def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_g
     assert named.index_url == f"{url}?name=all%20shops:simhash"
     assert read(SIMHASH_INDEX_URL=f"{url}?name=own").index_url == f"{url}?name=own"
     assert read(SIMHASH_INDEX_URL="sqlite:///a").index_url == "sqlite:///a"
+
+
+@pytest.mark.parametrize(
+    ("settings", "url"),
+    [
+        (
+            {"SIMHASH_INDEX_URL": "redis://h", "SIMHASH_NAMESPACE": "a-{spider}"},
+            "?name=a-s_1:simhash",
+        ),
+        ({"SIMHASH_INDEX_URL": "sqlite:///{spider}.sqlite"}, "///s_1.sqlite"),
+    ],
+)
+def test_an_index_may_have_the_name_of_its_spider(settings: dict[str, str], url: str) -> None:
+    assert read(**settings).of_spider("s/1").index_url.endswith(url)
+
+
+def test_a_namespace_does_not_separate_spiders_that_share_a_file() -> None:
+    with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: a file has no namespace, so write"):
+        read(SIMHASH_INDEX_URL="sqlite:///a", SIMHASH_NAMESPACE="{spider}")
 
 
 def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
     *("compare", "explain", "stats", "changes", "patterns", "report"),
-    *("forget", "requeue", "import", "dedupe", "fingerprint", "evaluate"),
+    *("forget", "requeue", "import", "dedupe", "fingerprint"),
 )
 
 _EXIT_STATUS = """\
@@ -67,7 +67,7 @@ class SimhashCommand(ScrapyCommand):
             super().add_options(subparser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_simhash.index.contract import StoreError
+        from scrapy_simhash.index.store import StoreError
         from scrapy_simhash.settings import refuse_unknown
 
         try:

@@ -1,11 +1,12 @@
-"""List the pages that are new, changed, moved or missing in a run, with what differs.
+"""List the pages that are new, changed, moved, missing or failed in a run, with what differs.
 
     scrapy simhash changes --log dedup.jsonl
     scrapy simhash changes --run 9 --log dedup.jsonl --json
 
 Without --run, it is the last finished run; "scrapy simhash stats" lists them. The index
-knows which pages are missing. Only the dedup log, which a crawl writes with SIMHASH_LOG,
-knows which are new, changed or moved, and what differs.
+knows which pages are missing, and which failed, up to the run that sees them again. Only the
+dedup log, which a crawl writes with SIMHASH_LOG, knows which are new, changed or moved, and
+what differs.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     logs: list[str | Path] = []
     with suppress(UsageError):
-        logs = log_paths(options.log, settings)
+        logs = log_paths(options.log, settings, options.index)
     with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _chosen(runs, options.run)
@@ -52,10 +53,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if last.number in table.runs():
         changes = table.changes([last.number]) | missing
     else:
-        changes, kinds = missing, ["missing"]
+        changes, kinds = missing, ["missing", "failed"]
         what = f"the log has no page of run {last.number}, so" if logs else "without a dedup log,"
         sys.stderr.write(
-            f"{what} only missing pages are known; a crawl writes it with "
+            f"{what} only missing and failed pages are known; a crawl writes it with "
             "-s SIMHASH_LOG=dedup.jsonl\n"
         )
     ordered = sorted(changes.values(), key=lambda each: (CHANGES.index(each.change), each.url))
@@ -80,8 +81,11 @@ def _chosen(runs: Sequence[Run], number: int | None) -> Run:
 
 def _lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterable[str]:
     numbers = Counter(each.change for each in changes)
-    counts = ", ".join(f"{numbers[kind]:,} {kind}" for kind in kinds)
+    told = {**numbers, "missing": last.missing, "failed": last.failed}
+    counts = ", ".join(f"{told.get(kind, 0):,} {kind}" for kind in kinds)
     yield f"run {last.number} of {last.spider}, {moment(last.begun)} UTC: {counts}"
+    if later := last.missing + last.failed - numbers["missing"] - numbers["failed"]:
+        yield f"         ({later:,} of the missing and failed came later, or left the index)"
     for each in changes:
         yield f"{each.change:<8} {each.url}"
         if each.moved_from:

@@ -25,7 +25,7 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.difference import difference_lines
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with suppress(UsageError):
         url = index_url(options, settings)
     with suppress(UsageError):
-        logs = log_paths(options.log, settings)
+        logs = log_paths(options.log, settings, options.index)
     if url is None and not logs:
         raise UsageError(
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"

@@ -24,7 +24,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import NO_RUN, Selection, add_shared_options, chosen_index
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.words import count
 

@@ -25,7 +25,7 @@ from scrapy_simhash.commands.output import aligned, say
 from scrapy_simhash.commands.selection import add_shared_options, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import StoreMissing
+from scrapy_simhash.index.store import StoreMissing
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import read_signature

@@ -2,15 +2,22 @@
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
-    scrapy simhash report dedup.jsonl --index sqlite:///pages.sqlite
+    scrapy simhash report dedup.jsonl --csv drops.csv
+    scrapy simhash report dedup.jsonl --distance 32
+    scrapy simhash report --index sqlite:///pages.sqlite
 
-A LOG is what a crawl writes with SIMHASH_LOG. The report is one HTML file that needs no
-network: the doubtful drops, what has changed since earlier runs, and all drops with what
-differs. If the logs have several crawls, it is about the last one, and names the others.
-With --index, it names pages that are missing.
+A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The report
+is one HTML file that needs no network: an overview, the drops in groups with what
+differs, first those that people should look at, and what has changed since earlier runs.
+If the logs have several crawls, it is about the last one, and names the others. With
+--index, it names pages that are missing. With --distance, the command prints what that
+distance would have kept and dropped, as far as the log knows, and writes no report.
 """
 
 import argparse
+import csv
+import io
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,36 +32,67 @@ from scrapy_simhash.commands.selection import (
     log_paths,
     missing_pages,
 )
-from scrapy_simhash.report.html_report import SHOWN, render
+from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows
+from scrapy_simhash.report.html_report import SHOWN, Report
 from scrapy_simhash.report.log_table import LogTable, PageChange
+from scrapy_simhash.report.other_distance import lines_for
 from scrapy_simhash.report.words import count, percent
+from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default, says = "simhash-report.html", "where the report goes (%(default)s), or -"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
+    parser.add_argument("--csv", metavar="FILE", help="write the drops as a table, too; or -")
+    parser.add_argument("--distance", type=int, metavar="K", help="what another distance would do")
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    logs, missing = log_paths(options.logs, settings), list[PageChange]()
-    with whole_file(options.output, *map(Path, logs)) as file:
+    logs = log_paths(options.logs, settings, options.index)
+    if options.distance is not None:
+        table = LogTable(log_lines(logs))
+        say(lines_for(table, _chosen(table, options.crawl), options.distance))
+        return
+    paths = [Path(log) for log in logs]
+    with whole_file(options.output, *paths) as file:
         table = LogTable(log_lines(logs))
         crawl = _chosen(table, options.crawl)
-        if options.index:
-            with chosen_index(options, settings) as index:
-                number = max(map(int, table.counts(crawl, "run")), default=0)
-                missing = [*islice(missing_pages(index, index.runs(), number), SHOWN)]
-        report = render(table, [*map(str, logs)], crawl, missing)
-        file.write(report.encode("utf-8", "replace"))
+        bits = FilterSettings.from_settings(settings).recipe.bits
+        missing = _missing(options, settings, table, crawl)
+        report = Report(table, [str(log) for log in logs], crawl, bits, missing)
+        file.write(report.html().encode("utf-8", "replace"))
+    if options.csv:
+        with whole_file(options.csv, *paths) as file:
+            file.write(_as_csv(report).encode("utf-8", "replace"))
     verdicts = table.counts(crawl, "verdict")
-    dropped, judged = verdicts.get("duplicate", 0), sum(verdicts.values())
+    dropped = verdicts.get("duplicate", 0)
+    judged = sum(verdicts.values())
     share = f"{count(dropped, 'near-duplicate')} ({percent(dropped, judged)})"
     is_file = options.output != "-"
     place = f": {Path(options.output).absolute().as_uri()}" if is_file else ""
-    say([f"{count(judged)} judged, {share}{place}"], aside=not is_file)
+    say([f"{count(judged)} judged, {share}{place}"], aside="-" in (options.output, options.csv))
+
+
+def _as_csv(report: Report) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows(csv_rows(report.groups, report.similarity))
+    return text.getvalue()
+
+
+def _missing(
+    options: argparse.Namespace, settings: BaseSettings, table: LogTable, crawl: str
+) -> Sequence[PageChange]:
+    """Return some pages that the run of a crawl has not seen, if the index is named."""
+    if not options.index:
+        return []
+    with chosen_index(options, settings) as index:
+        number = max(map(int, table.counts(crawl, "run")), default=0)
+        return [*islice(missing_pages(index, index.runs(), number), SHOWN)]
 
 
 def _chosen(table: LogTable, name: str | None) -> str:

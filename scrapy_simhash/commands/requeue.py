@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
     originals, patterns = Selection.of(options.original), set(options.pattern)
-    dropped, spared = _absent(log_lines(log_paths(options.log, settings)))
+    dropped, spared = _absent(log_lines(log_paths(options.log, settings, options.index)))
     meta = {}
     if patterns:
         urls = [

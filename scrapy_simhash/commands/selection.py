@@ -13,16 +13,23 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.analysis import PageAnalysis
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import host_of, page_key
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
-from scrapy_simhash.report.dedup_log import Line, read_lines
+from scrapy_simhash.report.dedup_log import Line, aside, read_lines
 from scrapy_simhash.report.log_table import PageChange
-from scrapy_simhash.settings import INDEX_OF_JOB, FilterSettings, named_url, url_of_file
+from scrapy_simhash.settings import (
+    INDEX_OF_JOB,
+    SPIDER,
+    FilterSettings,
+    log_beside,
+    named_url,
+    url_of_file,
+)
 
 NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
 _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
@@ -122,21 +129,23 @@ def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
 def url_of_index(place: str, settings: BaseSettings) -> str:
     """Return the URL of an index, given that, its SQLite file or the folder of a job.
 
-    An index in memory is a UsageError.
+    An index in memory is a UsageError, and one that has the name of any spider.
     """
     url = place
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if ":" not in url.partition("/")[0]:
         url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
     url, store = named_url(url, settings), store_of(url)
+    if SPIDER in url:
+        raise UsageError(f"each spider has its own index: name one, with --index and no {SPIDER}")
     if not store.lasting:
         raise UsageError(
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "
             "in memory ends with its crawl"
         )
-    if store.patient and store.patient.partition("=")[0] not in url:
+    if store.patience_option and store.patience_option.partition("=")[0] not in url:
         # A crawl does not wait for a slow Redis; an operator does.
-        url += f"{'&' if '?' in url else '?'}{store.patient}"
+        url += f"{'&' if '?' in url else '?'}{store.patience_option}"
     return url
 
 
@@ -146,21 +155,33 @@ def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing
 
 
 def missing_pages(index: Index, runs: Sequence[Run], number: int) -> Iterator[PageChange]:
-    """Yield the pages of earlier runs that a run has not seen; none before it is finished."""
+    """Yield the pages that a run missed, and those that failed in it; none before it is finished.
+
+    Pages that a later run has seen are not among them.
+    """
     begun = {run.number: run.begun for run in runs}
     if any(run.number == number and run.finished for run in runs):
         for entry in index.missing(number):
             yield PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
+        for entry in index.failed(number):
+            yield PageChange("failed", entry.key, entry.key)
 
 
-def log_paths(paths: Sequence[str] | None, settings: BaseSettings) -> list[str | Path]:
-    """Return the dedup logs that are given, or that of the settings; none is a UsageError."""
+def log_paths(
+    paths: Sequence[str] | None, settings: BaseSettings, index: str | None = None
+) -> list[str | Path]:
+    """Return the dedup logs that are given, or else the one beside an index, or of the settings.
+
+    Where there is none, that is a UsageError.
+    """
     if paths:
         return list(dict.fromkeys(paths))
     path = FilterSettings.from_settings(settings).log
+    if index is not None:
+        path = log_beside(url_of_index(index, settings)) or path
     if path is None or not path.is_file():
         raise UsageError(_NO_LOG)
-    return [path]
+    return [file for file in (aside(path), path) if file.is_file()]
 
 
 def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:

@@ -4,8 +4,9 @@
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
-Pages in progress are those whose callback has not finished. The pages of a run are those
-that no later run has seen.
+Pages in progress are those whose callback has not finished. A run has the pages that it saw,
+and those of earlier runs that were missing or failed, at its end. A run that is "not counted"
+lost too much to bring a page closer to leaving the index.
 
 --check reads the whole index, and prints a line for everything that is missing or cannot
 be read. "scrapy simhash import" takes what can be read into a new index.
@@ -59,21 +60,25 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _table(runs: Sequence[Run]) -> Iterator[str]:
     last = {run.spider: run for run in runs}
-    rows = [("run", "spider", "begun (UTC)", "ended (UTC)", "state", "pages")]
+    names = ("run", "spider", "begun (UTC)", "ended (UTC)", "state", "seen", "missing", "failed")
+    rows: list[Sequence[str]] = [names]
     for run in runs:
         begun, ended = moment(run.begun), moment(run.ended) if run.ended else "-"
         state = _state(run, is_last=run is last[run.spider])
-        rows.append((str(run.number), run.spider, begun, ended, state, f"{run.pages:,}"))
+        numbers = (f"{number:,}" for number in (run.seen, run.missing, run.failed))
+        rows.append((str(run.number), run.spider, begun, ended, state, *numbers))
     if runs:
         yield from ("", *aligned(rows))
 
 
 def _state(run: Run, *, is_last: bool) -> str:
-    """Return how a run has ended, in one word.
+    """Return how a run has ended, in a word or two.
 
     The last one of a spider may have been killed, and seem to run. An earlier one does not run,
     because a crawler takes part in its spider's run while others of it live; but a job may go on.
     """
     if run.ended is None:
         return "running" if is_last else "unfinished"
-    return "finished" if run.finished else "stopped"
+    if run.finished:
+        return "finished" if run.counts else "not counted"
+    return "stopped"

@@ -6,13 +6,13 @@ carried over: a copy across an outage is delivered twice, and no page is lost.
 """
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreError, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreError, StoreUnavailable
 from scrapy_simhash.index.values import (
     Arrival,
     Claim,
@@ -61,7 +61,8 @@ class Breaker:
         self._store: Index | None = None
         self._memory: Index | None = None
         # Since when the store is away, and when it may be asked again.
-        self._away_since, self._due = math.inf, 0.0
+        self._away_since: float | None = None
+        self._due = 0.0
         # Keys of which the store was not told how they fared: whether they failed.
         self._owed: dict[str, bool] = {}
         try:
@@ -74,7 +75,7 @@ class Breaker:
     @property
     def away(self) -> bool:
         """True if the store failed when it was last asked."""
-        return self._away_since < math.inf
+        return self._away_since is not None
 
     @property
     def damaged(self) -> int:
@@ -82,7 +83,7 @@ class Breaker:
         return 0 if self._store is None else self._store.damaged
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
-        """See the contract. An original that came while the store was away has no entry, but 0.
+        """See the contract. Entries of an outage are below 0, and stand in the memory alone.
 
         There is no answer while the store is away and ``MOST_PAGES`` are remembered.
         """
@@ -98,18 +99,22 @@ class Breaker:
             return [None] * len(arrivals)
         claims = self._memory.claim_all(arrivals)
         self.let_through += sum(claim.outcome is Outcome.ORIGINAL for claim in claims)
-        return [
-            # Nobody knows what earlier runs have seen.
-            claim._replace(
-                matches=tuple(match._replace(entry=0) for match in claim.matches), change=None
-            )
-            for claim in claims
-        ]
+        return [_of_outage(claim) for claim in claims]
 
     def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
-        if self._memory is not None:
-            self._memory.report(news._replace(entries=()))
+        if self._memory is None:
+            return self._report_to_store(news)
+        of_outage = [-entry for entry in news.entries if entry < 0]
+        here = self._memory.report(news._replace(entries=of_outage))
+        in_store = [entry for entry in news.entries if entry > 0]
+        there = self._report_to_store(news._replace(entries=in_store))
+        return Unsettled(
+            provisional=there.provisional.union(-entry for entry in here.provisional),
+            gone=there.gone.union(-entry for entry in here.gone),
+        )
+
+    def _report_to_store(self, news: Report) -> Unsettled:
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
         if self.away and news.renewed is None:
@@ -120,10 +125,11 @@ class Breaker:
         try:
             unsettled = self._ask(lambda store: store.report(self._with_owed(news)))
         except StoreUnavailable:
-            # Nobody could renew a lease meanwhile.
-            is_over = time.monotonic() - self._away_since > self.spec.lease
             entries = frozenset(news.entries)
-            return Unsettled(frozenset(), entries) if is_over else Unsettled(entries, frozenset())
+            # Nobody could renew a lease meanwhile.
+            if time.monotonic() - (self._away_since or 0.0) > self.spec.lease:
+                return Unsettled(frozenset(), gone=entries)
+            return Unsettled(provisional=entries, gone=frozenset())
         self._owed.clear()
         return unsettled
 
@@ -172,7 +178,8 @@ class Breaker:
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
         if self.away:
-            self._away_since, self._due = math.inf, 0.0
+            self._away_since = None
+            self._due = 0.0
             logger.info("The index is back")
         return answer
 
@@ -188,3 +195,9 @@ class Breaker:
                 error,
                 exc_info=None if isinstance(error, StoreError) else error,
             )
+
+
+def _of_outage(claim: Claim) -> Claim:
+    """Return a claim of the memory, which does not know what earlier runs have seen."""
+    matches = tuple(match._replace(entry=-match.entry) for match in claim.matches)
+    return claim._replace(matches=matches, change=None)

@@ -15,21 +15,21 @@ in favour of one that was never delivered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from scrapy_simhash.core.analysis import PageAnalysis, body_of, located
+from scrapy_simhash.core.analysis import PageAnalysis, body_of, located, text_body
 from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.claims import Claims
-from scrapy_simhash.core.upkeep import Upkeep
+from scrapy_simhash.core.index_thread import IndexThread
+from scrapy_simhash.core.upkeep import Callback, Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, page_key, page_scope
@@ -42,7 +42,7 @@ logger = logger_of(__name__)
 T = TypeVar("T")
 
 
-class Dedup(Upkeep):
+class Dedup:
     """Tells pages that repeat one another, across all crawlers of an index.
 
     All calls come from one event loop. Leaving it fails what is still in progress.
@@ -68,6 +68,7 @@ class Dedup(Upkeep):
 
     Attributes:
         run: the run as it began; None without one.
+        upkeep: knows the pages in progress, and tells the index how they fared.
     """
 
     def __init__(
@@ -105,8 +106,9 @@ class Dedup(Upkeep):
         self._workers = Workers(
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
-        claims = Claims(self._breaker, lambda: self._workers.are_busy)
-        super().__init__(claims, lease, keep_runs if runs else 0)
+        self._lease = lease
+        self._index = IndexThread(self._breaker, lambda: self._workers.are_busy)
+        self.upkeep = Upkeep(self._index, lease, keep_runs if runs else 0)
         self._canonicals = Canonicals()
         self._is_open = False
 
@@ -124,37 +126,37 @@ class Dedup(Upkeep):
 
     async def __aenter__(self) -> Dedup:
         self._is_open = True
-        # A page in progress at a kill is lost, and the first one of a cold worker takes seconds.
-        if (body := body_of("A page.", "text/plain", self._recipe)) is not None:
-            await self._workers.analyse(body)
-        self._begin_rounds()
+        # The imports of a worker take seconds, in which a page would be in progress, and lost if
+        # the crawler were killed.
+        await self._workers.analyse(text_body("A page."))
+        self.upkeep.begin()
         return self
 
     async def __aexit__(self, error: object, *_: object) -> Literal[False]:
-        await self.settle()
+        await self.upkeep.settle()
         await self.end_run(finished=error is None)
         await self.close()
         return False
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
-        """Return the answer of the store to a call of an operator; None if it is away."""
-        return await asyncio.wrap_future(self._claims.run(lambda index: index.read(call)))
+        """Return what ``call`` returns, which is given the index; None if the store is away."""
+        return await asyncio.wrap_future(self._index.run(lambda index: index.read(call)))
 
     async def end_run(self, *, finished: bool) -> None:
-        """Leave the run, after which nothing may be claimed; unfinished runs miss no page."""
+        """End the run, after which no page may come; only a finished run misses pages."""
         if self.run is not None:
             # Pages that the store does not have would be missing.
-            finished = finished and not self.left
+            finished = finished and not self.let_through
             await self.ask(lambda store: store.end_run(finished=finished))
 
     async def close(self) -> None:
-        """Settle everything, end the workers, and close the index; twice does no harm."""
+        """Settle all pages, end the workers, and close the index; a second call does nothing."""
         if not self._is_open:
             return
         self._is_open = False
-        await self.settle()
+        await self.upkeep.settle()
         await self._workers.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._claims.close)
+        await asyncio.get_running_loop().run_in_executor(None, self._index.close)
 
     @asynccontextmanager
     async def page(self, document: Document, *, wait: bool = True) -> AsyncIterator[Verdict]:
@@ -185,32 +187,66 @@ class Dedup(Upkeep):
         """
         key = document.key or page_key(document.url)
         analysis = await self._analyse(document, key)
-        fingerprint, excerpt = analysis.fingerprint, analysis.excerpt
-        if fingerprint is None:
-            return Verdict("skipped", key, analysis.reason, excerpt=excerpt)
-        scope = document.scope
-        scope = page_scope(document.url, self._scope) if scope is None else scope
-        arrival = Arrival(key, fingerprint, scope, analysis.facts, aliases=document.aliases)
+        if analysis.fingerprint is None:
+            return Verdict("skipped", key, analysis.reason, excerpt=analysis.excerpt)
+        arrival = Arrival(
+            key,
+            analysis.fingerprint,
+            page_scope(document.url, self._scope) if document.scope is None else document.scope,
+            analysis.facts,
+            aliases=document.aliases,
+        )
+        claim = partial(self._claim, arrival, analysis, document.url)
+        return await (self._claim_in_the_end(claim, original) if wait else claim())
+
+    async def _claim(self, arrival: Arrival, analysis: PageAnalysis, url: str) -> Verdict:
+        """Return the verdict as it is now, which may be provisional."""
+        claim = await self._index.claim(arrival)
+        if claim is None:
+            key, fingerprint = arrival.key, arrival.fingerprint
+            return Verdict("skipped", key, "unavailable", fingerprint, excerpt=analysis.excerpt)
+        verdict = verdict_of(arrival, claim, analysis.excerpt)
+        declared = analysis.canonical
+        if declared or verdict.original:
+            better = self._canonicals.better(arrival.key, verdict.original, url, declared)
+            verdict = replace(verdict, better=better) if better else verdict
+        if verdict.owned:
+            self.hold(verdict.key)
+        return verdict
+
+    async def _claim_in_the_end(
+        self, claim: Callable[[], Awaitable[Verdict]], original: str | None
+    ) -> Verdict:
+        """Claim until the verdict is not provisional; see :meth:`check`."""
         loop = asyncio.get_running_loop()
-        patience = loop.time() + 2 * self._lease
-        while (claim := await self._claims.claim(arrival)) is not None:
-            verdict = verdict_of(arrival, claim, excerpt)
-            declared = analysis.canonical
-            if declared or verdict.original:
-                better = self._canonicals.better(key, verdict.original, document.url, declared)
-                verdict = replace(verdict, better=better) if better else verdict
-            if verdict.owned:
-                self.hold(key)
-            if not (wait and verdict.provisional) or verdict.original == original:
+        deadline = loop.time() + 2 * self._lease
+        while True:
+            verdict = await claim()
+            if not verdict.provisional or verdict.original == original:
                 return verdict
-            fate = loop.create_future()
-            self.follow(verdict, partial(_tell, fate))
+            is_delivered = loop.create_future()
+            self.follow(verdict, partial(_answer, is_delivered))
             try:
-                if await asyncio.wait_for(fate, patience - loop.time()):
+                if await asyncio.wait_for(is_delivered, deadline - loop.time()):
                     return verdict
             except asyncio.TimeoutError:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
-        return Verdict("skipped", key, "unavailable", fingerprint, excerpt=excerpt)
+
+    def hold(self, key: str) -> None:
+        """Note one more part of a page in progress, such as an item, that must be delivered."""
+        self.upkeep.hold(key)
+
+    def delivered(self, key: str) -> None:
+        """Note that a page, or a part of it, was delivered; with its last part it is confirmed."""
+        self.upkeep.delivered(key)
+
+    def failed(self, key: str) -> None:
+        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
+        self.upkeep.failed(key)
+
+    def follow(self, verdict: Verdict, callback: Callback) -> None:
+        """Call ``callback`` with whether the original of a provisional copy was delivered."""
+        self.upkeep.follow(verdict, callback)
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         body = body_of(document.data, document.content_type, self._recipe)
@@ -241,8 +277,8 @@ class Dedup(Upkeep):
         return self._breaker.away
 
     @property
-    def left(self) -> int:
-        """The number of pages that were let through and are not in the store."""
+    def let_through(self) -> int:
+        """The number of originals that came while the store was away, and are not in it."""
         return self._breaker.let_through
 
     @property
@@ -252,8 +288,8 @@ class Dedup(Upkeep):
             "damaged": self._breaker.damaged,
             "outage": self._breaker.let_through,
             "same_body": self._workers.repeats,
-            "expired": self.expired,
-            "claim_seconds": round(self._claims.seconds),
+            "expired": self.upkeep.expired,
+            "claim_seconds": round(self._index.seconds),
         }
 
 
@@ -272,6 +308,6 @@ def settling(
         delivered(verdict.key)
 
 
-def _tell(fate: asyncio.Future[Any], delivered: bool) -> None:
-    if not fate.done():
-        fate.set_result(delivered)
+def _answer(future: asyncio.Future[bool], is_delivered: bool) -> None:
+    if not future.done():
+        future.set_result(is_delivered)

@@ -8,15 +8,14 @@ leases: they run out, and copies take the places of the pages.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from itertools import islice
-from operator import methodcaller
 
 from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.claims import Claims
+from scrapy_simhash.core.index_thread import IndexThread
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.values import Report, Unsettled
 from scrapy_simhash.printable import logger_of
@@ -44,7 +43,7 @@ class Upkeep:
     one of them failed.
 
     Args:
-        claims: asks the index.
+        thread: asks the index.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
         keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
             0 to delete none but those of crawlers that are gone.
@@ -53,15 +52,16 @@ class Upkeep:
         expired: the number of entries that were deleted, of old runs and of crawlers that are gone.
     """
 
-    def __init__(self, claims: Claims, lease: float, keep_runs: int = 0) -> None:
+    def __init__(self, thread: IndexThread, lease: float, keep_runs: int = 0) -> None:
         self.expired = 0
         # The number of parts on their way, by page, and the pages of which one failed.
         self._parts: dict[str, int] = {}
         self._failing: set[str] = set()
         # Pages that are settled, of which the index was not told.
         self._failed: list[str] = []
+        self._missed: set[str] = set()
         self._delivered: list[str] = []
-        self._claims = claims
+        self._thread = thread
         self._lease = lease
         self._renewed = time.monotonic()
         self._keep_runs = keep_runs
@@ -103,6 +103,17 @@ class Upkeep:
             self._failing.add(key)
             self.delivered(key)
 
+    def missed(self, keys: Iterable[str]) -> None:
+        """Note that pages were asked for in vain, so that they are not missing in this run."""
+        self._missed.update(keys)
+
+    def ended(self, key: str, *, failed: bool) -> None:
+        """Note that a page, or a part of it, was delivered or failed."""
+        if failed:
+            self.failed(key)
+        else:
+            self.delivered(key)
+
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
         for key in list(self._parts):
@@ -114,27 +125,20 @@ class Upkeep:
         original = verdict.matches[0]
         if original.key in self._parts:
             self._copies_by_key.setdefault(original.key, []).append(callback)
-        elif original.entry:
+        else:
             self._copies_by_entry.setdefault(original.entry, []).append(callback)
-        else:  # settled just now, and the store, which was away, does not have it
-            is_delivered = original.key in self._delivered
-            if not is_delivered:
-                # The index hears of it before the copy claims again.
-                self._report()
-            callback(is_delivered)
 
-    def must_stay(self) -> bool:
-        """Return whether an engine with an empty queue must go on, because pages may come again.
+    @property
+    def are_copies_waiting(self) -> bool:
+        """True if copies wait for pages of other crawlers, so that an engine must go on."""
+        return bool(self._copies_by_entry)
 
-        A page that is still in progress has failed. Copies may wait for other crawlers.
-        """
-        self.fail_all()
+    def ask_now(self) -> None:
+        """Ask how pages of other crawlers fared, and wait a moment for the answer."""
         if self._copies_by_entry:
-            # The index may not have been told of a page of this crawler when its copy claimed.
             entries = self._entries()
             with suppress(NotYet):
                 self._tell_copies(entries, self._report(entries=entries).result(IDLE_SECONDS))
-        return bool(self._copies_by_entry)
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.
@@ -145,13 +149,13 @@ class Upkeep:
         if self._running is not None:
             self._running.cancel()
         self.fail_all()
-        self._claims.run(methodcaller("retry"))
+        self._thread.run(lambda index: index.retry())
         await self._round()
         copies, self._copies_by_entry = self._copies_by_entry, {}
         for callback in [callback for callbacks in copies.values() for callback in callbacks]:
             callback(False)
 
-    def _begin_rounds(self) -> None:
+    def begin(self) -> None:
         """Do rounds until :meth:`settle`."""
         self._running = asyncio.get_running_loop().create_task(self._run())
 
@@ -179,12 +183,12 @@ class Upkeep:
         entries = self._entries()
         self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
         if now >= self._expires_at:
-            expired = await asyncio.wrap_future(self._claims.run(self._expire)) or 0
+            expired = await asyncio.wrap_future(self._thread.run(self._expire)) or 0
             self.expired += expired
             self._expires_at = now + (1.0 if expired else 60.0)
 
     def _expire(self, index: Breaker) -> int | None:
-        return index.read(methodcaller("expire", self._keep_runs, PAGES_AT_ONCE))
+        return index.read(lambda store: store.expire(self._keep_runs, PAGES_AT_ONCE))
 
     def _entries(self) -> list[int]:
         """Return the pages to ask the index about, the one that copies wait longest for first."""
@@ -210,7 +214,11 @@ class Upkeep:
         one is told once no part of it is in progress, because its new text would be confirmed
         before it was delivered.
         """
-        failed, self._failed = self._failed, []
+        # A page that came after all is not missed.
+        failed = [*self._failed, *(self._missed - self._parts.keys() - {*self._delivered})]
+        self._failed = []
+        self._missed = set()
         delivered = [key for key in self._delivered if key not in self._parts]
         self._delivered = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
-        return self._claims.run(methodcaller("report", Report(failed, delivered, renewed, entries)))
+        news = Report(failed, delivered, renewed, entries)
+        return self._thread.run(lambda index: index.report(news))

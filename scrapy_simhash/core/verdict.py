@@ -10,7 +10,6 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import (
     DEFAULT_LEASE,
     Arrival,
-    Change,
     Claim,
     IndexSpec,
     Match,
@@ -153,11 +152,13 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
         )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
     change = claim.change.value if claim.change and kind == "unique" else None
-    before, unchanged = claim.before, claim.change is Change.SAME
-    if before is not None and claim.change is Change.MOVED:
-        # Its text may be an edited one, which the old address has by now, too.
-        unchanged = is_same(arrival.facts, before.facts, before.distance)
     return Verdict(
-        *(kind, key, None, fingerprint, (), near, excerpt, change, before),
-        unchanged=unchanged,
+        kind,
+        key,
+        fingerprint=fingerprint,
+        near=near,
+        excerpt=excerpt,
+        change=change,
+        before=claim.before,
+        unchanged=claim.unchanged,
     )

@@ -176,13 +176,14 @@ class Worker:
 
     def end(self) -> int | None:
         """End the process, if there is one, and return its status."""
+        status = None
+        if self._child is not None:
+            # First, because a loop that is closed already cannot close the socket.
+            self._child.kill()
+            status = self._child.wait()
         if self._streams is not None:
             self._streams[1].transport.abort()
-        if self._child is None:
-            return None
-        # It may have closed its socket and still run.
-        self._child.kill()
-        return self._child.wait()
+        return status
 
     async def _start(self) -> None:
         """Have a process import all that it needs."""

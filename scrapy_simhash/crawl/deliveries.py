@@ -1,37 +1,219 @@
-"""A page's delivery: what its callback yields, and how that fares."""
+"""The deliveries of a crawl: what the callback of each page yields, and how that fares.
+
+The downloader middleware says which page is on its way, and the spider middleware when it arrives
+and what its callback yields. Scrapy's signals say how each item ends.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_simhash.crawl.requests import request_key
+from scrapy_simhash.keys import key_of
+
+if TYPE_CHECKING:
+    from scrapy_simhash.core.upkeep import Upkeep
+    from scrapy_simhash.settings import FilterSettings
 
 
-class ClaimedItem(NamedTuple):
+class _ClaimedItem(NamedTuple):
     """An item that became an original, on its way through the pipelines after ours."""
 
     key: str
     item: Any
 
 
-@dataclass(eq=False)
 class Delivery:
-    """The delivery of a response that a spider gets.
+    """The delivery of one page to the spider.
 
-    Attributes:
-        key: the page in progress, or None if nobody waits for its delivery.
-        drops_items: whether its requests go on alone.
+    The callback and each item are parts of the page. An item that became an original is delivered
+    or fails with its own key as well.
+
+    Args:
+        upkeep: is told how the page and its items fare.
+        key: the page in progress; None if nobody waits for its delivery.
+        drops_items: whether the spider's requests go on without its items.
         unchanged: whether only what changed is wanted, and the page did not.
-        has_ended: whether its callback has ended.
-        items: the number of its items that have not ended. A later pipeline may make another object
-            of an item, or none, so only their number is sure.
-        held: the number of those that are in our pipeline.
-        claimed: those that have passed our pipeline and became originals.
     """
 
-    key: str | None = None
-    drops_items: bool = False
-    unchanged: bool = False
-    has_ended: bool = False
-    items: int = 0
-    held: int = 0
-    claimed: list[ClaimedItem] = field(default_factory=list)
+    def __init__(
+        self,
+        upkeep: Upkeep,
+        key: str | None = None,
+        *,
+        drops_items: bool = False,
+        unchanged: bool = False,
+    ) -> None:
+        self.key = key
+        self.drops_items = drops_items
+        self.unchanged = unchanged
+        self._upkeep = upkeep
+        self._callback_has_ended = False
+        # A later pipeline may make another object of an item, or none, so only numbers are sure.
+        self._items_on_the_way = 0
+        self._items_in_pipeline = 0
+        self._claimed: list[_ClaimedItem] = []
+
+    @property
+    def page_in_progress(self) -> str | None:
+        """The key of the page while it is in progress, else None."""
+        return self.key if self.key and self._upkeep.in_progress(self.key) else None
+
+    def callback_ended(self, *, failed: bool) -> None:
+        """Note that the callback has ended; only the first time counts."""
+        # A callback that fails half-way ends as output and as exception.
+        if self.key is not None and not self._callback_has_ended:
+            self._callback_has_ended = True
+            self._upkeep.ended(self.key, failed=failed)
+
+    def item_sent(self) -> None:
+        """Note an item on its way to the pipelines."""
+        self._items_on_the_way += 1
+        if key := self.page_in_progress:
+            self._upkeep.hold(key)
+
+    @contextmanager
+    def item_in_pipeline(self) -> Iterator[None]:
+        """Note that our pipeline has an item until the end of the block."""
+        self._items_in_pipeline += 1
+        self._end_claims()
+        try:
+            yield
+        finally:
+            self._items_in_pipeline -= 1
+
+    def item_claimed(self, key: str, item: Any) -> None:
+        """Note that an item became an original."""
+        self._claimed.append(_ClaimedItem(key, item))
+
+    def item_ended(self, item: Any, key: str | None, *, failed: bool) -> None:
+        """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
+        self._items_on_the_way -= bool(self._items_on_the_way)
+        if self.key is not None:
+            self._upkeep.ended(self.key, failed=failed)
+        # A pipeline may have changed the key of the item, or made another item with the same key.
+        claimed = [claim for claim in self._claimed if claim.item is item]
+        claimed = claimed or [claim for claim in self._claimed if claim.key == key]
+        if claimed:
+            self._end_claim(claimed[0], failed=failed)
+        self._end_claims()
+
+    def _end_claims(self) -> None:
+        """End the claims of which another item, or None, was made, once all items have ended."""
+        if self._items_on_the_way == self._items_in_pipeline:
+            # An item that failed ended its own claim before.
+            for claim in [*self._claimed]:
+                self._end_claim(claim, failed=False)
+
+    def _end_claim(self, ended: _ClaimedItem, *, failed: bool) -> None:
+        self._claimed = [claim for claim in self._claimed if claim is not ended]
+        self._upkeep.ended(ended.key, failed=failed)
+
+
+class _OutsideDelivery(Delivery):
+    """The items of start methods and errbacks, which have no response, so nobody counts them."""
+
+    def _end_claims(self) -> None:
+        """Leave claims to the end of their own items."""
+
+
+class Deliveries:
+    """The deliveries of a crawl, by response and by item."""
+
+    def __init__(self, crawler: Crawler, settings: FilterSettings, upkeep: Upkeep) -> None:
+        self._settings = settings
+        self._upkeep = upkeep
+        self._outside = _OutsideDelivery(upkeep)
+        # Deliveries of pages on their way to the spider, with the request, by the page's key.
+        self._expected: dict[str, list[tuple[Request, Delivery]]] = {}
+        # Not in a response's meta, which a spider may change.
+        self._of_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
+        # Deliveries of items on their way to our pipeline, with the item, by its identity.
+        self._of_item: dict[int, tuple[Any, Delivery]] = {}
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            crawler.signals.connect(self._item_ended, signal=signal)
+
+    def expect(self, request: Request, key: str, *, owned: bool, unchanged: bool = False) -> None:
+        """Note a page on its way to the spider, whose items may have to be dropped.
+
+        Args:
+            request: the request of the page.
+            key: the key of the page.
+            owned: whether its delivery counts. The items of any other page are dropped.
+            unchanged: whether only what changed is wanted, and the page did not.
+        """
+        # An item that is compared has a change of its own.
+        drops_items = not owned or (unchanged and not self._settings.has_items)
+        delivery = Delivery(
+            self._upkeep,
+            key if owned else None,
+            drops_items=drops_items,
+            unchanged=unchanged,
+        )
+        self._expected.setdefault(key, []).append((request, delivery))
+
+    def arrived(self, response: Response) -> None:
+        """Note that the spider gets a response."""
+        request = response.request
+        # Other middlewares may have made another response, and given it another request.
+        key = request_key(request, response.url) if request is not None else ""
+        if expected := self._expected.get(key):
+            _, self._of_response[response] = expected.pop(0)
+            if not expected:
+                del self._expected[key]
+
+    def fail_lost(self, on_the_way: Container[Request]) -> None:
+        """Fail pages that another middleware has turned down, or asked for again."""
+        for key, expected in [*self._expected.items()]:
+            lost = [each for each in expected if each[0] not in on_the_way]
+            for each in lost:
+                expected.remove(each)
+                if each[1].key is not None:
+                    self._upkeep.failed(key)
+            if not expected:
+                del self._expected[key]
+
+    def of(self, response: Response) -> Delivery:
+        """Return the delivery of a response."""
+        return self._of_response.setdefault(response, Delivery(self._upkeep))
+
+    def item_sent(self, response: Response, item: Any) -> None:
+        """Note an item that a callback has yielded."""
+        delivery = self.of(response)
+        delivery.item_sent()
+        if self._settings.has_items:
+            self._of_item[id(item)] = item, delivery
+
+    def take_item(self, item: Any) -> Delivery:
+        """Return the delivery of an item that has come to our pipeline."""
+        _, delivery = self._of_item.pop(id(item), (item, self._outside))
+        return delivery
+
+    def _item_ended(self, item: Any, response: object, signal: object) -> None:
+        # A pipeline before ours may have dropped it.
+        self._of_item.pop(id(item), None)
+        delivery = self.of(response) if isinstance(response, Response) else self._outside
+        key = item_key(item, self._settings)
+        delivery.item_ended(item, key, failed=signal is signals.item_error)
+
+
+def item_key(item: Any, settings: FilterSettings) -> str | None:
+    """Return the key of an item; None if it is not compared, or has no key."""
+    if not settings.has_items:
+        return None
+    from itemadapter import ItemAdapter  # heavy, with pydantic
+
+    if not ItemAdapter.is_item(item):
+        return None
+    value = ItemAdapter(item).get(settings.item_key_field)
+    try:
+        return key_of(str(value)) if value else None
+    except ValueError:  # no address at all, such as http://[
+        return None

@@ -8,7 +8,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from typing import Literal
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -20,7 +19,9 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Document, Verdict
-from scrapy_simhash.crawl.deliveries import Delivery
+from scrapy_simhash.crawl.deliveries import Deliveries
+from scrapy_simhash.crawl.preferred import Preferred
+from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import (
     QUEUED,
     content_type,
@@ -31,9 +32,9 @@ from scrapy_simhash.crawl.requests import (
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
 from scrapy_simhash.crawl.summary import Judged, Summary
-from scrapy_simhash.crawl.waiting import Waiting
+from scrapy_simhash.crawl.waiting import Copies
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
@@ -47,42 +48,42 @@ MAX_DROPS = 2
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
+    Its attributes are the parts of a crawl, which the middlewares and the pipeline share.
+
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
-        items: deliveries by the identity of items on their way to our pipeline.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         _need_asyncio(crawler)
-        self.settings = FilterSettings.from_settings(crawler.settings)
         self._crawler = crawler
-        self.counts: Counter[str] = Counter()
-        # Not in a response's meta, which a spider may change.
-        self._deliveries: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
-        self.items: WeakValueDictionary[int, Delivery] = WeakValueDictionary()
         self._warned = set[str]()
         spider = crawler.spider or crawler.spidercls
-        resumed = resumed_run(crawler)
-        self.dedup = open_dedup(self.settings, spider.name or "", resumed)
-        self._run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
-        # Requests of pages on their way from the downloader to their callback, by key.
-        self._arriving: dict[str, Request] = {}
-        self.waiting = Waiting(crawler, self.settings, self.dedup, self.counts)
-        self.summary = Summary(self.settings, self.counts, spider.name or "")
+        name = spider.name or ""
+        self.counts: Counter[str] = Counter()
+        self.settings = FilterSettings.from_settings(crawler.settings).of_spider(name)
+        self.dedup = open_dedup(self.settings, name, resumed_run(crawler))
+        self.run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
+        self.queue = CrawlQueue(crawler, self.settings.lease)
+        self.copies = Copies(crawler, self.dedup, self.queue, self.counts)
+        prefers = self.settings.prefer == "canonical"
+        self.preferred = Preferred(self.queue, self.counts, is_on=prefers)
+        self.deliveries = Deliveries(crawler, self.settings, self.dedup.upkeep)
+        self.summary = Summary(self.settings, self.counts, name)
         self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
         self._listeners: tuple[Callable[[Judged], None], ...] = (
             self.sparing.judged,
             self.summary.judged,
-            self._run_of_spider.judged,
-            self.waiting.judged,
+            self.run_of_spider.judged,
+            self.preferred.judged,
+            self.copies.judged,
         )
         self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._request_scheduled, signal=signals.request_scheduled)
-        connect(self.waiting.request_dropped, signal=signals.request_dropped)
-        connect(self._response_received, signal=signals.response_received)
+        connect(self.preferred.request_dropped, signal=signals.request_dropped)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -110,12 +111,16 @@ class CrawlFilter:
                 logger.warning(
                     "%s is let through, although it repeats %s, because it was asked for again "
                     "each of the %d times that it was dropped",
-                    *(key, verdict.original, times),
+                    key,
+                    verdict.original,
+                    times,
                     extra={"spider": self._crawler.spider},
                 )
         judged = Judged(request, response, verdict, action)
         if verdict.owned:
-            self._arriving[key] = request
+            self.deliveries.expect(request, key, owned=True, unchanged=self.withholds(verdict))
+        elif verdict.kind == "duplicate" and action == "follow":
+            self.deliveries.expect(request, key, owned=False)
         for listen in self._listeners:
             listen(judged)
         return judged
@@ -160,37 +165,25 @@ class CrawlFilter:
             return "status"
         return None
 
-    def delivery(self, response: Response) -> Delivery:
-        """Return the delivery of a response."""
-        return self._deliveries.setdefault(response, Delivery())
+    def withholds(self, verdict: Verdict) -> bool:
+        """Return whether only what changed is wanted, and a page did not change."""
+        return verdict.unchanged and self.settings.recrawl == "changed"
 
     def last_seen(self, verdict: Verdict) -> float | None:
         """Return when the run began that saw a page last, in seconds since the Unix epoch."""
-        return self._run_of_spider.begun.get(verdict.before.run) if verdict.before else None
+        return self.run_of_spider.begun.get(verdict.before.run) if verdict.before else None
 
     # The events of the crawl.
 
     async def _spider_opened(self, spider: Spider) -> None:
         await self.dedup.__aenter__()
-        await self._run_of_spider.begin()
+        await self.run_of_spider.begin()
         self.summary.begin(self.dedup.run)
         self.sparing.begin()
         self._rounds = asyncio.get_running_loop().create_task(self._run())
 
     def _request_scheduled(self, request: Request) -> None:
         request.meta[QUEUED] = True
-
-    def _response_received(self, response: Response, request: Request) -> None:
-        # A middleware may have made another response, and given it another request.
-        page = request.meta.get("simhash", {})
-        if page.get("verdict") in ("unique", "revisit"):
-            self._arriving.pop(page["key"], None)
-            unchanged = page.get("follow", False)
-            # An item that is compared has a change of its own.
-            drops = unchanged and not self.settings.has_items
-            self._deliveries[response] = Delivery(page["key"], drops, unchanged)
-        elif page.get("follow"):
-            self._deliveries[response] = Delivery(drops_items=True)
 
     async def _run(self) -> None:
         while True:
@@ -201,14 +194,12 @@ class CrawlFilter:
                 logger.exception("A round of the filter failed")
 
     def _look_around(self) -> None:
-        assert self._crawler.engine is not None
-        active = self._crawler.engine.downloader.active
-        for key in [key for key, request in self._arriving.items() if request not in active]:
-            # A middleware has turned the page down, or asked for it again.
-            del self._arriving[key]
-            self.dedup.failed(key)
-        self.waiting.retry()
-        self.waiting.come_back()
+        engine = self._crawler.engine
+        assert engine is not None
+        scraped = engine.scraper.slot.active if engine.scraper.slot else set()
+        self.deliveries.fail_lost(engine.downloader.active | scraped)
+        self.queue.retry()
+        self.preferred.give_up()
         self._publish_counts()
         self.summary.say_progress(self.dedup)
         self._stop_if_told()
@@ -243,9 +234,13 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        is_late = self.waiting.come_back(patience=0)
-        self.waiting.queue()
-        if self.dedup.must_stay() or self.waiting.refused or is_late:
+        waited = self.preferred.give_up(patience=0)
+        self.queue.put()
+        upkeep = self.dedup.upkeep
+        # Nothing is on its way, so what has not ended never will.
+        upkeep.fail_all()
+        upkeep.ask_now()
+        if upkeep.are_copies_waiting or self.queue.refused or waited:
             raise DontCloseSpider
 
     async def end(self) -> None:
@@ -255,17 +250,19 @@ class CrawlFilter:
         """
         if self._rounds is not None:
             self._rounds.cancel()
-        await self.dedup.settle()
-        self.waiting.end()
+        await self.dedup.upkeep.settle()
+        self.preferred.end()
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
-        self.waiting.is_closed = True
+        self.queue.is_closed = True
         await self.end()
-        await self._run_of_spider.end(finished=reason == "finished")
-        if self.dedup.left:
-            left = count(self.dedup.left, "page")
-            logger.warning("The index was away, and will not learn of %s that came meanwhile", left)
+        await self.run_of_spider.end(finished=reason == "finished")
+        if self.dedup.let_through:
+            logger.warning(
+                "The index was away, and will not learn of %s that came meanwhile",
+                count(self.dedup.let_through, "page"),
+            )
         await self.sparing.close()
         await self.dedup.close()
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)

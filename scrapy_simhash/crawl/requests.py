@@ -1,5 +1,6 @@
 """Requests: the entries of their meta that are the filter's, the keys and types of their pages."""
 
+from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -24,9 +25,15 @@ WAITED = "simhash_waited"
 #: and the key of its original.
 COPY = "simhash_copy"
 
-#: The headers that the request of a declared address takes over from the page's request.
-ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
+# The headers that the request of a declared address takes over from the page's request.
+_ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
+# It goes to the proxy alone, which Scrapy sees to.
+_OF_PROXY = b"Proxy-Authorization"
 _OF_CRAWL = ("depth", "rule", "link_text")
+# Entries of meta that say by which way a page is fetched. The second one is Scrapy's own mark that
+# the header for the proxy is the proxy's.
+_ROUTE = ("proxy", "_auth_proxy", "bindaddress")
+_LIMITS = ("download_timeout", "download_maxsize", "download_warnsize")
 #: The priority of requests that must come soon, or last, changes by more than projects change any.
 FAR = 1_000_000
 
@@ -73,22 +80,51 @@ def once_more(request: Request) -> Request:
     return request.replace(meta=meta, dont_filter=True)
 
 
+def is_on_plain_route(response: Response) -> bool:
+    """Return whether Scrapy itself has fetched a page, so that its route can be taken again.
+
+    A browser, or a service that renders pages, has a route of its own.
+    """
+    is_download = response.protocol is not None or "cached" in response.flags
+    return type(response) is HtmlResponse and is_download
+
+
 def bare_request(url: str, request: Request, key: str) -> Request:
     """Return the request of an address that a page names.
 
-    Whoever makes pages of a site can write any address into them, so the request has nothing that
-    is meant for that page alone: no cookies, no body, no headers but those that say what is
-    accepted, and no meta of other components.
+    It takes the way of the page's request: proxy, address of this machine, slot and limits. Whoever
+    makes pages of a site can write any address into them, so the request has nothing else that is
+    meant for that page alone: no cookies, no body, no headers but those that say what is accepted,
+    and no meta of other components.
     """
-    headers = {name: request.headers.getlist(name) for name in ACCEPTED if name in request.headers}
-    meta = {name: request.meta[name] for name in _OF_CRAWL if name in request.meta}
-    if urlsplit(url).netloc == urlsplit(request.url).netloc and "download_slot" in request.meta:
-        meta["download_slot"] = request.meta["download_slot"]
-    return Request(
+    bare = Request(
         url,
         callback=request.callback,
         cb_kwargs=request.cb_kwargs,
-        headers=headers,
-        meta={**meta, PREFERRED: key, "dont_merge_cookies": True},
+        meta={**_route(request, url), PREFERRED: key, "dont_merge_cookies": True},
         priority=request.priority + FAR,
     )
+    for name in request.headers:
+        bare.headers.setlist(name, request.headers.getlist(name))
+    take_identity_off(bare)
+    return bare
+
+
+def take_identity_off(request: Request) -> None:
+    """Delete the headers that say who asks for a page; the proxy is told for itself."""
+    for name in [*request.headers]:
+        is_for_proxy = name == _OF_PROXY and request.meta.get("proxy")
+        if name not in _ACCEPTED and not is_for_proxy:
+            del request.headers[name]
+
+
+def _route(request: Request, url: str) -> dict[str, Any]:
+    """Return what a request of an address has in its meta to take the way of another one."""
+    names = (*_OF_CRAWL, *_ROUTE, *_LIMITS)
+    meta = {name: request.meta[name] for name in names if name in request.meta}
+    slot = request.meta.get("download_slot")
+    page = urlsplit(request.url)
+    # Scrapy's own slot is the host.
+    if slot is not None and (slot != page.hostname or urlsplit(url).netloc == page.netloc):
+        meta["download_slot"] = slot
+    return meta

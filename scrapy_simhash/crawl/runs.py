@@ -2,23 +2,40 @@
 
 import logging
 from collections import Counter
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.extensions.httpcache import DummyPolicy
+from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
 
 from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.crawl.requests import COPY, QUEUED, request_aliases, request_key
 from scrapy_simhash.crawl.summary import Judged
-from scrapy_simhash.index.contract import Index
-from scrapy_simhash.printable import logger_of
+from scrapy_simhash.exceptions import SparedPage
+from scrapy_simhash.index.entry_states import run_of
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.run_list import LEAST_SHARE
+from scrapy_simhash.index.values import Run
+from scrapy_simhash.printable import logger_of, printable
 from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
+
+# Answers that say that a page is not there. After any other error nobody knows.
+_GONE = (404, 410)
+# Old addresses of pages that have moved; beyond that many, they count as missing.
+_MOST_OLD_ADDRESSES = 100_000
+# Spiders that the line at the start names.
+_MOST_SPIDERS = 5
 
 
 def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
@@ -60,17 +77,20 @@ class CrawlRun:
         self._dedup = dedup
         self._counts = counts
         self.begun: dict[int, float] = {}
-        # The old addresses of pages that have moved.
-        self._left = set[str]()
+        # The runs of other spiders.
+        self._others: list[Run] = []
+        self._old_addresses = set[str]()
 
     async def begin(self) -> None:
-        """Say which run begins, and on which index."""
-        dedup, run = self._dedup, self._dedup.run
+        """Say which run begins, on which index, and who shares it."""
+        dedup = self._dedup
+        run = dedup.run
         if run is not None and _flushes(self._crawler):
             # scrapy-redis also forgets what it knows of the spider.
             await dedup.ask(lambda store: _forget_missing(store, run.number))
         runs = await dedup.ask(lambda store: store.runs()) if run else None
         self.begun = {each.number: each.begun for each in runs or ()}
+        self._others = [each for each in runs or () if run and each.spider != run.spider]
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
         pages = sum(each.pages for each in runs or ()) or await dedup.ask(len) or 0
         said = f"run {run.number}" if run else "no run"
@@ -80,14 +100,41 @@ class CrawlRun:
         self._say(
             logging.INFO,
             f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
-            f"{place_of(self._settings.index_url)}, {said}, copies: {self._settings.action}, "
-            f"recrawl: {self._settings.recrawl}",
+            f"{place_of(self._settings.index_url)}, {said}, log: {self._settings.log or 'none'}, "
+            f"copies: {self._settings.action}, "
+            f"recrawl: {self._settings.recrawl}{_shared_with(self._others)}",
         )
+        if self._settings.recrawl == "changed" and _repeats_downloads(self._crawler.settings):
+            self._say(
+                logging.WARNING,
+                "SIMHASH_RECRAWL sees no change: HTTPCACHE_POLICY is Scrapy's default, which takes "
+                "every page from the cache for ever; use "
+                "scrapy.extensions.httpcache.RFC2616Policy, or no cache",
+            )
 
     def judged(self, judged: Judged) -> None:
-        """Note a page that has moved; beyond a bound, its old address counts as missing."""
-        if judged.verdict.moved_from and len(self._left) < 100_000:
-            self._left.add(judged.verdict.moved_from)
+        """Note a page that has moved, that failed, or that another spider has brought."""
+        verdict = judged.verdict
+        if verdict.moved_from and len(self._old_addresses) < _MOST_OLD_ADDRESSES:
+            self._old_addresses.add(verdict.moved_from)
+        if verdict.kind == "duplicate" and judged.action == "drop":
+            run = run_of(verdict.matches[0].run)
+            # A run that began after this one is none of this spider.
+            is_new = bool(self.begun) and run > max(self.begun)
+            is_other = is_new or any(each.number == run for each in self._others)
+            self._counts["dropped_for_others"] += is_other
+        is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
+        if is_page and judged.response.status not in _GONE:
+            self._dedup.upkeep.missed(
+                [verdict.key, *request_aliases(judged.request, judged.response.url)]
+            )
+
+    def failed(self, request: Request, exception: Exception) -> None:
+        """Note a request that got no answer, or was not sent."""
+        is_page = QUEUED in request.meta and COPY not in request.meta
+        if is_page and not isinstance(exception, SparedPage):
+            key = request_key(request, request.url)
+            self._dedup.upkeep.missed([key, *request_aliases(request, request.url)])
 
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""
@@ -100,38 +147,61 @@ class CrawlRun:
         run = self._dedup.run
         if run is None:
             return
-        if self._left and finished:
+        if self._old_addresses and finished:
             # Their pages have other addresses now. An address that was seen after all stays.
-            await self._dedup.ask(lambda store: _forget_missing(store, run.number, self._left))
+            old = self._old_addresses
+            await self._dedup.ask(lambda store: _forget_missing(store, run.number, old))
         await self._dedup.end_run(finished=finished)
         runs = await self._dedup.ask(lambda store: store.runs()) or ()
         this_run = next((each for each in runs if each.number == run.number), None)
         if this_run is None or not this_run.finished:
             return
-        missing = await self._dedup.ask(lambda store: store.missing_count(run.number))
-        if missing is not None:
-            self._counts["missing"] += missing
+        self._counts["missing"] += this_run.missing
+        self._counts["failed"] += this_run.failed
         if file := _file_of_job(self._crawler):
             file.unlink(missing_ok=True)
-        earlier = [
-            each
-            for each in runs
-            if each.finished and each.spider == this_run.spider and each.number < run.number
-        ]
-        # A page that this run has seen counts for it now, and no more for the run before.
-        before = earlier[-1].pages + this_run.pages if earlier else 0
-        if this_run.pages < before / 10:
-            self._say(
-                logging.WARNING,
-                f"This run has seen {count(this_run.pages, 'page')} only, and run "
-                f"{earlier[-1].number} about {count(before)}: something may have hidden the others",
-            )
+        if not this_run.counts:
+            self._say(logging.WARNING, _why_it_does_not_count(this_run, runs))
 
     def _say(self, level: int, message: str) -> None:
         logger.log(level, "%s", message, extra={"spider": self._crawler.spider})
 
 
-def _forget_missing(store: Index, run: int, among: set[str] | None = None) -> None:
+def _shared_with(runs: Sequence[Run]) -> str:
+    """Return who else shares an index, the spiders that used it last before others."""
+    names = [*dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)]
+    if not names:
+        return ""
+    listed = ", ".join(names[:_MOST_SPIDERS])
+    more = len(names) - _MOST_SPIDERS
+    return f", shared with {listed}{f' and {more} more' if more > 0 else ''}"
+
+
+def _repeats_downloads(settings: BaseSettings) -> bool:
+    """Return whether each page comes from Scrapy's cache, however old it is."""
+    if not settings.getbool("HTTPCACHE_ENABLED") or settings.getint("HTTPCACHE_EXPIRATION_SECS"):
+        return False
+    policy = None
+    with suppress(Exception):  # Scrapy says what is wrong with it
+        policy = load_object(settings["HTTPCACHE_POLICY"])
+    return policy is DummyPolicy
+
+
+def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
+    """Return in words why a finished run does not count."""
+    known = run.seen + run.failed + run.missing
+    if run.failed > LEAST_SHARE * known:
+        why = f"{run.failed:,} of {count(known, 'known page')} failed"
+    else:
+        last = [each for each in runs if each.counts and each.spider == run.spider][-1]
+        why = (
+            f"it saw {count(run.seen, 'page')}, and run {last.number} saw {last.seen:,}, so "
+            "something may have hidden the others"
+        )
+    return f"Run {run.number} does not count for SIMHASH_KEEP_RUNS: {why}"
+
+
+def _forget_missing(store: Index, run: int, among: Collection[str] | None = None) -> None:
     keys = [entry.key for entry in store.missing(run) if among is None or entry.key in among]
     for start in range(0, len(keys), 1000):
         store.gone(keys[start : start + 1000])

@@ -22,8 +22,8 @@ from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_plain, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index.contract import Index
 from scrapy_simhash.index.decision import RULINGS
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.words import count, size

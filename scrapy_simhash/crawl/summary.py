@@ -15,9 +15,10 @@ from scrapy.http import Response
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.crawl.alarms import Alarms
 from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.printable import logger_of, printable
+from scrapy_simhash.printable import logger_of, printable, without_userinfo
 from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.settings import Action, FilterSettings
@@ -33,6 +34,8 @@ _PAGES = {
     "unique": "kept",
     "revisit": "kept, crawled before",
     "dropped": "dropped",
+    "dropped_for_others": "of these for pages of other spiders: {spider} in SIMHASH_NAMESPACE or "
+    "SIMHASH_INDEX_URL gives each spider an index of its own",
     "followed": "followed: requests sent, items dropped",
     "flagged": "flagged and delivered",
     "doubtful": "of these near-duplicates doubtful: the same sentences with other numbers",
@@ -69,7 +72,8 @@ class Summary:
         self._settings = settings
         self._spider = spider
         self._counts = counts
-        self._log = DedupLog(settings.log) if settings.log else None
+        self._log = DedupLog(settings.log, settings.log_bytes) if settings.log else None
+        self._alarms = Alarms(spider)
         self._said = time.monotonic()
         self._pages_said = 0
         self._run: int | None = None
@@ -107,6 +111,8 @@ class Summary:
             action = judged.action
             counts[_DONE[action]] += 1
             counts["better"] += bool(verdict.better)
+            url = without_userinfo(response.url)
+            self._alarms.hidden(verdict.matches[0].key, url, counts["responses"])
             if action == "drop":
                 counts["bytes_dropped"] += len(response.body)
                 # A whole site may stand behind such a page.
@@ -147,7 +153,9 @@ class Summary:
             return
         self._said = time.monotonic()
         # It does not tell how many pages the index has: a large file takes seconds to count them.
-        pages, counts = self._counts["responses"], self._counts
+        counts = self._counts
+        pages = counts["responses"]
+        let_through = count(dedup.let_through, "page")
         logger.info(
             "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s spared%s",
             self._spider,
@@ -156,7 +164,7 @@ class Summary:
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(counts["spared/skipped"]),
-            f"; the index is away, {count(dedup.left, 'page')} let through" if dedup.away else "",
+            f"; the index is away, {let_through} let through" if dedup.away else "",
         )
         self._pages_said = pages
 
@@ -166,7 +174,12 @@ class Summary:
         ``sparing`` says what became of requests that were not sent.
         """
         counts = self._counts
-        lines = [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
+        lines = [
+            f"LOOK AT {printable(hiding.original)} FIRST: {count(hiding.pages, 'page')} are taken "
+            f"for copies of it, such as {printable(hiding.examples[-1])}"
+            for hiding in self._alarms.worst()
+        ]
+        lines += [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
         for name, said in {**_PAGES, **_ITEMS}.items():
             if not counts[name]:
                 continue
@@ -193,7 +206,7 @@ class Summary:
 
     def _since_earlier_runs(self) -> str:
         """Return what became of pages since earlier runs; a first run has none."""
-        names = ("new", "changed", "moved", "same", "missing")
+        names = ("new", "changed", "moved", "same", "missing", "failed")
         if not any(self._counts[name] for name in names[1:]):
             return ""
         said = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]

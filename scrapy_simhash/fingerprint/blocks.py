@@ -54,13 +54,13 @@ class Bands:
 
     Li, Owen and Zhang, "One Permutation Hashing" (NIPS 2012). Where they, and Shrivastava,
     "Optimal Densification for Fast and Accurate Minwise Hashing" (ICML 2017), let an empty bin
-    borrow from a full one, it gets a MinHash of its own over all features: there are few features
-    where bins are empty, and texts of few features need values that do not repeat each other.
+    borrow from a full one, an empty bin gets a MinHash over all features: bins are empty where
+    there are few features, and such texts need values that do not repeat each other.
 
     Unrelated long texts share their most frequent n-grams, unrelated short ones hardly any. So the
-    last value of a band counts only in the first twentieth of its bin, where it is in most long
-    texts and in few short ones. So bands find as many of the pairs of short texts as half as many
-    more without it, and no more unrelated pages.
+    last value of a band counts only in the first twentieth of its bin: most long texts have it
+    there, and few short ones do. Without this it takes half as many bands more to find as many
+    pairs of short texts among as few unrelated pages.
 
     Attributes:
         count: bands of a page, which are its block values; at least 1.
@@ -83,7 +83,7 @@ class Bands:
         """
         if hashes is None:
             raise ValueError(
-                f"the fingerprint alone does not give its block values: those of {self} are made "
+                f"the fingerprint alone does not give its block values: {self} makes them "
                 "from the text"
             )
         bins = self.count * self.length

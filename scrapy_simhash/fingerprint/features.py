@@ -16,16 +16,16 @@ class FeatureSpec:
 
     Attributes:
         kind: ``characters``: n-grams of the normalised text. ``words``: n-grams of its words
-            (shingles), joined by a space. ``tokens``: what stands between white space, as it is.
+            (shingles), joined by a space. ``tokens``: the text split at white space.
             ``keywords``: the n words of the highest TF-IDF, as ``jieba.analyse.extract_tags``
-            gives them. ``pypi``: the character n-grams of the package ``simhash``, which has its
-            own normalisation. ``package.module.function``: what that function of the text gives,
-            an iterable of strings.
+            gives them. ``pypi``: the character n-grams of the package ``simhash``, which
+            normalises in its own way. ``package.module.function``: the strings that this function
+            returns for the text.
         n: the length of an n-gram, or the number of keywords; at least 1. A text shorter than one
             n-gram is a single feature.
         weights: ``binary``: 1. ``sqrt`` and ``frequency``: by how often the feature occurs.
-            ``tfidf``: those of keywords. ``whole``: those of keywords of the text's tokens, cut to
-            whole numbers; a keyword whose weight is cut to 0 is none.
+            ``tfidf``: the weights of keywords. ``whole``: the weights of keywords among the text's
+            tokens, cut to whole numbers; a keyword whose weight becomes 0 does not count.
     """
 
     kind: str
@@ -33,9 +33,9 @@ class FeatureSpec:
     weights: str = "binary"
 
     def of(self, text: str) -> dict[str, float]:
-        """Return the features of a text and their weights; an empty text has none.
+        """Return the features of a text and their weights; an empty text gives an empty dict.
 
-        (With ``pypi`` an empty text has the empty string as its one feature, as there.)
+        With ``pypi`` an empty text has the empty string as its one feature, as in that package.
         """
         if self.kind == "keywords":
             # Deferred, like all that the default recipe does not need.

@@ -3,9 +3,8 @@
 A hash is an array of *lanes*, uint64, shape (bits / 64, n): lane 0 holds the most significant 64
 bits of the hashes of n features. Nothing here depends on Python's salted ``hash()``.
 
-A secret seed makes the hashes, and so the fingerprints, differ from those of anyone who does not
-know it. It puts a hurdle before someone who wants pages to collide; these are not cryptographic
-hashes.
+A secret seed changes the hashes, and so the fingerprints; nobody can compute them without it. It
+makes collisions harder to plan; these are not cryptographic hashes.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ _LANE_GAMMAS = np.array(
 
 
 def key_from_seed(seed: str) -> bytes:
-    """Return the 16-byte key that stands for a secret seed."""
+    """Return a key of 16 bytes, derived from a secret seed."""
     return hashlib.blake2b(seed.encode(), digest_size=16, person=b"scrapy-simhash").digest()
 
 
@@ -99,9 +98,9 @@ _DIGESTS: dict[str, Callable[[str, int], bytes]] = {
 def hash_ngrams(text: str, n: int, seed: str | None = None) -> Uint64s:
     """Return the karp-rabin values of all n-grams of a text, repeated ones too; spread() ends them.
 
-    A text shorter than n is one n-gram; an empty text has none. Karp and Rabin, "Efficient
-    randomized pattern-matching algorithms" (IBM J. Res. Dev. 31, 1987): the polynomial of the code
-    points at a fixed point, here modulo 2**64.
+    A text shorter than n is one n-gram; an empty text gives an empty array. Karp and Rabin,
+    "Efficient randomized pattern-matching algorithms" (IBM J. Res. Dev. 31, 1987): the polynomial
+    of the code points at a fixed point, here modulo 2**64.
     """
     points = code_points(text).astype(np.uint64)
     n = min(n, len(points))
@@ -126,7 +125,7 @@ def spread(values: Uint64s, bits: int) -> Uint64s:
 def mix(values: Uint64s) -> Uint64s:
     """Mix the bits of numbers, in place; different numbers stay different.
 
-    The mixer is that of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+    The mixer is SplitMix64's (Steele, Lea and Flood, "Fast splittable pseudorandom number
     generators", OOPSLA 2014, section 4).
     """
     values ^= values >> np.uint64(30)

@@ -55,9 +55,8 @@ def normalise(text: str, *, by_line: bool = False) -> str:
     r"""Return the characters that count: NFC, lower case, ``\w`` only, then NFKC; digits stay.
 
     The result has no separators, so line breaks, spaces and punctuation, which differ from one
-    template to the next, play no part; ``by_line``, line breaks stay. Marks play none either, but
-    for those that are part of a letter. Characters behind the first ``LONGEST``, before and
-    after normalisation, play no part.
+    template to the next, play no part; ``by_line``, line breaks stay. A mark counts only as part of
+    a letter. Characters behind the first ``LONGEST``, before and after normalisation, play no part.
     """
     text = text[:LONGEST]
     if text.isascii():
@@ -76,7 +75,7 @@ def has_words(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return the text in lower case and NFKC with its separators: what words are taken from.
+    """Return the text in lower case and NFKC with its separators, so that words can be cut from it.
 
     It is bounded as in :func:`normalise`.
     """
@@ -126,8 +125,8 @@ def _lower_case() -> npt.NDArray[np.uint32]:
 
     A mark that NFC may compose is 0, a line break stays one.
     """
-    # A look-up takes half the time of str.lower and re.sub. The only lower case of two characters,
-    # that of U+0130, is an i and a separator.
+    # A look-up takes half the time of str.lower and re.sub. Only U+0130 has a lower case of two
+    # characters, an i and a separator.
     characters = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     lowered = characters.replace("\u0130", "i").lower()
     words = code_points("".join(re.findall(r"\w+", lowered)))

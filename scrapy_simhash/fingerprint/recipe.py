@@ -19,8 +19,8 @@ from scrapy_simhash.fingerprint.simhash import (
 )
 from scrapy_simhash.loading import load
 
-# Versions of this package's own algorithms, as they stand in the identity. Raise one when the
-# algorithm makes another fingerprint of the same page.
+# The identity names the version of each algorithm of this package. Raise one when the algorithm
+# makes another fingerprint of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
@@ -46,9 +46,9 @@ class Recipe:
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
         min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
-        sign: ``>`` or ``>=``: a bit is 1 where the sum of its weights is so to 0.
-        readers: readers by content types in lower case, by name or import path, beside those of
-            :mod:`scrapy_simhash.readers`; with None the type passes.
+        sign: ``>`` or ``>=``: how the sum of its weights compares to 0 where a bit is 1.
+        readers: the reader of each content type in lower case, by name or import path, added to
+            the readers of :mod:`scrapy_simhash.readers`; a type with None is let through.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Recipe:
 
     @property
     def nothing(self) -> int:
-        """The fingerprint of a text in which nothing has a weight; it stands for no page."""
+        """The fingerprint of a text without any weight; no page is known by it."""
         return (1 << self.bits) - 1 if self.sign == ">=" else 0
 
     @property
@@ -90,9 +90,9 @@ class Recipe:
     def identity(self) -> str:
         """One line that names every choice that changes a fingerprint, its blocks or the facts.
 
-        Two recipes with the same identity give the same ones. The seed stands in it as a
-        keyed digest of 4 bytes, enough to tell two seeds apart. A project's own reader stands in
-        it if it has a version, so that one for another type may come without.
+        Two recipes with the same identity give the same fingerprints. A keyed digest of 4 bytes
+        tells two seeds apart. A project's own reader is named if it has a version, so that a
+        reader of another type can be added without one.
         """
         seed = "none"
         if self.seed:
@@ -128,9 +128,9 @@ class Recipe:
         """Return the fingerprint of a text of any length.
 
         Args:
-            text: as it is.
-            weights: of each of its lines, if they differ. Recipes other than those of n-grams by
-                ``karp-rabin`` take the lines of more than half of the most weight.
+            text: not normalised.
+            weights: of each of its lines, if they differ. Recipes without n-grams by
+                ``karp-rabin`` take the lines with more than half of the greatest weight.
             normal: the text normalised, where it is known, with weights by line.
         """
         sums = self.sums(text, weights, normal)
@@ -173,7 +173,7 @@ def _is_narrow(bits: int, distance: int) -> bool:
 
 
 def _versioned(algorithm: str) -> str:
-    """Return the name of an algorithm with its version, which one's own has as an attribute."""
+    """Return the name of an algorithm with its version, an attribute where it is a project's."""
     version = _VERSIONS.get(algorithm)
     if version is None and "." in algorithm:
         with suppress(ValueError):  # an identity can be told where the algorithm is not
@@ -193,7 +193,7 @@ _ALL = (
     Recipe("pypi", FeatureSpec("pypi", 4, "frequency"), 64, 3, "md5"),
     # The program for Chinese: ten keywords of the tokens, and the low 64 bits of the string hash.
     Recipe("jieba-keywords", FeatureSpec("keywords", 10, "whole"), 64, 3, "multiply-xor"),
-    # Weights that are not cut, because those of long texts are all below 1.
+    # Weights are not cut, because in long texts all are below 1.
     Recipe("jieba-keywords-20", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
     # The program in Java, which had its words from IK Analyzer.
     Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1", sign=">="),
@@ -206,7 +206,7 @@ RECIPES = {recipe.name: recipe for recipe in _ALL}
 
 
 def named_recipe(name: str) -> Recipe:
-    """Return one of ``RECIPES``, or that of a project by its import path.
+    """Return one of ``RECIPES``, or a project's own recipe by its import path.
 
     Raises:
         ValueError: there is no such recipe; one line says which there are.

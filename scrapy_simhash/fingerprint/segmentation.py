@@ -39,7 +39,7 @@ _KNOWN_HAN = re.compile("[\u4e00-\u9fd5]+|.")
 def segment(text: str) -> list[str]:
     """Return the words of a text in their order, without separators.
 
-    The text is taken as it is: bring it to one case and form first.
+    The text is not normalised here: bring it to one case and form first.
     """
     words: list[str] = []
     for run in _RUN.finditer(text):
@@ -97,7 +97,7 @@ def _keyword_extractor() -> Any:
 
     extractor = copy(default_tfidf)
     extractor.tokenizer = jieba_tokenizer()
-    extractor.stop_words = extractor.STOP_WORDS  # a project may add to those of the shared one
+    extractor.stop_words = extractor.STOP_WORDS  # a project may add words to the shared set
     return extractor
 
 

@@ -106,9 +106,9 @@ def ngram_sums(
 ) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
-    Each has the weight 1. Where the lines of the text have weights, from 1, an n-gram has the most
-    weight of the lines that it stands in, and none crosses from one line to the next; if no line
-    has an n-gram, the lines are one text without weights.
+    Each has the weight 1. Where the lines of the text have weights, from 1, an n-gram has the
+    greatest weight of the lines that contain it, and no n-gram crosses a line break; if no line
+    is long enough for an n-gram, the lines are one text without weights.
 
     Args:
         text: normalised; it has line breaks only where its lines have weights. One that is shorter

@@ -1,6 +1,6 @@
 """The index of fingerprints: one contract, several stores, opened by a URL."""
 
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import IndexSpec
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scrapy_simhash.index.entry_states import Record, State
+from scrapy_simhash.index.entry_states import Record, State, failed_in
 from scrapy_simhash.index.lookups import Near
+from scrapy_simhash.index.store import Part, Stored
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
-from scrapy_simhash.index.verbs import Part, Stored
 from scrapy_simhash.rule.ruling import Page
 
 NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)
@@ -21,22 +21,29 @@ _OWN = "key"
 
 
 class Era(NamedTuple):
-    """The run to which claims belong, 0 for none, the earlier runs of its spider, and its begin."""
+    """The run to which claims belong.
+
+    Attributes:
+        run: its number; 0 for none.
+        past: the numbers that entries have which earlier runs of its spider saw, and it did not.
+        begun: seconds since the Unix epoch.
+    """
 
     run: int = 0
-    earlier: frozenset[int] = frozenset()
+    past: frozenset[int] = frozenset()
     begun: float = 0.0
 
     @classmethod
     def of(cls, run: Run, runs: Iterable[Run]) -> Era:
-        earlier = (r.number for r in runs if r.spider == run.spider and r.number < run.number)
-        return cls(run.number, frozenset(earlier), run.begun)
+        numbers = [r.number for r in runs if r.spider == run.spider and r.number <= run.number]
+        past = {*numbers, *map(failed_in, numbers)} - {run.number}
+        return cls(run.number, frozenset(past), run.begun)
 
     def has_seen(self, match: Match) -> bool:
         return self.run in (0, match.run)
 
     def is_past(self, match: Match) -> bool:
-        return match.run in self.earlier
+        return match.run in self.past
 
 
 class Terms(NamedTuple):
@@ -121,7 +128,10 @@ class Decision:
         if entry and is_as_before and (era.has_seen(entry) or not came_before):
             return self._go_on(number, page, entry)
         copies, distinct = self._judged(page, of_other_keys)
+        moved = [] if entry else self._moved(page, of_other_keys, copies)
         living = [match for match in copies if not (match.expired or era.is_past(match))]
+        if any(map(era.is_past, moved)):
+            living = [match for match in living if era.has_seen(match)]
         undelivered = [match for match in copies if not match.delivered]
         matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
         if entry and era.has_seen(entry):
@@ -137,30 +147,36 @@ class Decision:
             return Claim(Outcome.DUPLICATE, matches, near)
         if entry and is_as_before:
             return self._go_on(number, page, entry)
-        change, before, since, moved = Change.NEW, None, None, list[Match]()
+        change, before, unchanged = Change.NEW, None, False
         if entry and entry.delivered:
             change, before = Change.CHANGED, entry
-        elif not entry:
-            named = [
-                match for match in of_other_keys if match.key in page.aliases and era.is_past(match)
-            ]
-            moved = (named or [match for match in copies if match.delivered])[:1]
-            if moved and moved[0].delivered:
-                change, before = Change.MOVED, moved[0]
-                since = before.time if self._is_same(page, before) else None
+        elif moved and moved[0].delivered:
+            change, before = Change.MOVED, moved[0]
+            unchanged = self._is_same(page, before)
         # The end of the run tells whether a page without an alias has left its old address.
         left = [match for match in moved if match.key in page.aliases or not match.delivered]
+        since = before.time if before and unchanged else None
         self._admit(number, page, [*of_its_key, *undelivered, *left], since)
-        return Claim(Outcome.ORIGINAL, (), near, change, before)
+        return Claim(Outcome.ORIGINAL, (), near, change, before, unchanged)
+
+    def _moved(
+        self, page: Arrival, others: Iterable[Match], copies: Iterable[Match]
+    ) -> list[Match]:
+        """Return the entry from which a page without one has moved, if there is one."""
+        era = self._era
+        named = [match for match in others if match.key in page.aliases and era.is_past(match)]
+        left = [m for m in copies if m.delivered and (m.expired or era.is_past(m))]
+        return (named or left)[:1]
 
     def _go_on(self, number: int, page: Arrival, entry: Match) -> Claim:
         """Claim for a page that is as its own entry has it."""
         if self._era.has_seen(entry):
             was_delivered = entry.delivered and entry.time < int(self._era.begun)
-            change = Change.SAME if was_delivered and self._is_same(page, entry) else None
+            unchanged = was_delivered and self._is_same(page, entry)
             if entry.provisional:
                 self._keep(entry)
-            return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), change=change)
+            own = entry._replace(reason=_OWN)
+            return Claim(Outcome.REVISIT, (own,), unchanged=unchanged)
         if (page.facts, 0) == (entry.facts, entry.distance):
             self._keep(entry)
         else:
@@ -168,7 +184,7 @@ class Decision:
             self._admit(number, page, [entry], entry.time if entry.delivered else None)
         if not entry.delivered:  # nobody has got the page
             return NEAR_NOTHING
-        return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry)
+        return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry, unchanged=True)
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
@@ -189,7 +205,8 @@ class Decision:
         return self._is_same(page, entry)
 
     def _is_same(self, page: Arrival, match: Match) -> bool:
-        return self._spec.same(page.facts, match.facts, match.distance)
+        is_near = match.distance <= self._spec.distance
+        return is_near and self._spec.same(page.facts, match.facts, match.distance)
 
     def _judged(self, page: Arrival, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
         """Return copies, and other pages, of the entries within reach, with the reasons."""

@@ -7,14 +7,27 @@ knows of them only what :class:`.State` says of its first four.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from scrapy_simhash.index.store import RUN_BYTES, Stored
 from scrapy_simhash.index.values import Match
-from scrapy_simhash.index.verbs import RUN_BYTES, Stored
 
 _LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
 _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
+# Set in the number of a run: the page failed in that run, which is to say that it was asked for and
+# is not known to be there or not.
+_FAILED = 1 << 31
+
+
+def failed_in(run: int) -> int:
+    """Return the number of a run that an entry has whose page failed in it."""
+    return run | _FAILED
+
+
+def run_of(number: int) -> int:
+    """Return the run in which the page of an entry was last seen, or failed."""
+    return number & ~_FAILED
 
 
 class State(NamedTuple):
@@ -24,7 +37,8 @@ class State(NamedTuple):
     entry in progress is longer than ``RUN_BYTES``, and begins with the run in so many bytes.
 
     Attributes:
-        run: in which its page was last seen, less than 2**32 - 1; 0 for none.
+        run: in which its page was last seen, less than 2**31; 0 for none. If the page has failed
+            since, it is :func:`failed_in` that run.
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
         back: of an entry in progress that was confirmed before, the run that it was seen in then.
@@ -82,6 +96,17 @@ def deleted(_: State) -> None:
 def released_by(crawler: str, state: State) -> State | None:
     """Take back what a crawler has in progress."""
     return released(state) if state.owner == crawler else state
+
+
+def failed_by(crawler: str, run: int, past: Collection[int], state: State) -> State | None:
+    """Take back what a crawler has in progress; a page of a past run has failed in this one.
+
+    ``past`` has the numbers of entries that earlier runs of the spider saw, and this one did not.
+    """
+    left = released_by(crawler, state)
+    if left is None or left.owner is not None or left.run not in past:
+        return left
+    return State(failed_in(run))
 
 
 def renewed(crawler: str, expires: float, state: State) -> State:

@@ -1,17 +1,13 @@
-"""Stores: a URL's scheme says which one opens it; other distributions bring more of them."""
+"""Stores: the scheme of a URL says which one opens it; a project names its own by import path."""
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-#: A distribution declares a store by an entry point of this group: the scheme names a
-#: :class:`Scheme`.
-GROUP = "scrapy_simhash.stores"
+from scrapy_simhash.loading import load
 
 
 @dataclass(frozen=True)
@@ -24,15 +20,15 @@ class Scheme:
             what is there, or raises :class:`.StoreMissing`. It returns the store, and the spec.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
-        patient: the option of the URL with which a command waits longer than a crawl does.
-        named: the option of the URL that names one of several indexes in one place.
+        patience_option: the option of the URL with which a command waits longer than a crawl does.
+        name_option: the option of the URL that names one of several indexes in one place.
     """
 
     store: str
     remote: bool = True
     lasting: bool = True
-    patient: str = ""
-    named: str = ""
+    patience_option: str = ""
+    name_option: str = ""
 
     def open(self, url: str, spec: Any) -> Any:
         return resolve_name(self.store)(url, spec)
@@ -40,12 +36,12 @@ class Scheme:
 
 _SQLITE = "scrapy_simhash.index.sqlite_store:open_sqlite"
 _REDIS = "scrapy_simhash.index.redis.shards:open_redis"
-_OURS = {
+_SCHEMES = {
     "memory": Scheme(_SQLITE, remote=False, lasting=False),
     "sqlite": Scheme(_SQLITE, remote=False),
     **dict.fromkeys(
         ("redis", "rediss", "unix", "valkey", "valkeys"),
-        Scheme(_REDIS, patient="socket_timeout=30", named="name"),
+        Scheme(_REDIS, patience_option="socket_timeout=30", name_option="name"),
     ),
 }
 _URLS = (
@@ -56,17 +52,24 @@ _URLS = (
 
 
 def store_of(url: str) -> Scheme:
-    """Return the store that opens a URL.
+    """Return the scheme that opens a URL; one with a dot is the import path of a :class:`Scheme`.
 
     Raises:
         ValueError: the URL is of no known form; the message shows nothing that may be a password.
     """
+    path, slashes, _ = url.partition("://")
+    if slashes and "." in path and all(name.isidentifier() for name in path.split(".")):
+        scheme = load(path)
+        if not isinstance(scheme, Scheme):
+            raise ValueError(f"{path:.200} is no scrapy_simhash.Scheme")
+        return scheme
+    scheme_name = ""
     with suppress(ValueError):  # its message may hold a password
-        scheme = urlsplit(url).scheme.partition("+")[0]
-        if store := _OURS.get(scheme) or _others().get(scheme):
-            file_of(url)
-            return store
-    raise _unknown(url)
+        scheme_name = urlsplit(url).scheme.partition("+")[0]
+    if scheme_name not in _SCHEMES:
+        raise _unknown(url)
+    file_of(url)
+    return _SCHEMES[scheme_name]
 
 
 def file_of(url: str) -> Path | None:
@@ -77,6 +80,8 @@ def file_of(url: str) -> Path | None:
     """
     scheme, host, path, *rest = urlsplit(url)
     if scheme == "sqlite":
+        if path == "/:memory:":
+            raise ValueError("an index in memory is memory://")
         # With fewer slashes, "sqlite:pages.sqlite" would be the file "ages.sqlite".
         if url[6:10] == ":///" and len(path) > 1 and not any(rest):
             return Path(unquote(path[1:])).absolute()
@@ -91,8 +96,3 @@ def _unknown(url: str) -> ValueError:
     scheme, slashes, _ = url.partition("://")
     shown = f"{scheme}:…" if slashes and ":" not in scheme else "…"
     return ValueError(f"no index at {shown!r}: the URL must be {_URLS}")
-
-
-@cache
-def _others() -> dict[str, Scheme]:
-    return {point.name: point.load() for point in entry_points(group=GROUP)}

@@ -23,8 +23,7 @@ from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
-from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import (
+from scrapy_simhash.index.store import (
     ENTRIES,
     RUN_BYTES,
     Answer,
@@ -37,6 +36,7 @@ from scrapy_simhash.index.verbs import (
     StoreMissing,
     StoreUnavailable,
 )
+from scrapy_simhash.index.values import IndexSpec
 
 # "simh", so that a file of this package is told from other SQLite files.
 APPLICATION_ID = 0x73696D68

@@ -54,7 +54,8 @@ class IndexSpec:
         spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
         reach: the judge is asked about pages within so many bits, at least k; k by default.
-        same: tells whether a page that comes again is as its entry of an earlier run has it.
+        same: tells whether a page that comes again within k bits of its entry of an earlier run is
+            as that has it. Farther away, it is not.
         scoped: pages have many scopes, over which a store may spread a new index.
         clock: seconds since the Unix epoch. A store that crawlers of many machines share has the
             time of its server in place of :func:`time.time`.
@@ -128,7 +129,13 @@ class Run(NamedTuple):
         begun: seconds since the Unix epoch, as ``ended``.
         ended: None while it runs, and if its crawlers were killed.
         finished: False while it runs, and if it was stopped or killed.
-        pages: entries that were last seen in it.
+        pages: entries that no later run has seen: their pages were last seen in it, or failed.
+        seen: pages that it saw, up to its end.
+        failed: pages of earlier runs that it asked for and did not get, because a server failed.
+        missing: pages of earlier runs that it neither saw nor asked for in vain, at its end.
+        counts: whether a page that it did not see comes closer to leaving the index. A run counts
+            that is finished, unless more than a tenth of the known pages failed, or it saw less
+            than a tenth of what the last run saw that counts.
     """
 
     number: int
@@ -137,6 +144,10 @@ class Run(NamedTuple):
     ended: float | None = None
     finished: bool = False
     pages: int = 0
+    seen: int = 0
+    failed: int = 0
+    missing: int = 0
+    counts: bool = False
 
 
 class Match(NamedTuple):
@@ -174,10 +185,10 @@ class Claim(NamedTuple):
         matches: living entries that the page repeats, nearest first, then oldest; an original has
             none, and the first one of a revisit is its own entry.
         near: living entries within reach that were judged to be other pages, in that order.
-        change: of an original; ``SAME`` of a revisit, too, whose text an earlier run has delivered;
-            None for the others.
+        change: of an original; None for the others.
         before: the entry of an earlier run that an original goes on with: that of its own key if it
             is the same or has changed, that of another key if it has moved.
+        unchanged: an earlier run has delivered the same text, at this address or another one.
     """
 
     outcome: Outcome
@@ -185,6 +196,7 @@ class Claim(NamedTuple):
     near: tuple[Match, ...] = ()
     change: Change | None = None
     before: Match | None = None
+    unchanged: bool = False
 
 
 class Unsettled(NamedTuple):

@@ -1,1 +1,1 @@
-"""The same way for saved pages: read, dedupe, join, evaluate."""
+"""The same way for saved pages: read, dedupe, join."""

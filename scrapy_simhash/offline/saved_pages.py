@@ -18,7 +18,7 @@ from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, page_key, page_scope, plain_key
 from scrapy_simhash.offline.files import LARGEST, FileError, json_objects, opened, unpacked_name

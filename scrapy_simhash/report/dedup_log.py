@@ -7,6 +7,7 @@ host has its port if the address names one. Several processes may write to one l
 
 import fcntl
 import json
+import math
 import os
 import threading
 import time
@@ -163,10 +164,15 @@ class DedupLog:
     The file and its folder are made when there is something to write, and opened anew each time, so
     that it may be moved aside. Up to 20,000 lines that cannot be written, because the disk is full
     or the folder is gone, wait for the next attempt; there is one warning.
+
+    Args:
+        path: of the file.
+        most: bytes; a file that has more is moved aside, in place of the one before it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: float = math.inf) -> None:
         self.path = path
+        self._most = most
         # The crawl appends, the writer takes from the beginning; both are single steps.
         # They are bytes, because making lines anew for each attempt would take a third of a core.
         self._waiting: list[bytes] = []
@@ -225,6 +231,15 @@ class DedupLog:
                 # No half lines, and none twice.
                 file.truncate(end)
                 raise
+            # Another process may have moved the file aside meanwhile.
+            is_here = os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+            if is_here and end > self._most:
+                self.path.replace(aside(self.path))
+
+
+def aside(path: Path) -> Path:
+    """Return where a log stands that is full."""
+    return path.with_name(f"{path.name}.1")
 
 
 def read_lines(

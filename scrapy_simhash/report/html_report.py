@@ -1,87 +1,119 @@
 """The report: one HTML file that needs nothing beside it.
 
 Addresses and pages are what strangers wrote. The template escapes whatever comes from the log, and
-a content security policy allows nothing but the file's own style and script.
+a content security policy allows nothing but the file's own style.
 """
 
 import re
 import shlex
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
-from functools import partial
-from hashlib import sha256
-from importlib.resources import files
-from itertools import groupby
-from typing import NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report import words
-from scrapy_simhash.report.difference import Difference, Shown, differences
-from scrapy_simhash.report.log_table import Drop, LogTable, PageChange
+from scrapy_simhash.report.difference import differences
+from scrapy_simhash.report.groups import Group, groups_of
+from scrapy_simhash.report.log_table import LogTable, PageChange
+from scrapy_simhash.report.signatures import FEW, MANY, SHARE
 from scrapy_simhash.rule.rule import REASONS
 
-#: Address patterns, differences of a pair, and changes of each kind that are shown at most.
+#: Changes of each kind that are shown at most.
 SHOWN = 20
-# Pairs of an address pattern, and differences of a row of all drops.
-_FEW = 3
-# Drops that are shown, and characters of their table: a report stays below some 3 MB.
-_DROPS, _DROPS_SIZE = 2000, 1_000_000
+# Rows of a table of the overview.
+_ROWS = 8
+# Drops that are shown, and characters of their groups: a report stays below some 3 MB.
+_DROPS = 2000
+_DROPS_SIZE = 1_000_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
-class Group(NamedTuple):
-    """Doubtful drops of one address pattern, and the regular expression of their addresses."""
+@dataclass
+class Report:
+    """A crawl of a log.
 
-    pattern: str
-    expression: str
-    drops: list[Drop]
+    Attributes:
+        logs: the paths of the log.
+        name: of the crawl; empty if the log is.
+        bits: the width of its fingerprints.
+        missing: pages that the crawl has not seen.
+    """
 
+    table: LogTable
+    logs: Sequence[str]
+    name: str
+    bits: int = 256
+    missing: Sequence[PageChange] = field(default=())
 
-def render(
-    table: LogTable, logs: Sequence[str], crawl: str, missing: Sequence[PageChange] = ()
-) -> str:
-    """Return the report of a crawl as an HTML document; ``logs`` are the paths of its log."""
-    environment = Environment(
-        loader=PackageLoader(__package__, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_plain,
-    )
-    for name in ("count", "moment", "percent", "clipped"):
-        environment.filters[name] = getattr(words, name)
-    environment.filters["shell"] = shlex.quote
-    environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
-    script = files(__package__).joinpath("report.js").read_text("utf-8")
-    counts = partial(table.counts, crawl)
-    crawls = {each.name: each for each in table.crawls()}
-    drops = table.drops(crawl, _DROPS)
-    runs = [int(run) for run in counts("run")]
-    return environment.get_template("report.html").render(
-        logs=", ".join(logs),
-        log=" ".join(f"--log {shlex.quote(log)}" for log in logs),
-        paths=shlex.join(logs),
-        crawl=crawls.pop(crawl, None),
-        others=[*crawls],
-        unreadable=table.unreadable,
-        verdicts=counts("verdict"),
-        is_dry={*counts("action")} == {"flag"},
-        skipped=[each for each in counts("reason").items() if each[0] not in REASONS],
-        groups=_groups([drop for drop in drops if drop.line.doubtful]),
-        doubtful=counts("doubtful").get(1, 0),
-        changes=counts("change"),
-        changed=[*table.changes(runs, SHOWN).values(), *missing],
-        rows=[*_rows(drops)],
-        reasons=REASONS,
-        differences=_differences,
-        pairs=_FEW,
-        script=script,
-        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-    )
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The drops in groups, as many as a report takes."""
+        pages = sum(self.table.counts(self.name, "verdict").values())
+        many = min(MANY, max(FEW, SHARE * pages))
+        shown: list[Group] = []
+        length = 0
+        for group in groups_of([*self.table.drops(self.name, many, _DROPS)], many):
+            length += _length(group)
+            if length > _DROPS_SIZE and shown:
+                break
+            shown.append(group)
+        return shown
+
+    @property
+    def similarity(self) -> dict[int, str]:
+        """The similarity of two pages in per cent, by their distance."""
+        return {bits: words.similarity(bits, self.bits) for bits in range(self.bits)}
+
+    def overview(self) -> dict[str, Any]:
+        """Return the tables of the first screen, each as names with counts."""
+        of_drops = partial(self.table.counts, self.name, verdict="duplicate")
+        return {
+            "The pages with most copies": self.table.originals(self.name, _ROWS),
+            "Drops by reason": of_drops("reason"),
+            "Drops by form of the address": dict(
+                self.table.signatures(self.name).most_common(_ROWS)
+            ),
+            "Drops by host": dict([*of_drops("host").items()][:_ROWS]),
+        }
+
+    def html(self) -> str:
+        environment = Environment(
+            loader=PackageLoader(__package__, ""),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            finalize=_plain,
+        )
+        for name in ("count", "moment", "percent", "clipped"):
+            environment.filters[name] = getattr(words, name)
+        environment.filters["shell"] = shlex.quote
+        environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
+        counts = partial(self.table.counts, self.name)
+        crawls = {each.name: each for each in self.table.crawls()}
+        changes = self.table.changes([int(run) for run in counts("run")], SHOWN)
+        return environment.get_template("report.html").render(
+            logs=", ".join(self.logs),
+            log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),
+            paths=shlex.join(self.logs),
+            crawl=crawls.pop(self.name, None),
+            others=[*crawls],
+            unreadable=self.table.unreadable,
+            verdicts=counts("verdict"),
+            is_dry={*counts("action")} == {"flag"},
+            skipped=[*counts("reason", "skipped").items()],
+            overview=self.overview(),
+            groups=self.groups,
+            similarity=self.similarity,
+            doubtful=counts("doubtful").get(1, 0),
+            changes=counts("change"),
+            changed=[*changes.values(), *self.missing],
+            reasons=REASONS,
+            differences=differences,
+        )
 
 
 def _plain(value: object) -> object:
@@ -89,61 +121,10 @@ def _plain(value: object) -> object:
     return printable(value, "\n\t") if is_text else value
 
 
-def _differences(before: Shown, after: Shown, most: int = SHOWN) -> list[Difference]:
-    return differences(before, after)[:most]
-
-
-def _rows(drops: Sequence[Drop]) -> Iterator[tuple[Drop, list[Difference]]]:
-    """Yield drops with some of what differs, as many as the table takes."""
-    length = 0
-    for drop in drops:
-        line, original = drop
-        differs = _differences(original.shown, line.shown, _FEW) if original else []
-        # Each address is shown, linked, and part of a line to copy.
-        length += 3 * (len(line.url) + len(line.original or ""))
-        length += sum(len(part) for difference in differs for part in difference)
-        if length > _DROPS_SIZE:
-            return
-        yield drop, differs
-
-
-def _groups(drops: Sequence[Drop]) -> list[Group]:
-    """Return drops by their address patterns, the patterns with most drops first."""
-    by_pattern = [(_pattern_of(drop.line.original or "", drop.line.url), drop) for drop in drops]
-    by_pattern.sort(key=lambda each: each[0])
-    groups = [
-        Group(pattern, expression, [drop for _, drop in members])
-        for (pattern, expression), members in groupby(by_pattern, key=lambda each: each[0])
-    ]
-    return sorted(groups, key=lambda group: -len(group.drops))[:SHOWN]
-
-
-def _pattern_of(original: str, url: str) -> tuple[str, str]:
-    """Return the form of two addresses, and an expression that finds the second one.
-
-    A star stands where the two differ in a part of their path, or in a parameter, which the
-    expression leaves out.
-    """
-    try:
-        first, last = urlsplit(original), urlsplit(url)
-    except ValueError:
-        return url, _escaped(url)
-    paths = first.path.split("/")[1:], last.path.split("/")[1:]
-    parts = ["**"]
-    if len(paths[0]) == len(paths[1]):
-        parts = [a if a == b else "*" for a, b in zip(*paths, strict=True)]
-    parameters = set(first.query.split("&"))
-    query = "&".join(
-        part if part in parameters else f"{part.partition('=')[0]}=*"
-        for part in last.query.split("&")
-        if part
-    )
-    expressions = {"*": "[^/?]*", "**": ".*"}
-    path = "".join(f"/{expressions.get(part, _escaped(part))}" for part in parts)
-    expression = f"://{_escaped(last.netloc)}{path}"
-    return f"{last.netloc}/{'/'.join(parts)}" + f"?{query}" * bool(query), expression
-
-
-def _escaped(text: str) -> str:
-    """Return an expression for a text; a hyphen stands for itself."""
-    return re.escape(text).replace(r"\-", "-")
+def _length(group: Group) -> int:
+    """Return about how many characters a group takes."""
+    # Each address is shown and linked; the lines to copy have it twice.
+    urls = sum(2 * len(line.url) for line in group.lines)
+    names = sum(4 * len(copies.original) for copies in group.copies)
+    differing = (difference for copies in group.copies for difference in copies.differs)
+    return urls + names + sum(len(part) for difference in differing for part in difference)

@@ -4,15 +4,17 @@ SQLite keeps what does not fit into its memory in a temporary file, and deletes 
 """
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.difference import NOTHING, Shown, difference_lines
+from scrapy_simhash.report.signatures import signature_of
 
-CHANGES = ("new", "changed", "moved", "missing")
+CHANGES = ("new", "changed", "moved", "missing", "failed")
 
 _NAMES = [each.name for each in fields(LogLine)]
 _VALUES = attrgetter(*_NAMES)
@@ -20,6 +22,19 @@ _VALUES = attrgetter(*_NAMES)
 _ORIGINAL = """
     SELECT * FROM pages WHERE key = ? AND verdict IN ('unique', 'revisit') AND rowid < ?
     ORDER BY text != '' DESC, rowid DESC LIMIT 1
+"""
+_DROPS = """
+    SELECT * FROM (
+        SELECT *, rowid AS number, count(*) OVER of_original AS copies,
+            max(doubtful) OVER of_original AS doubt,
+            row_number() OVER (of_original ORDER BY doubtful DESC, distance DESC, rowid) AS place
+        FROM pages WHERE crawl = ? AND verdict = 'duplicate'
+        WINDOW of_original AS (PARTITION BY original)
+    ) WHERE place <= ? ORDER BY copies >= ? DESC, doubt DESC, copies DESC, original, place LIMIT ?
+"""
+_ORIGINALS = """
+    SELECT original, count(*) FROM pages WHERE crawl = ? AND verdict = 'duplicate'
+    GROUP BY 1 ORDER BY 2 DESC LIMIT ?
 """
 # A page that has changed since it was new is new.
 _CHANGED = """
@@ -38,10 +53,11 @@ class Crawl(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """A near-duplicate, and the page that it repeats if the log has it."""
+    """A near-duplicate, the page that it repeats if the log has it, and how many others do."""
 
     line: LogLine
     original: LogLine | None
+    copies: int
 
 
 @dataclass(slots=True)
@@ -97,27 +113,45 @@ class LogTable:
     def runs(self) -> set[int]:
         return {run for (run,) in self._db.execute("SELECT DISTINCT run FROM pages")}
 
-    def counts(self, crawl: str, column: str) -> dict[Any, int]:
+    def counts(self, crawl: str, column: str, verdict: str = "%") -> dict[Any, int]:
         """Return how many pages have each value of a column but null, the most frequent first."""
-        return dict(
-            self._db.execute(
-                f'SELECT "{column}", count(*) FROM pages WHERE crawl = ? AND "{column}" NOT NULL'  # noqa: S608
-                " GROUP BY 1 ORDER BY 2 DESC",
-                (crawl,),
-            ).fetchall()
+        query = (
+            f'SELECT "{column}", count(*) FROM pages WHERE crawl = ? AND "{column}" NOT NULL'  # noqa: S608
+            " AND verdict LIKE ? GROUP BY 1 ORDER BY 2 DESC"
         )
+        return dict(self._db.execute(query, (crawl, verdict)).fetchall())
 
-    def drops(self, crawl: str, most: int) -> list[Drop]:
-        """Return near-duplicates of a crawl: doubtful ones, then those farthest from originals."""
-        rows = self._db.execute(
-            "SELECT *, rowid FROM pages WHERE crawl = ? AND verdict = 'duplicate'"
-            " ORDER BY doubtful DESC, distance DESC, rowid LIMIT ?",
-            (crawl, most),
+    def drops(self, crawl: str, many: float, most: int = -1) -> Iterator[Drop]:
+        """Yield the near-duplicates of a crawl by their originals.
+
+        Originals with ``many`` copies or more come first, then those with doubtful ones. Of an
+        original, a quarter of ``most`` is yielded; -1 is no bound.
+        """
+        of_one = most // 4 if most > 0 else 1 << 62
+        rows = self._db.execute(_DROPS, (crawl, of_one, many, most)).fetchall()
+        last: tuple[str | None, LogLine | None] = (None, None)
+        for *values, number, copies, _, _ in rows:
+            line = _line(values)
+            if last[0] != line.original:
+                last = line.original, self._first(_ORIGINAL, line.original, number)
+            yield Drop(line, last[1], copies)
+
+    def originals(self, crawl: str, most: int) -> dict[str, int]:
+        """Return the originals with most copies in a crawl, and how many they have."""
+        return dict(self._db.execute(_ORIGINALS, (crawl, most)).fetchall())
+
+    def signatures(self, crawl: str) -> Counter[str]:
+        """Return how many drops of a crawl have each signature."""
+        query = "SELECT url FROM pages WHERE crawl = ? AND verdict = 'duplicate'"
+        return Counter(signature_of(url).text for (url,) in self._db.execute(query, (crawl,)))
+
+    def kept_near(self, crawl: str) -> list[LogLine]:
+        """Return the pages of a crawl that were kept near another one, the nearest first."""
+        query = (
+            "SELECT * FROM pages WHERE crawl = ? AND verdict = 'unique' AND near NOT NULL"
+            " ORDER BY distance, rowid"
         )
-        return [
-            Drop(line := _line(values), self._first(_ORIGINAL, line.original, number))
-            for *values, number in rows
-        ]
+        return [*map(_line, self._db.execute(query, (crawl,)))]
 
     def changes(self, runs: Collection[int], most: int = -1) -> dict[str, PageChange]:
         """Return the pages that are new, changed or moved in some runs, by their keys.

@@ -10,6 +10,8 @@ def count(number: float, noun: str = "") -> str:
     text = f"{number:,.0f}"
     if not noun or text == "1":
         return f"{text} {noun}".rstrip()
+    if noun.endswith("s"):
+        return f"{text} {noun}es"
     is_regular = not noun.endswith("y") or noun.endswith(("ay", "ey", "oy"))
     return f"{text} {noun}s" if is_regular else f"{text} {noun[:-1]}ies"
 
@@ -38,6 +40,11 @@ def percent(part: float, whole: float) -> str:
     if part < whole:
         share = min(share, 99.9)
     return "<0.1%" if share < 0.05 else f"{share:.0f}%" if share >= 99.95 else f"{share:.1f}%"
+
+
+def similarity(distance: int, bits: int) -> str:
+    """Return the share of equal bits of two fingerprints; 100% only if all are equal."""
+    return percent(bits - distance, bits)
 
 
 def width(text: str) -> int:

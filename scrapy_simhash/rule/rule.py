@@ -300,13 +300,16 @@ def _length(pair: Pair) -> str:
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:
-    """Return whether two copies, by their facts, may be records: one text with other numbers.
+    """Return whether people should look at two copies, by their facts.
 
-    Each page has a number of its own, and at most one sentence. No such thing is known of pages
-    that were compared by distance alone.
+    They may be records: each page has a number of its own, and at most one sentence. Or a page
+    shows next to nothing, and what it is about may come from a script. No such thing is known of
+    pages that were compared by distance alone.
     """
     if not len(page) == len(other) == FACTS_SIZE:
         return False
     a = _unpacked(page)
     b = _unpacked(other)
+    if min(a.text_bytes, b.text_bytes) < STORY:
+        return True
     return a.numbers.replaced(b.numbers) > 0 and a.sentences.added(b.sentences) <= 1

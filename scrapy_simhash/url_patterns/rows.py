@@ -9,7 +9,8 @@ from heapq import nlargest
 from operator import add
 from typing import NamedTuple
 
-from scrapy_simhash.index.contract import Index, StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 
 #: Rows of a host that are kept; those with the fewest copies go, then those with the fewest pages.
 MOST_ROWS = 200

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import cache
 
 from benchmarks.documents import MarkedPage, html_of
+from benchmarks.evaluation import Dataset
 from benchmarks.kinds import DUPLICATES, made_page, make_kinds
 from benchmarks.templates import shingles, take_apart
 from scrapy_simhash.core.analysis import text_body
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.offline.evaluation import Dataset
 from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.rule.kinship import Kinship, kinship
 from tests.pages import article

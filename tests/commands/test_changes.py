@@ -62,7 +62,7 @@ def test_changes_of_the_last_run_are_listed(three_days: list[str], site: Any, ca
     assert simhash("changes", *three_days) == 0
     out = capsys.readouterr().out
     assert out.startswith("run 3 of blog, ")
-    assert "1 new, 0 changed, 1 moved, 2 missing" in out
+    assert "1 new, 0 changed, 1 moved, 2 missing, 0 failed" in out
     assert f"missing  {site.url}/3\n" in out
     assert f"moved    {site.url}/moved\n         from {site.url}/2\n" in out
 
@@ -85,20 +85,18 @@ def test_without_a_log_of_the_run_only_missing_pages_are_listed(
     other = tmp_path / "other.jsonl"
     other.write_text(log_line("http://a.example/"))
     for options, why in (
-        ([], "without a dedup log, only missing pages are known"),
-        (["--log", str(other)], "the log has no page of run 3, so only missing pages are known"),
+        ([], "without a dedup log, only missing and failed pages"),
+        (["--log", str(other)], "the log has no page of run 3, so only missing and failed pages"),
     ):
         assert simhash("changes", *three_days[:2], *options) == 0
         printed = capsys.readouterr()
         assert why in printed.err
-        assert printed.out.splitlines()[0].endswith(" UTC: 2 missing")
+        assert printed.out.splitlines()[0].endswith(" UTC: 2 missing, 0 failed")
 
 
-def test_runs_are_listed_with_the_pages_that_were_last_seen_in_them(
-    three_days: list[str], capsys: Any
-) -> None:
+def test_runs_are_listed_with_what_they_saw_and_missed(three_days: list[str], capsys: Any) -> None:
     index = three_days[:2]
-    rows = [("1", "finished", "0"), ("2", "finished", "2"), ("3", "finished", "6")]
+    rows = [("1", "finished", "6 0 0"), ("2", "finished", "7 0 0"), ("3", "finished", "6 2 0")]
     assert _runs(index, capsys) == rows
     # A run that was killed is not said to run if another one follows it.
     with closing(sqlite3.connect(index[1].removeprefix("sqlite:///"))) as file, file:
@@ -116,7 +114,28 @@ def _runs(index: list[str], capsys: Any) -> list[tuple[str, str, str]]:
     assert simhash("stats", *index) == 0
     table = capsys.readouterr().out.split("\n\n")[1]
     rows = [line.split() for line in table.splitlines()[1:]]
-    return [(row[0], row[-2], row[-1]) for row in rows]
+    return [(row[0], row[-4], " ".join(row[-3:])) for row in rows]
+
+
+def test_summary_stats_and_changes_tell_one_story_of_a_run(
+    three_days: list[str], crawl: Any, site: Any, caplog: Any, capsys: Any
+) -> None:
+    """Also of an earlier run, when what it missed has come again."""
+    settings = {"SIMHASH_INDEX_URL": three_days[1], "RETRY_ENABLED": False}
+    good = dict(site.pages)
+    site.pages |= {"/0": (503, {}, b""), "/1": (404, {}, b"")}
+    crawl(Blog, settings=settings, site=site)
+    # The two pages that the third day missed are missing.
+    assert "3 missing, 1 failed" in caplog.text
+    assert _runs(three_days[:2], capsys)[3] == ("4", "counted", "4 3 1")
+    assert ("failed", "/0") in listed(site, capsys, *three_days[:2])
+    site.pages |= good
+    crawl(Blog, settings=settings, site=site)
+    assert simhash("changes", "--run", "4", *three_days[:2]) == 0
+    first, second, *pages = capsys.readouterr().out.splitlines()
+    assert first.endswith(" UTC: 3 missing, 1 failed")
+    assert second.strip() == "(2 of the missing and failed came later, or left the index)"
+    assert [line.split()[0] for line in pages if "http" in line] == ["missing", "missing"]
 
 
 def test_missing_pages_are_forgotten(three_days: list[str], capsys: Any) -> None:

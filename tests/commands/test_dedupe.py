@@ -13,7 +13,7 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import StoreError
+from scrapy_simhash.index.store import StoreError
 from tests.commands.running import interrupted, simhash, waiting
 from tests.pages import article, edited, html
 

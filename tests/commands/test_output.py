@@ -57,7 +57,7 @@ def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
     code = (
         "import sys, scrapy_simhash.commands; heavy = ('numpy', 'trafilatura', "
-        "'scrapy_simhash.offline.evaluation', 'scrapy_simhash.core.dedup', "
+        "'scrapy_simhash.offline.saved_pages', 'scrapy_simhash.core.dedup', "
         "'scrapy_simhash.settings', 'tqdm', 'jinja2'); "
         "print([name for name in heavy if name in sys.modules])"
     )

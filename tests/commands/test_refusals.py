@@ -29,8 +29,6 @@ FILES = {
     "cut.warc": RECORD,
     "table.tsv": b"x",
     "dedup.jsonl": log_line(PAGE).encode(),
-    "set/docs.jsonl": b'{"id": "a", "text": "one"}\n',
-    "set/pairs.tsv": b"a\tb\tlabel\n",
     "none/notes.md": b"",
 }
 NO_INDEX = "there is no index"
@@ -47,6 +45,7 @@ CASES = [
     (f"explain {PAGE} --log /nowhere.jsonl", "/nowhere.jsonl"),
     (f"explain {PAGE} --index redis://127.0.0.1:1/0", "cannot use"),
     ("stats", "name the index"),
+    ("stats --bogus", "unrecognized arguments: --bogus"),
     ("stats --index nowhere.sqlite", NO_INDEX),
     ("stats --index memory://", "memory"),
     ("stats --index i -s SIMHASH_DISTNCE=3", "did you mean SIMHASH_DISTANCE?"),
@@ -57,11 +56,11 @@ CASES = [
     ("patterns --index nowhere.sqlite --pin 'http://a.test/x?y=*'", "is no signature"),
     ("report", NO_LOG),
     ("report nowhere.jsonl", "nowhere.jsonl: No such file"),
-    ("report set", "set: Is a directory"),
+    ("report none", "none: Is a directory"),
     ("report titles.jsonl", "titles.jsonl: not a dedup log"),
     ("report dedup.jsonl -o no/r.html", "no/r.html: No such"),
     ("report dedup.jsonl -o ./dedup.jsonl", NO_REPLACING),
-    ("report dedup.jsonl -o set", "set: Is a directory"),
+    ("report dedup.jsonl -o none", "none: Is a directory"),
     ("forget", "name the pages to forget"),
     (f"forget {PAGE}", "or that of a job with -s JOBDIR=FOLDER"),
     (f"forget {PAGE} --index nowhere.sqlite", NO_INDEX),
@@ -92,12 +91,6 @@ CASES = [
     ("dedupe prints --verdicts to.parquet -s SIMHASH_DISTANCE=40", "another recipe"),
     ("dedupe prints --kept prints/pages.jsonl.000000.parquet", NO_REPLACING),
     ("fingerprint pages.jsonl ./pages.jsonl --to x", "two of PAGES have one name"),
-    ("evaluate /no/where", "/no/where: there is no such folder"),
-    ("evaluate none", "no set of labelled pages, because it has no pairs.tsv"),
-    ("evaluate set --recipe best", "unknown recipe 'best'"),
-    ("evaluate set -s SIMHASH_DISTANCE=200", "SIMHASH_DISTANCE"),
-    ("evaluate set -s SIMHASH_EXTRACTOR=a.b", "no extractor 'a.b'"),
-    ("evaluate set --bogus", "unrecognized arguments: --bogus"),
 ]
 
 

@@ -20,7 +20,8 @@ from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
 
@@ -99,9 +100,20 @@ def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store
     store.go("refused")
     first, copy = claim(index, "0-1"), claim(index, "0-2")
     assert (first.outcome, first.change) == (ORIGINAL, None)  # only the store knows the page 0-0
-    assert (copy.outcome, copy.matches[0].entry) == (DUPLICATE, 0)
+    assert (copy.outcome, copy.matches[0].key) == (DUPLICATE, "0-1")
     assert claim(index, "1-0").outcome is ORIGINAL
     assert (index.away, index.let_through) == (True, 2)
+
+
+def test_how_a_page_of_an_outage_fared_is_known_until_a_copy_asks(index, store):
+    store.go("refused")
+    for cluster in "012":
+        claim(index, f"{cluster}-0")
+    entries = [claim(index, f"{cluster}-1").matches[0].entry for cluster in "012"]
+    news = index.report(Report(delivered=["0-0"], failed=["1-0"], entries=entries))
+    assert (news.gone, news.provisional) == ({entries[1]}, {entries[2]})
+    come_back(index, store)
+    assert index.report(Report(entries=entries)) == news
 
 
 def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(store, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash import Dedup, Document, SyncDedup, Verdict, named_recipe
+from scrapy_simhash.index import open_existing
 from tests.pages import article, edited, html
 
 RECIPE = named_recipe("default")
@@ -89,7 +91,7 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path: Path) ->
                     file.write_bytes(b"\xff" * file.stat().st_size)
             async with dedup.page(text(f"k{number}", article(number))) as verdict:
                 assert verdict.kind == "unique"
-        return dedup.left
+        return dedup.let_through
 
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
 
@@ -137,9 +139,9 @@ def test_page_is_delivered_with_the_last_of_its_parts() -> None:
         await dedup.check(text("a", article(1)))
         dedup.hold("a")
         dedup.delivered("a")
-        before = dedup.in_progress("a")
+        before = dedup.upkeep.in_progress("a")
         dedup.delivered("a")
-        return [before, dedup.in_progress("a")]
+        return [before, dedup.upkeep.in_progress("a")]
 
     assert with_dedup(work) == [True, False]
 
@@ -174,6 +176,20 @@ def test_threads_share_one_synchronous_face(dedup: SyncDedup) -> None:
     for thread in threads:
         thread.join()
     assert sorted(kinds) == ["duplicate"] * 7 + ["unique"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_without_await_is_finished_unless_its_block_raises(
+    tmp_path: Path, fails: bool
+) -> None:
+    url = f"sqlite:///{tmp_path}/runs.sqlite"
+    with contextlib.suppress(RuntimeError), SyncDedup(url, processes=0, runs=True) as dedup:
+        with dedup.page(text("a", article(1))):
+            pass
+        if fails:
+            raise RuntimeError("the script fails")
+    with contextlib.closing(open_existing(url)) as index:
+        assert [run.finished for run in index.runs()] == [not fails]
 
 
 def test_page_whose_block_raises_leaves_its_place_to_a_copy(dedup: SyncDedup) -> None:

@@ -138,18 +138,6 @@ def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: 
     assert [news.failed for news in crawl.news] == [["page"]] * fails
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_copy_that_comes_just_after_its_page_in_an_outage_is_told_at_once(
-    crawl: Crawl, fails: bool
-) -> None:
-    """The page has no entry, and the index in memory has not heard of its end."""
-    crawl.upkeep.hold("page")
-    crawl.end("page", failed=fails)
-    crawl.wait(0, "page")
-    assert crawl.told == [not fails]
-    assert [news.failed for news in crawl.news] == [["page"]] * fails
-
-
 def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: Crawl) -> None:
     for entry in (1, 2, 3):
         crawl.wait(entry)
@@ -158,9 +146,6 @@ def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: C
     assert crawl.told == [False, True]
     crawl.round()
     assert [news.entries for news in crawl.news] == [[1, 2, 3], [1]]
-    # Only an outage knew the page 0.
-    crawl.wait(0)
-    assert crawl.told == [False, True, False]
 
 
 def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(
@@ -180,21 +165,23 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
 def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page of its own that is in progress has failed; it does not wait long for the index."""
+    """The event loop does not wait long for the index."""
     monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
-    crawl.upkeep.hold("page")
-    crawl.wait(4, "page")
-    assert not crawl.upkeep.must_stay()
-    assert crawl.told == [False]
+
+    def stays() -> bool:
+        crawl.upkeep.ask_now()
+        return crawl.upkeep.are_copies_waiting
+
+    assert not stays()
     crawl.wait(5)
     crawl.answer(provisional=[5])
-    assert crawl.upkeep.must_stay()
+    assert stays()
     crawl.answer()
     crawl.is_late = True
-    assert crawl.upkeep.must_stay()
+    assert stays()
     crawl.is_late = False
-    assert not crawl.upkeep.must_stay()
-    assert crawl.told == [False, True]
+    assert not stays()
+    assert crawl.told == [True]
 
 
 def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:

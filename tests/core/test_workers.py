@@ -20,11 +20,11 @@ import pytest
 
 from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.core.worker import pack_order, unpack_recipe
 from scrapy_simhash.core.workers import PAUSE, STRIKES, Job, Turns, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.readers import ITEM
 from tests.pages import article, html
 
@@ -279,7 +279,7 @@ def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
 
 def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
     ended = list[str]()
-    with crew(processes=2, timeout=0.5) as workers:
+    with crew(processes=2, timeout=2) as workers:
         tasks = [workers.begin(b"hang %d" % number, "evil") for number in range(30)]
         tasks.append(workers.begin(b"a page", "good"))
         for task, site in zip(tasks, ["evil"] * 30 + ["good"], strict=True):

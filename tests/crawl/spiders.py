@@ -98,12 +98,13 @@ async def until(holds: Callable[[], object]) -> None:
 
 def is_told(crawl_filter: Any) -> bool:
     """Return whether the index was told of all pages that have ended."""
-    return not (crawl_filter.dedup._failed or crawl_filter.dedup._delivered)
+    upkeep = crawl_filter.dedup.upkeep
+    return not (upkeep._failed or upkeep._delivered)
 
 
 def is_settled(crawl_filter: Any) -> bool:
     """Return whether the index knows of every page how it fared."""
-    return is_told(crawl_filter) and not crawl_filter.dedup._parts
+    return is_told(crawl_filter) and not crawl_filter.dedup.upkeep._parts
 
 
 def paths(crawled: Any) -> list[str]:

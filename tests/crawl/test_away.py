@@ -20,7 +20,8 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import Index, StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.settings import FilterSettings
 from tests import servers

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pytest
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
-from scrapy.settings import Settings
 
-from scrapy_simhash.crawl import filter_of, waiting
+from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl import queue as queue_module
+from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import once_more
-from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
 
@@ -31,7 +31,7 @@ def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(
 def test_copy_is_downloaded_again_if_there_was_no_room_for_its_response(
     crawl: Any, articles: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.crawl.waiting.MOST_BYTES", 100)
+    monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 100)
     assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]
     assert articles.hits["/0/copy"] == 2
 
@@ -66,11 +66,10 @@ def test_a_request_that_the_queue_refuses_holds_up_no_other_and_is_lost_after_a_
             raise TypeError("it cannot be pickled")
 
     now = [1000.0]
-    monkeypatch.setattr(waiting, "monotonic", lambda: now[0])
-    settings = Settings({"SIMHASH_LEASE": 60})
-    crawler = SimpleNamespace(settings=settings, engine=SimpleNamespace(crawl=enqueue))
-    queue = waiting.Waiting(crawler, FilterSettings.from_settings(settings), None, Counter())  # type: ignore
-    queue.queue(*(Request(f"http://a.example/{number}") for number in range(3)))
+    monkeypatch.setattr(queue_module, "monotonic", lambda: now[0])
+    crawler = SimpleNamespace(engine=SimpleNamespace(crawl=enqueue))
+    queue = CrawlQueue(crawler, lease=60)  # type: ignore[arg-type]
+    queue.put(*(Request(f"http://a.example/{number}") for number in range(3)))
     queue.retry()
     assert taken == [f"http://a.example/{number}" for number in range(3)]
     now[0] += 61

@@ -11,8 +11,8 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.preferred import _canonical_url
 from scrapy_simhash.crawl.requests import bare_request
-from scrapy_simhash.crawl.waiting import _canonical_url
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
 from tests.pages import article, html
 
@@ -82,7 +82,7 @@ def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: A
         headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
         cookies={"session": "secret"},
         cb_kwargs={"mine": 1},
-        meta={"depth": 2, "proxy": "http://user:secret@proxy.test", "cookiejar": 1},
+        meta={"depth": 2, "cookiejar": 1},
     )
     asked = bare_request("http://127.0.0.1:1/page", given, "key")
     assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
@@ -92,12 +92,52 @@ def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: A
     assert asked.meta["dont_merge_cookies"]
 
 
+def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl: Any, site: Any) -> None:
+    """The site of the proxy also sees what the proxy is told: a name and a password of its own."""
+    asked: dict[str, Any] = {}
+
+    def answer(request: Any) -> Any:
+        asked[request.path] = {**request.headers}
+        return 200, {"Content-Type": "text/html"}, page(1, "http://shop.test:8081/story")
+
+    for port in (80, 8081):
+        address = "http://shop.test" + ("" if port == 80 else ":8081")
+        for path in ("/print", "/story"):
+            site.pages[address + path] = answer
+    proxy = site.url.replace("//", "//name:word@")
+
+    class Proxied(Pages):
+        async def start(self) -> Any:
+            meta = {"depth": 1, "proxy": proxy, "download_timeout": 7, "bindaddress": "127.0.0.1"}
+            yield Request("http://shop.test/print", meta=meta, headers={"X-Api-Key": "secret"})
+
+        def parse(self, response: Any) -> Any:
+            yield {"path": response.url, "timeout": response.meta["download_timeout"]}
+
+    crawled = crawl(Proxied, settings=SETTINGS, site=site, paths=[])
+    assert [item["timeout"] for item in crawled.items] == [7]
+    assert [*asked] == ["http://shop.test/print", "http://shop.test:8081/story"]
+    told = [headers.get("Proxy-Authorization") for headers in asked.values()]
+    assert told[0]
+    assert told[0] == told[1]
+    assert ["X-Api-Key" in headers for headers in asked.values()] == [True, False]
+
+
+def test_a_page_of_a_browser_waits_for_no_address() -> None:
+    asked = Request("https://shop.example/a", meta={"simhash_queued": True})
+    head = b'<head><link rel="canonical" href="/b">'
+    own = type("BrowserResponse", (HtmlResponse,), {})
+    for made, protocol in ((HtmlResponse, None), (own, "HTTP/1.1")):
+        response = made(asked.url, body=head, request=asked, protocol=protocol)
+        assert _canonical_url(asked, response) is None
+
+
 def test_https_never_becomes_http() -> None:
     asked = Request("https://shop.example/a", meta={"simhash_queued": True})
     for scheme, fetched in (("http", False), ("https", True)):
         url = f"{scheme}://www.shop.example/b"
         head = f'<head><link rel="canonical" href="{url}">'.encode()
-        response = HtmlResponse(asked.url, body=head, request=asked)
+        response = HtmlResponse(asked.url, body=head, request=asked, protocol="HTTP/1.1")
         assert (_canonical_url(asked, response) == url) is fetched
 
 
@@ -181,6 +221,19 @@ def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl: Any, 
     crawled = crawl(Following, settings=SETTINGS, site=site, paths=["/"])
     assert len(crawled.items) == 2
     assert {*site.hits.values()} == {1}
+    # Two of three, because nobody waits for a page that waits.
+    assert crawled.stat("preferred/waited") == 2
+
+
+def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(
+    crawl: Any, site: Any
+) -> None:
+    site.pages["/print"] = page(1, "/story")
+    site.pages["/story"] = 503, {}, b""
+    settings = SETTINGS | {"DOWNLOAD_DELAY": 0.3}
+    crawled = crawl(Pages, settings=settings, site=site, paths=["/print", "/print"])
+    assert paths(crawled) == ["/print", "/print"]
+    assert crawled.stat("preferred/waited") == 1
 
 
 def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -> None:
@@ -195,8 +248,8 @@ def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -
 def test_a_page_that_cannot_wait_any_longer_is_delivered(
     crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.crawl.waiting.MOST_BYTES", 20_000)
-    monkeypatch.setattr("scrapy_simhash.crawl.waiting.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
+    monkeypatch.setattr("scrapy_simhash.crawl.preferred.PATIENCE", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
     assert len(crawled.items) == 11
     assert {*prints.hits.values()} == {1}

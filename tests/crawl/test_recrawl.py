@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -208,6 +209,68 @@ def test_page_that_answers_with_404_is_missing_and_the_same_when_it_returns(
     assert changes(day(site))["/post-1"] == "same"
 
 
+class Crashing(Blog):
+    """Fails with one page."""
+
+    def parse(self, response: Any) -> Any:
+        if response.url.endswith("/post-7"):
+            raise RuntimeError("no delivery")
+        yield from super().parse(response)
+
+
+def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(
+    day: Any, site: Any, caplog: Any
+) -> None:
+    links = posts(site, range(30))
+    day(site)
+    good = dict(site.pages)
+    done = threading.Event()
+
+    def held(_: Any) -> tuple[int, dict[str, str], bytes]:
+        done.wait(30)
+        return 200, {}, b""
+
+    robots = b"User-agent: *\nDisallow: /post-0"
+    answers = {f"/post-{status % 100}": (status, {}, b"") for status in (503, 404, 410)}
+    site.pages |= {**answers, "/post-6": held, "/robots.txt": (200, {}, robots)}
+    site.pages["/post-8"] = 302, {"Location": "/down"}, b""
+    site.pages["/down"] = 429, {}, b""
+    bad = day(site, Crashing, ROBOTSTXT_OBEY=True, DOWNLOAD_TIMEOUT=1, RETRY_ENABLED=False)
+    done.set()
+    assert (bad.stat("missing"), bad.stat("failed")) == (2, 5)
+    assert "Run 2 does not count for SIMHASH_KEEP_RUNS: 5 of 31 known pages failed" in caplog.text
+    site.pages |= good
+    assert {*changes(day(site)).values()} == {"same"}
+    assert len(links) == 30
+
+
+def test_site_that_is_away_for_some_nights_is_the_same_afterwards(day: Any, site: Any) -> None:
+    links = posts(site, range(POSTS))
+    settings = {"SIMHASH_RECRAWL": "changed", "SIMHASH_KEEP_RUNS": 1, "RETRY_ENABLED": False}
+    day(site, **settings)
+    good = dict(site.pages)
+    for _ in range(2):
+        site.pages |= dict.fromkeys(links, (503, {}, b""))
+        assert day(site, **settings).items == []
+    site.pages |= good
+    back = day(site, **settings)
+    assert (back.items, back.stat("same")) == ([], POSTS + 1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "warns"), [("DummyPolicy", True), ("RFC2616Policy", False), (None, False)]
+)
+def test_cache_that_hides_every_change_is_told_at_the_start(
+    day: Any, site: Any, caplog: Any, tmp_path: Path, policy: str | None, warns: bool
+) -> None:
+    posts(site, range(2))
+    cache = {"HTTPCACHE_ENABLED": policy is not None, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    if policy:
+        cache["HTTPCACHE_POLICY"] = f"scrapy.extensions.httpcache.{policy}"
+    day(site, SIMHASH_RECRAWL="changed", **cache)
+    assert ("SIMHASH_RECRAWL sees no change" in caplog.text) is warns
+
+
 def test_edited_rewritten_new_and_removed_posts_are_told_apart(
     day: Any, site: Any, caplog: Any
 ) -> None:
@@ -282,9 +345,12 @@ def test_unfinished_run_misses_nothing(day: Any, site: Any, caplog: Any) -> None
     assert f"{POSTS + 1} same, 0 missing" in caplog.text
 
 
-def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: Any) -> None:
+def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(
+    day: Any, site: Any, caplog: Any
+) -> None:
     links = posts(site, range(4))
     day(site)
+    assert "shared with" not in caplog.text
     site.pages["/other"] = html(article(500), title="Of the other", links=("/twin", "/own"))
     site.pages["/twin"] = html(article(1), title="Post 1", links=("/other",))
     site.pages["/own"] = html(article(600), title="Own")
@@ -292,7 +358,27 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day: Any, site: 
         other = day(site, spider=OtherBlog, start="/other")
         assert paths(other) == ["/other", "/own"]
         assert other.stat("missing") == 0
+        assert other.stat("dropped_for_others") == other.stat("dropped") == 1
+        assert "recrawl: all, shared with blog" in caplog.text
+        assert "1 of these for pages of other spiders" in caplog.text
     assert len(day(site).items) == len(links) + 1
+
+
+def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(
+    day: Any, site: Any, tmp_path: Path
+) -> None:
+    links = posts(site, range(4))
+    for link in links:
+        site.pages[f"/print{link}"] = site.pages[link]
+    site.pages["/other"] = front(*(f"/print{link}" for link in links))
+    url = f"sqlite:///{tmp_path}/{{spider}}.sqlite"
+    for spider, start in ((Blog, "/"), (OtherBlog, "/other")):
+        crawled = day(site, spider=spider, start=start, SIMHASH_INDEX_URL=url)
+        assert len(crawled.items) == len(links) + 1
+    assert {path.name for path in tmp_path.glob("*.sqlite")} == {
+        "blog.sqlite",
+        "other-blog.sqlite",
+    }
 
 
 def test_spiders_that_run_side_by_side_have_runs_of_their_own(
@@ -364,8 +450,11 @@ def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(
     posts(site, range(20))
     day(site)
     site.pages["/"] = front()
-    day(site)
-    assert "This run has seen 1 page only, and run 1 about 21" in caplog.text
+    for number in (2, 3):
+        caplog.clear()
+        day(site)
+        said = f"Run {number} does not count for SIMHASH_KEEP_RUNS: it saw 1 page, and run 1 saw 21"
+        assert said in caplog.text
 
 
 def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(

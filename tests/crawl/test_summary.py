@@ -144,7 +144,9 @@ def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
 
 
 def summary_of(caplog: Any) -> str:
-    [summary] = [r.getMessage() for r in caplog.records if "judged" in r.getMessage()]
+    [summary] = [
+        r.getMessage() for r in caplog.records if re.search("pages? judged", r.getMessage())
+    ]
     return str(summary)
 
 
@@ -224,7 +226,7 @@ def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
 ) -> None:
     monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0)
     summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
-    index: Any = SimpleNamespace(away=True, left=3)
+    index: Any = SimpleNamespace(away=True, let_through=3)
     with caplog.at_level(logging.INFO):
         summary.say_progress(index)
     assert caplog.messages[0].endswith("; the index is away, 3 pages let through")

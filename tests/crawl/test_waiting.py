@@ -13,7 +13,7 @@ from scrapy import Request
 
 from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.crawl.requests import COPY
-from scrapy_simhash.crawl.waiting import Waiting
+from scrapy_simhash.crawl.waiting import Copies
 from tests.crawl.spiders import Pages, paths
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
@@ -103,11 +103,11 @@ def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_origina
     """A crawler that is killed meanwhile does not lose it."""
     queued = []
 
-    async def was_delivered(waiting: Any, key: str) -> bool:
-        queued.append(len(waiting._crawler.engine._slot.scheduler))
+    async def was_delivered(copies: Any, key: str) -> bool:
+        queued.append(len(copies._crawler.engine._slot.scheduler))
         return True
 
-    monkeypatch.setattr(Waiting, "_was_delivered", was_delivered)
+    monkeypatch.setattr(Copies, "_was_delivered", was_delivered)
     crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
     assert queued == [1]
     assert paths(crawled) == []

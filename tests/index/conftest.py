@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from tests import servers
 from tests.index.promises.made import spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Entry, Report, Unsettled
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scrapy_simhash.index.entry_states import run_of
 from scrapy_simhash.index.values import Arrival, Match, Outcome
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import LEASE, WIDTHS, at, by_scope, flipped, fp, same_facts, values
@@ -108,7 +109,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
             )
             for k in sorted(model.log, key=lambda known: known.page.scope)
         ]
-    counted = Counter(known.run for known in model.log)
+    counted = Counter(run_of(known.run) for known in model.log)
     assert [(r.spider, r.ended is not None, r.finished, r.pages) for r in index.runs()] == [
         (*run, counted[number]) for number, run in enumerate(model.runs, 1)
     ]

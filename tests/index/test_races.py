@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Change, Claim
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import fp, same_facts, values

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run
+from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     DUPLICATE,
@@ -44,13 +45,15 @@ def told(claims: Iterable[Claim]) -> list[tuple[Outcome, Change | None, Any]]:
 def test_runs_have_numbers_spiders_and_ends(shared_store):
     now = 1000.0
     index = at(shared_store.open(spider="one"), now)
-    assert (index.runs(), index.missing_count(1), list(index.missing(1))) == ([], 0, [])
+    assert (index.runs(), list(index.missing(1))) == ([], [])
     run = index.begin_run()
     assert run == Run(1, "one", now)
     index.claim_all([page("a", 0), page("b", FAR)])
-    assert index.runs() == [run._replace(pages=2)]
+    assert index.runs() == [run._replace(pages=2, seen=2)]
     at(index, now + 5).end_run(finished=True)
-    assert index.runs() == [Run(1, "one", now, now + 5, finished=True, pages=2)]
+    assert index.runs() == [
+        Run(1, "one", now, now + 5, finished=True, pages=2, seen=2, counts=True)
+    ]
     assert index.begin_run() == Run(2, "one", now + 5)
 
 
@@ -90,9 +93,9 @@ def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(shared_store
         index.claim(one)
         index.confirm([one.key])
         claim = index.claim(one)
-        assert (claim.outcome, claim.change) == (REVISIT, Change.SAME if one in some else None)
+        assert (claim.outcome, claim.unchanged) == (REVISIT, one in some)
     claim = index.claim(page("a", 0, facts=b"x"))
-    assert (claim.outcome, claim.change) == (REVISIT, None)
+    assert (claim.outcome, claim.unchanged) == (REVISIT, False)
 
 
 def test_mirrors_that_swap_their_order_have_moved_once_and_not_for_ever(shared_store):
@@ -101,7 +104,7 @@ def test_mirrors_that_swap_their_order_have_moved_once_and_not_for_ever(shared_s
         _, claims = in_run(shared_store, *(page(key, 0) for key in order))
         changes.append([claim.change for claim in claims])
     assert changes[2:] == [[Change.SAME, None]] * 2
-    assert shared_store.open().missing_count(4) == 0
+    assert shared_store.open().runs()[-1].missing == 0
 
 
 def test_a_run_in_which_pages_are_copies_of_one_costs_them_no_history(shared_store):
@@ -140,18 +143,20 @@ def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
         return True
 
     in_run(shared_store, page("a", 0, facts=b"1"))
+    _, claims = in_run(shared_store, page("a", 0b111, facts=b"2"), same=same)
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 3))]
+    assert given == [(b"2", b"1", 3)]
     _, claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
-    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 40))]
-    assert given == [(b"2", b"1", 40)]
+    assert told(claims) == [(ORIGINAL, Change.CHANGED, ("a", 37))]
 
 
 def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(shared_store):
     in_run(shared_store, page("a", 0, facts=b"1"))
-    in_run(shared_store, page("a", FAR, facts=b"2"), same=lambda *_: True)
+    in_run(shared_store, page("a", 1, facts=b"2"), same=lambda *_: True)
     found = [(e.fingerprint.value, e.facts, e.run, e.provisional) for e in shared_store.open()]
-    assert found == [(FAR, b"2", 2, False)]
+    assert found == [(1, b"2", 2, False)]
     assert [run.pages for run in shared_store.open().runs()] == [0, 1]
-    _, claims = in_run(shared_store, page("copy", FAR, facts=b"2"))
+    _, claims = in_run(shared_store, page("copy", 1, facts=b"2"))
     assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
 
 
@@ -161,10 +166,89 @@ def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(shared_store
     run, _ = in_run(shared_store, page("a", 0), page("c", FAR << 9))
     index = shared_store.open()
     assert [(entry.key, entry.run) for entry in index.missing(run.number)] == [("b", 2)]
-    assert index.missing_count(run.number) == 1
-    assert (list(index.missing(2)), index.missing_count(2)) == ([], 0)
+    assert [run.missing for run in index.runs()] == [0, 0, 1]
+    assert list(index.missing(2)) == []
     assert index.gone(["b"]) == 1
-    assert index.missing_count(run.number) == 0
+    assert list(index.missing(run.number)) == []
+
+
+def failing(store, *keys: str, seen: Iterable[Arrival] = ()) -> Run:
+    """Let pages fail in a run, and return the run at its end."""
+    index = store.open()
+    number = index.begin_run().number
+    index.claim_all([*seen])
+    index.confirm([one.key for one in seen])
+    index.release(keys)
+    index.end_run(finished=True)
+    return next(run for run in index.runs() if run.number == number)
+
+
+def test_a_page_that_failed_is_not_missing_and_goes_on_from_where_it_was(shared_store):
+    in_run(shared_store, page("a", 0), page("b", FAR), page("c", FAR << 9))
+    run = failing(shared_store, "b", "unknown", seen=[page("a", 0)])
+    assert (run.seen, run.failed, run.missing) == (1, 1, 1)
+    index = shared_store.open()
+    assert [entry.key for entry in index.failed(run.number)] == ["b"]
+    assert [entry.key for entry in index.missing(run.number)] == ["c"]
+    _, claims = in_run(shared_store, page("b", FAR), page("moved", FAR << 9))
+    assert [claim.change for claim in claims] == [Change.SAME, Change.MOVED]
+    assert (list(index.failed(run.number)), index.runs()[1].failed) == ([], 1)
+
+
+def test_a_page_that_came_after_all_has_not_failed(shared_store):
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    index.begin_run()
+    index.release(["a"])
+    (claim,) = index.claim_all([page("a", 0)])
+    assert claim.change is Change.SAME
+    index.confirm(["a"])
+    index.release(["a"])
+    index.end_run(finished=True)
+    assert (index.runs()[-1].seen, index.runs()[-1].failed) == (1, 0)
+
+
+def test_a_page_whose_delivery_fails_has_failed_in_its_run(shared_store):
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    index.begin_run()
+    index.claim(page("a", 0))
+    index.release(["a"])
+    index.end_run(finished=True)
+    assert (index.runs()[-1].failed, index.runs()[-1].missing) == (1, 0)
+    assert told(in_run(shared_store, page("a", 0))[1]) == [(ORIGINAL, Change.SAME, ("a", 0))]
+
+
+def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(shared_store):
+    numbers = values(30)
+    pages = [page(f"{value}", value) for value in numbers]
+    keys_of = [one.key for one in pages]
+    in_run(shared_store, *pages)
+    assert [
+        failing(shared_store, *keys_of[:failed], seen=pages[seen:]).counts
+        for failed, seen in ((3, 3), (4, 4), (0, 28), (0, 28), (0, 27))
+    ] == [True, False, False, False, True]
+
+
+def test_nights_that_do_not_count_let_no_page_expire(shared_store):
+    pages = [page(f"{value}", value) for value in values(20)]
+    in_run(shared_store, *pages)
+    for _ in range(3):
+        failing(shared_store, *(one.key for one in pages[1:]), seen=pages[:1])
+    index = shared_store.open()
+    assert index.expire(1, 100) == 0
+    _, claims = in_run(shared_store, *pages)
+    assert {claim.change for claim in claims} == {Change.SAME}
+
+
+def test_a_page_that_moved_while_two_spiders_know_copies_of_it_is_delivered(shared_store):
+    in_run(shared_store, page("a", 0), spider="one")
+    in_run(shared_store, page("m", FAR), spider="two")
+    # The text of the mirror is that of the page by now, each known to another spider.
+    in_run(shared_store, page("m", 0), spider="two", judge=lambda *_: Ruling(False, "other"))
+    for spider in ("one", "two"):
+        _, claims = in_run(shared_store, page("c", 0), spider=spider)
+        assert claims[0].outcome is ORIGINAL
 
 
 def test_entries_of_old_runs_expire_a_few_at_a_time(shared_store):

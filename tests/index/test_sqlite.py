@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import acts, open_existing, open_index, sqlite_store
-from scrapy_simhash.index.contract import (
-    Index,
+from scrapy_simhash.index import crawler_names, open_existing, open_index, open_store, sqlite_store
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import (
     StoreDamaged,
     StoreError,
     StoreMismatch,
@@ -223,7 +223,7 @@ def test_what_cannot_be_written_is_unavailable(what):
 def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
     fill(index, 50)
     before = list(index)
-    run = index._store._file.run
+    run = index._store._store._file.run
     ((pages,),) = run("PRAGMA page_count")
     run(f"PRAGMA max_page_count = {pages}")
     large = page("more" * 10_000, 0x123456789ABCDEF0, facts=bytes(255))
@@ -266,7 +266,7 @@ def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
     monkeypatch.setattr(sqlite_store, "ENTRIES", 7)
-    monkeypatch.setattr(acts, "ENTRIES", 7)
+    monkeypatch.setattr(open_store, "ENTRIES", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]
@@ -353,13 +353,13 @@ def test_a_crawl_that_is_killed_and_starts_again_at_once_is_another_run(path):
 
 
 def test_a_crawler_of_another_machine_is_not_known_to_be_dead():
-    here = acts.HERE
+    here = crawler_names.machine()
     # A container of this machine has process numbers of its own.
     names = ["elsewhere:1:abc", "rubbish", f"{socket.gethostname()}pid:[1]:{10**6}:abc"]
     numbers = [10**30, "1" * 5000, "rubbish", os.getppid()]
     names += [f"{here}:{number}:abc" for number in numbers]
-    assert not any(map(acts.is_dead, names))
-    assert acts.is_dead(f"{here}:{os.getpid()}:abc")
+    assert not any(map(crawler_names.is_dead, names))
+    assert crawler_names.is_dead(f"{here}:{os.getpid()}:abc")
 
 
 def test_a_forked_process_is_told_to_open_the_index_itself(index):

@@ -1,46 +1,27 @@
-"""The verbs of each store, and of one of another distribution, which proves itself by the suite."""
+"""The verbs of each store, and of one that is named by its import path."""
 
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
-from pathlib import Path
+import re
 
 import pytest
 
 from scrapy_simhash.index import registry
-from scrapy_simhash.testing import StoreContract
+from scrapy_simhash.index.registry import Scheme
+from scrapy_simhash.index.sqlite_store import open_sqlite
+from scrapy_simhash.index.store import Store
+from scrapy_simhash.index.values import IndexSpec
 from tests.index.conftest import CONNECTED, PATIENT, REDIS
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page
+from tests.index.store_contract import StoreContract
 
-STORE = """
-from scrapy_simhash.index import registry
-from scrapy_simhash.index.sqlite_store import SqliteStore, open_sqlite
 
-class Mine(SqliteStore):
-    {verb}
+def open_mine(url: str, asked: IndexSpec | None) -> tuple[Store, IndexSpec]:
+    return open_sqlite(url.replace(f"{__name__}.MINE://", "sqlite:///"), asked)
 
-def open_mine(url, asked):
-    store, spec = open_sqlite(url.replace("mine://", "sqlite:///"), asked)
-    store.__class__ = Mine
-    return store, spec
 
-STORE = registry.Scheme(f"{{__name__}}:open_mine", remote=False)
-"""
-TESTS = """
-import itertools
-import pytest
-from scrapy_simhash.index import registry
-from scrapy_simhash.testing import StoreContract
-
-class TestMine(StoreContract):
-    @pytest.fixture
-    def new_url(self, tmp_path):
-        numbers = itertools.count()
-        return lambda: f"mine://{tmp_path}/{next(numbers)}"
-"""
+MINE = Scheme(f"{__name__}:open_mine", remote=False)
 
 
 class TestMemory(StoreContract):
@@ -62,30 +43,17 @@ class TestRedis(StoreContract):
         return lambda: REDIS[request.param](redis_servers) + PATIENT + redis_servers.new_name()
 
 
-def prove(folder: Path, verb: str) -> str:
-    """Return what the suite says of a store that has a verb of its own."""
-    info = folder / "mine-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[scrapy_simhash.stores]\nmine = mine:STORE")
-    (folder / "mine.py").write_text(STORE.format(verb=verb))
-    (folder / "test_mine.py").write_text(TESTS)
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
-    env = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(asked, capture_output=True, text=True, cwd=folder, env=env, check=False)
-    return done.stdout
+class TestStoreByImportPath(StoreContract):
+    @pytest.fixture
+    def new_url(self, tmp_path):
+        numbers = itertools.count()
+        return lambda: f"{__name__}.MINE://{tmp_path}/{next(numbers)}"
 
 
-def test_a_store_from_outside_that_keeps_the_contract_passes_all_of_it(tmp_path: Path) -> None:
-    told = prove(tmp_path, "pass")
-    assert " passed" in told
-    assert not any(word in told for word in ("failed", "skipped", "error"))
-
-
-def test_a_store_from_outside_that_breaks_a_promise_is_told_which(tmp_path: Path) -> None:
-    told = prove(tmp_path, "def swap(self, name, old, new): return True")
-    assert "TestMine::test_a_cell_is_set_only_if_it_has_the_value_that_is_expected" in told
-    assert "assert " in told
+@pytest.mark.parametrize("path", [f"{__name__}.NONE", "no.such.module", f"{__name__}.DUPLICATE"])
+def test_an_import_path_that_names_no_store_is_refused_in_a_sentence(path: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(path)):
+        registry.store_of(f"{path}://host")
 
 
 def test_the_registry_tells_which_stores_last_and_which_may_be_away():

@@ -24,6 +24,7 @@ from scrapy_simhash.report import dedup_log
 from scrapy_simhash.report.dedup_log import (
     DedupLog,
     LogLine,
+    aside,
     read_lines,
     read_log,
     to_json,
@@ -177,6 +178,23 @@ def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) 
         time.sleep(0.01)
     log.close()
     assert not any(thread.name.startswith("simhash-log") for thread in threading.enumerate())
+
+
+def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = DedupLog(path, most=5_000)
+    other = DedupLog(path, most=5_000)
+    urls = [f"http://a/{number}" for number in range(100)]
+    for url in urls:
+        writer = log if url.endswith(("1", "2")) else other
+        writer.write(line(url=url))
+        flush(writer)
+        assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 12_000
+    log.close()
+    other.close()
+    kept = [url for file in (aside(path), path) if file.exists() for url in urls_in(file)]
+    assert len(kept) > 5
+    assert kept == urls[-len(kept) :]
 
 
 UNCLOSED = """

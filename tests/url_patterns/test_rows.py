@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.index.contract import StoreDamaged, StoreUnavailable
+from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 from scrapy_simhash.url_patterns import rows as module
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import (

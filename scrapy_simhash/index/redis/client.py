@@ -20,11 +20,13 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.redis.location import Location
-from scrapy_simhash.index.verbs import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
+from scrapy_simhash.index.store import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
 
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
 _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
+# Seconds for which a command, which is more patient, waits for a first answer.
+_FIRST_ANSWER = 10
 # If a script fails, the keys that it reads are damaged, unless Redis refused one of its commands.
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
@@ -150,6 +152,8 @@ class Client:
         except (MasterNotFoundError, IndexError):
             # redis-py's own messages do not tell that no sentinel, or no node, answers.
             reason = f"no {address.topology} answers and names a master"
+        except errors.TimeoutError:
+            reason = "no answer in time, which socket_timeout in its URL sets"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
             if not self._was_reached and _answers_without_tls(address):
@@ -163,6 +167,8 @@ class Client:
         """Return the error that tells of an answer that is an error."""
         if not self._was_reached and _NOT_LET_IN.search(text):
             return StoreRefused(f"cannot use {self.where}: {text}")
+        if "unknown command" in text and "SENTINEL" in text:
+            return StoreRefused(f"{self.address.shown} is a Redis and no sentinel: use redis://")
         if _DENIED.search(text):
             # Without its scripts there is no index, and other commands may be missed for a while.
             is_lasting = not self._was_reached and "eval" in text.lower()
@@ -219,6 +225,16 @@ def _raise(error: Exception) -> None:
 
 def _connect(address: Location) -> Any:
     options = {**_PATIENCE, **address.client}
+    if address.client.get("socket_timeout", 0) > _FIRST_ANSWER:
+        # A server that accepts and says nothing would be waited for twice as long or more.
+        first = _client(address, {**options, "socket_timeout": _FIRST_ANSWER})
+        with suppress(errors.ResponseError):  # another command tells what is wrong
+            first.ping()
+        first.close()
+    return _client(address, options)
+
+
+def _client(address: Location, options: dict[str, Any]) -> Any:
     if address.topology == "sentinel":
         of_sentinels = {**_PATIENCE, **address.sentinel}
         sentinels = Sentinel(address.hosts, sentinel_kwargs=of_sentinels, **options)

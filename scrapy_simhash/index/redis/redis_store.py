@@ -24,8 +24,7 @@ import numpy.typing as npt
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.lookups import SPREAD, Lookups, Near
 from scrapy_simhash.index.redis.client import Client, Talk, script
-from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
-from scrapy_simhash.index.verbs import (
+from scrapy_simhash.index.store import (
     Answer,
     Counts,
     Found,
@@ -36,6 +35,7 @@ from scrapy_simhash.index.verbs import (
     StoreMissing,
     StoreUnavailable,
 )
+from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)

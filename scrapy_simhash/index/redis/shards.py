@@ -24,8 +24,7 @@ from scrapy_simhash.index.redis.redis_store import (
     stored_header,
     stored_spec,
 )
-from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.index.verbs import (
+from scrapy_simhash.index.store import (
     Answer,
     Counts,
     Found,
@@ -35,6 +34,7 @@ from scrapy_simhash.index.verbs import (
     StoreDamaged,
     StoreRefused,
 )
+from scrapy_simhash.index.values import IndexSpec
 
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
 _SHARDS = 24

@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import Index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Outcome
 from scrapy_simhash.rule.ruling import Page, Ruling
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.index.entry_states import failed_in, run_of
 from scrapy_simhash.index.values import Arrival, Change, Outcome
 from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
@@ -70,8 +71,13 @@ class Model:
         copies = [k for k in rest if k.page.facts == page.facts]
         others = [k.page.key for k in rest if k not in copies and k.lives(now)]
         living = [k for k in copies if k.lives(now) and not self.is_old(k, crawler)]
-        names = [k.page.key for k in living]
         lost = [k for k in copies if k not in living and not k.delivered]
+        named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
+        left = [k for k in copies if k.delivered and k not in living]
+        moved = [] if own else (named or left)[:1]
+        if moved and self.is_old(moved[0], crawler):
+            living = [k for k in living if k.run == crawler.run]
+        names = [k.page.key for k in living]
         if own and (not crawler.run or own.run == crawler.run):
             if self.apart(own, page) <= self.distance:
                 if own.owner is not None:
@@ -106,22 +112,21 @@ class Model:
                 own.run = crawler.run
             return DUPLICATE, names, others, None, None
         change, before = Change.NEW, None
-        named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
-        moved = [] if own else named[:1] or [k for k in copies if k.delivered][:1]
         if own and own.delivered:
             change, before = Change.CHANGED, page.key
         elif moved and moved[0].delivered:
             change, before = Change.MOVED, moved[0].page.key
-        left = [k for k in moved if k.page.key in page.aliases or not k.delivered]
-        self.admit(owner, page, now, [*([own] if own else []), *lost, *left])
+        gone = [k for k in moved if k.page.key in page.aliases or not k.delivered]
+        self.admit(owner, page, now, [*([own] if own else []), *lost, *gone])
         return ORIGINAL, [], others, change, before
 
     def apart(self, known: Known, page: Arrival) -> int:
         return hamming_distance(known.page.fingerprint.value, page.fingerprint.value)
 
     def is_old(self, known: Known, crawler: Crawler) -> bool:
-        is_earlier = 0 < known.run < crawler.run
-        return is_earlier and self.runs[known.run - 1][0] == crawler.spider
+        run = run_of(known.run)
+        is_earlier = 0 < run < crawler.run or known.run == failed_in(crawler.run)
+        return is_earlier and self.runs[run - 1][0] == crawler.spider
 
     def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
         self.log = [known for known in self.log if known not in replaced]
@@ -133,7 +138,9 @@ class Model:
         known.open.add(owner)
 
     def settle(self, owner: int, key: str, *, good: bool) -> None:
-        for known in [k for k in self.log if k.page.key == key and owner in k.open]:
+        of_key = [k for k in self.log if k.page.key == key]
+        opened = [k for k in of_key if owner in k.open]
+        for known in opened:
             known.open.discard(owner)
             if good:
                 known.owner = known.back = None
@@ -142,6 +149,10 @@ class Model:
                     self.log.remove(known)
                 else:
                     known.owner, known.run, known.back = None, known.back, None
+        crawler = self.crawlers[owner]
+        for known in () if good else of_key:
+            if known.owner is None and crawler.run and self.is_old(known, crawler):
+                known.run = failed_in(crawler.run)
 
     def renew(self, owner: int, key: str, now: int) -> None:
         if self.crawlers[owner].expires:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Outcome
 from tests.index.promises.made import page
 

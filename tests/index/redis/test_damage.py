@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from scrapy_simhash.index.contract import StoreDamaged
+from scrapy_simhash.index.store import StoreDamaged
 from tests import servers
 from tests.index.promises.made import ORIGINAL, fp, page, values
 from tests.index.redis.cases import keep

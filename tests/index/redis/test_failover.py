@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from redis.crc import key_slot
 
-from scrapy_simhash.index.contract import Index, StoreUnavailable
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.promises.made import fp, page, values

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import (
-    Index,
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.redis.client import Client
+from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.store import (
     StoreDamaged,
     StoreError,
     StoreMismatch,
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.redis.client import Client
-from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.values import Arrival, Outcome, Report
 from tests import servers
 from tests.index.promises.made import DUPLICATE, at, fp, page, values
@@ -216,7 +216,7 @@ def connections_killed(server: servers.RedisServer) -> Iterator[None]:
         (out_of_memory, "maxmemory"),
         (read_only, "read only replica"),
         (password_wanted, "authenticat"),
-        (frozen, "Timeout"),
+        (frozen, "no answer in time, which socket_timeout in its URL sets"),
         (connections_killed, "max number of clients"),
     ],
 )
@@ -232,6 +232,20 @@ def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
     index.confirm([str(new)])
     assert keep(index, new ^ 1, "other") is Outcome.DUPLICATE
     assert keep(index, known ^ 1, "other") is Outcome.DUPLICATE
+
+
+def test_a_command_does_not_wait_as_long_for_a_server_that_never_says_anything(monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.index.redis.client._FIRST_ANSWER", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="no answer in time"):
+            open_existing(f"redis://127.0.0.1:{silent.getsockname()[1]}/0?socket_timeout=600")
+    assert time.monotonic() - started < 300
+
+
+def test_a_redis_that_is_taken_for_a_sentinel_is_refused(server, opened):
+    with pytest.raises(StoreRefused, match="is a Redis and no sentinel: use redis://"):
+        opened(f"redis+sentinel://127.0.0.1:{server.port}/mymaster/0")
 
 
 @pytest.mark.parametrize("command", ["hset", "append", "evalsha", "hmget"])

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.contract import StoreError
 from scrapy_simhash.index.redis.location import parse_location
+from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.promises.made import fp, page, spec

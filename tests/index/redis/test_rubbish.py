@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.contract import Index, StoreDamaged, StoreMismatch
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.store import StoreDamaged, StoreMismatch
 from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.promises.made import fp, page, spec, values

@@ -6,8 +6,8 @@ import pytest
 from redis.crc import key_slot
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.contract import StoreMismatch
 from scrapy_simhash.index.redis.shards import hash_tags
+from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.index.values import Report
 from tests import servers
 from tests.index.promises.made import ORIGINAL, REVISIT, page, values

@@ -1,4 +1,4 @@
-"""The index: what it promises, kept over any store of the verbs in :mod:`.verbs`.
+"""The index: what it promises, kept over any :class:`.Store`.
 
 An index holds the fingerprints of *originals*. A page is admitted in the log alone; buckets only
 find candidates. A claim is compared exactly with whatever was admitted since its crawler last
@@ -28,7 +28,6 @@ from itertools import islice
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.acts import PAGES, Acts
 from scrapy_simhash.index.decision import NEAR_NOTHING, UNWRITTEN, Decision, Era, Terms, groups
 from scrapy_simhash.index.entry_states import (
     Act,
@@ -36,12 +35,16 @@ from scrapy_simhash.index.entry_states import (
     State,
     confirmed,
     deleted,
+    failed_by,
+    failed_in,
     released,
-    released_by,
     renewed,
+    run_of,
 )
 from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.open_store import PAGES, OpenStore
 from scrapy_simhash.index.run_list import Member, RunList
+from scrapy_simhash.index.store import ENTRIES, Found, Part, Store, Stored
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -53,29 +56,6 @@ from scrapy_simhash.index.values import (
     Run,
     Unsettled,
 )
-from scrapy_simhash.index.verbs import (
-    ENTRIES,
-    Found,
-    Part,
-    Store,
-    Stored,
-    StoreDamaged,
-    StoreError,
-    StoreMismatch,
-    StoreMissing,
-    StoreRefused,
-    StoreUnavailable,
-)
-
-__all__ = [
-    "Index",
-    "StoreDamaged",
-    "StoreError",
-    "StoreMismatch",
-    "StoreMissing",
-    "StoreRefused",
-    "StoreUnavailable",
-]
 
 T = TypeVar("T")
 
@@ -86,19 +66,26 @@ _RUNS = "index:runs"
 _ABANDONED = 86_400.0
 
 
-class Index(Acts):
+class Index:
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
+    It is synchronous and thread-safe. Every method may raise :class:`.StoreUnavailable`, as after
+    :meth:`close`, or :class:`.StoreDamaged`.
+
     Attributes:
+        spec: how it was opened.
+        crawler: this crawler's name in the leases.
         retries: pages of this crawler that claimed again, because others had changed what their
             answer rested on.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
-        super().__init__(store, spec)
+        self.spec = spec
+        self._store = OpenStore(store, spec)
+        self.crawler = self._store.crawler
         self.retries = 0
         self._era = Era()
-        self._member = Member(self.crawler, spec.spider, self._lives)
+        self._member = Member(self.crawler, spec.spider, self._store.may_live)
         # The entries in progress of each key: their states by position, as this crawler wrote them.
         self._open: dict[str, dict[int, bytes]] = {}
         # Up to which position it was looked whether entries expire.
@@ -115,16 +102,16 @@ class Index(Acts):
         1. The page's own entry, of its key and scope at any distance, was seen in this run:
            revisit. If the entry is provisional, it is leased to this crawler from now on. If
            its text is beyond reach by now, and repeats no other living entry, a provisional entry
-           with its new text supersedes the own one. It is ``SAME`` if an earlier run has delivered
+           with its new text supersedes the own one. It is unchanged if an earlier run has delivered
            its text, by whole seconds.
-        2. The own entry was seen in an earlier run, and the page is the same: original, ``SAME``,
-           unless it repeats a living entry that was seen in this run, as of 3.
-           The entry is seen in this run, and is provisional until it is confirmed. When it is
-           released, it is again what it was.
-        3. The page repeats, as the judge says, a living entry that was seen in this run or is of
-           another spider: duplicate. Its own entry is seen in this run if the page is the same;
-           else it stays as it was, if its page was delivered, because the next run may find it
-           again; else it is deleted.
+        2. The own entry was seen in an earlier run, and the page is the same, within k bits and by
+           its facts: original, ``SAME``, unless it repeats a living entry that was seen in this
+           run, as of 3. The entry is seen in this run, and is provisional until it is confirmed.
+           When it is released, it is what it was, and its page has failed in this run.
+        3. The page repeats, as the judge says, a living entry that was seen in this run; or one of
+           another spider, unless it has moved, as of 5 and 6: duplicate. Its own entry is seen in
+           this run if the page is the same; else it stays as it was, if its page was delivered,
+           because the next run may find it again; else it is deleted.
         4. The own entry has another text: original, ``CHANGED``.
         5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
            ``MOVED`` from there.
@@ -153,11 +140,11 @@ class Index(Acts):
         self.spec.check(arrivals)
         claims: list[Claim] = []
         for first in range(0, len(arrivals), PAGES):
-            with self._use():
-                claims += self._claim(arrivals[first : first + PAGES])
+            with self._store.use() as store:
+                claims += self._claim(store, arrivals[first : first + PAGES])
         return claims
 
-    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+    def _claim(self, store: Store, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Decide on what is near the pages, and commit; again with those that were refused.
 
         Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
@@ -165,11 +152,11 @@ class Index(Acts):
         """
         claims: dict[int, Claim] = {}
         left, seen = [*range(len(arrivals))], Found({}, {}, {})
-        for attempt in self._attempts():
+        for attempt in self._store.attempts():
             lookups = Lookups([arrivals[number] for number in left], self.spec)
-            if self._store.looks_first and not attempt:
-                seen = self._store.find(lookups)
-            answers, found = self._attempt(lookups, seen)
+            if store.looks_first and not attempt:
+                seen = store.find(lookups)
+            answers, found = self._attempt(store, lookups, seen)
             claims |= {left[number]: claim for number, claim in answers.items()}
             if len(claims) == len(arrivals):
                 break
@@ -179,12 +166,16 @@ class Index(Acts):
             left = [left[number] for number in refused]
         return [claims[number] for number in range(len(arrivals))]
 
-    def _attempt(self, lookups: Lookups, seen: Found) -> tuple[dict[int, Claim], Found]:
+    def _attempt(
+        self, store: Store, lookups: Lookups, seen: Found
+    ) -> tuple[dict[int, Claim], Found]:
         """Return claims by the page's number, and what is near the pages that must claim again."""
-        now = self._now()
+        now = self._store.now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        terms = Terms(self.spec, self._era, now, lease, lambda state: self._is_expired(state, now))
-        records, packed = self._records(seen.entries), lease.pack()
+        terms = Terms(
+            self.spec, self._era, now, lease, lambda state: self._store.is_expired(state, now)
+        )
+        records, packed = self._store.records(seen.entries), lease.pack()
         near = [
             [*seen.near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in twins)]
             for number, twins in enumerate(lookups.twins())
@@ -209,7 +200,7 @@ class Index(Acts):
                 claims |= self._taken_in(decision)
         if not parts:
             return claims, seen
-        answer = self._store.commit(parts, lookups)
+        answer = store.commit(parts, lookups)
         for part, decided, written in zip(parts, decisions, answer.written, strict=True):
             if written is not None and decided:
                 decided.place(written)
@@ -234,9 +225,9 @@ class Index(Acts):
         """
         page = Arrival("", fingerprint, scope)
         self.spec.check([page])
-        with self._use() as store:
+        with self._store.use() as store:
             answer = store.find(Lookups([page], self.spec))
-            records = self._records(answer.entries)
+            records = self._store.records(answer.entries)
         near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
         return [records[at].match(distance) for distance, at in near if at in records]
 
@@ -253,8 +244,9 @@ class Index(Acts):
     def release(self, keys: Iterable[str]) -> None:
         """Take back this crawler's provisional entries of these keys.
 
-        They are deleted, or confirmed as an earlier run has left them. Entries that are confirmed,
-        unknown or leased by another crawler are left alone.
+        They are deleted, or confirmed as an earlier run has left them. A page that this spider saw
+        in an earlier run, and not in this one, has failed in this one, also if nobody has claimed
+        it. Other entries are left alone.
         """
         self.report(Report(failed=[*keys]))
 
@@ -270,9 +262,9 @@ class Index(Acts):
 
         When it fails, a part of it may be done. To do it again does no harm.
         """
-        with self._use():
-            expires = self._now() + self.spec.lease
-            release = partial(released_by, self.crawler)
+        with self._store.use():
+            expires = self._store.now() + self.spec.lease
+            release = partial(failed_by, self.crawler, self._era.run, self._era.past)
             renew = partial(renewed, self.crawler, expires)
             acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renew)
             acts |= dict.fromkeys(news.delivered, confirmed)
@@ -282,11 +274,12 @@ class Index(Acts):
                 for key, act in acts.items()
                 for position, state in self._open.get(key, {}).items()
             }
-            # A claim that had no answer may have made an original of which nobody knows here.
-            if unknown := [key for key in news.failed if key not in self._open]:
-                records = self._of_keys(unknown)
+            # Earlier runs may have seen the page, and a claim that had no answer may have made an
+            # original of which nobody knows here.
+            if news.failed:
+                records = self._store.of_keys(news.failed)
                 states |= {at: (record.state.pack(), release) for at, record in records.items()}
-            after = self._act(states)
+            after = self._store.act(states)
             for key, act in acts.items():
                 positions = self._open.pop(key, {})
                 left = {at: state for at in positions if (state := after[at])}
@@ -304,20 +297,20 @@ class Index(Acts):
         positions = frozenset(entries)
         if not positions:
             return Unsettled(frozenset(), frozenset())
-        with self._use() as store:
-            now = self._now()
-            records = self._records(store.read(positions))
+        with self._store.use() as store:
+            now = self._store.now()
+            records = self._store.records(store.read(positions))
         states = {at: record.state for at, record in records.items()}
-        expired = {at for at, state in states.items() if self._is_expired(state, now)}
+        expired = {at for at, state in states.items() if self._store.is_expired(state, now)}
         provisional = {at for at, state in states.items() if state.owner is not None} - expired
-        earlier = {at for at, state in states.items() if state.run in self._era.earlier}
+        earlier = {at for at, state in states.items() if state.run in self._era.past}
         gone = positions - states.keys() | expired | (earlier - provisional)
         return Unsettled(frozenset(provisional), gone)
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
-        with self._use():
-            entries = self._of_keys([key]).keys()
+        with self._store.use():
+            entries = self._store.of_keys([key]).keys()
         provisional, gone = self.unsettled(entries)
         return None if provisional else bool(entries - gone)
 
@@ -330,10 +323,11 @@ class Index(Acts):
         last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
         renewed a lease, or begun, within a lease's time; else a new run.
         """
-        with self._use() as store:
-            now = self._now()
+        with self._store.use() as store:
+            now = self._store.now()
             # Entries may be counted of a higher run, if the list was lost.
-            terms = (resumed, now, now + self.spec.lease, max(store.counts().by_run, default=0))
+            last = max(map(run_of, store.counts().by_run), default=0)
+            terms = (resumed, now, now + self.spec.lease, last)
             number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
             runs = self.runs()
             run = next(run for run in runs if run.number == number)
@@ -342,70 +336,74 @@ class Index(Acts):
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._use():
-            terms = self._era.run, self._now()
-            self._change_runs(lambda runs: self._member.leave(runs, *terms, finished=finished))
+        with self._store.use() as store:
+            now = self._store.now()
+            by_run = store.counts().by_run
+            self._change_runs(
+                lambda runs: self._member.leave(runs, self._era.run, now, by_run, finished=finished)
+            )
 
     def _change_runs(self, change: Callable[[RunList], T]) -> T:
-        for _ in self._attempts():
-            old = self._store.cells(_RUNS).get(_RUNS)
-            runs = RunList(old)
-            answer = change(runs)
-            new = runs.packed()
-            if new == old or self._store.swap(_RUNS, old, new):
-                break
+        with self._store.use() as store:
+            for _ in self._store.attempts():
+                old = store.cells(_RUNS).get(_RUNS)
+                runs = RunList(old)
+                answer = change(runs)
+                new = runs.packed()
+                if new == old or store.swap(_RUNS, old, new):
+                    break
         return answer
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        with self._use() as store:
+        with self._store.use() as store:
             return RunList(store.cells(_RUNS).get(_RUNS)).shown(store.counts().by_run)
 
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
 
-        It may read the whole log. A number that is none of a run has nothing missing.
+        Pages that failed in it are not among them. It may read the whole log. A number that is none
+        of a run has nothing missing.
         """
-        earlier = {before.number for before in self._earlier(run)}
-        return (entry for entry in self if entry.run in earlier) if earlier else iter(())
-
-    def missing_count(self, run: int) -> int:
-        """Return how many entries :meth:`missing` yields, those in progress included."""
-        return sum(before.pages for before in self._earlier(run))
-
-    def _earlier(self, number: int) -> list[Run]:
         runs = self.runs()
-        spiders = {run.spider for run in runs if run.number == number}
-        return [run for run in runs if run.number < number and run.spider in spiders]
+        spiders = {each.spider for each in runs if each.number == run}
+        earlier = [each.number for each in runs if each.number < run and each.spider in spiders]
+        numbers = {*earlier, *map(failed_in, earlier)}
+        return (entry for entry in self if entry.run in numbers) if numbers else iter(())
+
+    def failed(self, run: int) -> Iterator[Entry]:
+        """Yield the entries whose pages failed in a run, and which no later run has seen."""
+        return (entry for entry in self if entry.run == failed_in(run))
 
     def expire(self, keep: int, most: int) -> int:
         """Delete what nobody comes back for; return how many entries have changed.
 
-        These are the entries of this spider's runs before its last ``keep`` finished ones, if
-        ``keep`` is not 0, and entries of any run that have been in progress without a living lease
+        These are the entries of this spider's runs before its last ``keep`` that count, if ``keep``
+        is not 0, and entries of any run that have been in progress without a living lease
         for a day. An entry that an earlier run has delivered is again what that run left.
 
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
         runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        newest = [run.number for run in runs if run.finished][-keep:] if keep else []
+        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
         old = {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
-        with self._use() as store:
-            ended = self._now() - _ABANDONED
+        with self._store.use() as store:
+            ended = self._store.now() - _ABANDONED
 
             def expired(state: State) -> State | None:
                 left: State | None = state
                 if state.owner is not None and state.expires < ended:
                     left = released(state)
-                return None if left and left.owner is None and left.run in old else left
+                is_old = left is not None and left.owner is None and run_of(left.run) in old
+                return None if is_old else left
 
             rows, after = list[tuple[int, Stored]](), self._swept
             while len(rows) < ENTRIES and (more := store.scan(after, ENTRIES - len(rows))):
                 rows, after = rows + more, more[-1][0]
-            states = {at: record.state for at, record in self._records(dict(rows)).items()}
+            states = {at: record.state for at, record in self._store.records(dict(rows)).items()}
             swept = [at for at, state in states.items() if expired(state) != state][:most]
-            self._act({at: (states[at].pack(), expired) for at in swept})
+            self._store.act({at: (states[at].pack(), expired) for at in swept})
             is_full = len(swept) == most
             self._swept = swept[-1] if is_full else after if len(rows) >= ENTRIES else 0
             if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
@@ -419,15 +417,15 @@ class Index(Acts):
 
         It reads no more than that. Fingerprints may lack their block values.
         """
-        with self._use() as store:
-            stored = store.read([*self._of_keys(keys)])
-            return self._shown(sorted(stored.items()))
+        with self._store.use() as store:
+            stored = store.read([*self._store.of_keys(keys)])
+            return self._store.shown(sorted(stored.items()))
 
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        with self._use():
-            records = self._of_keys(keys)
-            self._act({at: (record.state.pack(), deleted) for at, record in records.items()})
+        with self._store.use():
+            records = self._store.of_keys(keys)
+            self._store.act({at: (record.state.pack(), deleted) for at, record in records.items()})
         return len(records)
 
     def put(self, entries: Iterable[Entry]) -> int:
@@ -440,8 +438,8 @@ class Index(Acts):
         while batch := [*islice(rest, PAGES)]:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
-            with self._use() as store:
-                records = self._of_keys(entry.key for entry in batch).values()
+            with self._store.use() as store:
+                records = self._store.of_keys(entry.key for entry in batch).values()
                 present = {(item.key, item.scope) for item in records if item.state.delivered}
                 parts = list[Part]()
                 for number, (key, _, scope, facts, at, *_) in enumerate(batch):
@@ -456,7 +454,7 @@ class Index(Acts):
 
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
-        with self._use() as store:
+        with self._store.use() as store:
             store.clear()
             self._change_runs(lambda runs: runs.rows.clear())
             self._open.clear()
@@ -464,9 +462,9 @@ class Index(Acts):
 
     def check(self) -> list[str]:
         """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
-        with self._use() as store:
+        with self._store.use() as store:
             complaints = store.check()
-        for at, stored in self._rows():
+        for at, stored in self._store.rows():
             try:
                 Record.unpack(at, stored)
             except ValueError as error:
@@ -475,10 +473,46 @@ class Index(Acts):
 
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
-        with self._use() as store:
+        with self._store.use() as store:
             by_run, provisional = store.counts()
             return Census(sum(by_run.values()), provisional, store.size())
 
+    @property
+    def damaged(self) -> int:
+        """The number of entries that this crawler could not read, and passed over."""
+        return len(self._store.damaged)
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        """Return the small values whose names begin so; they are no entries, and outlive them.
+
+        A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
+        """
+        with self._store.use() as store:
+            return store.cells(prefix)
+
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
+        """Set a cell if it has the old value, None being a cell that is not there.
+
+        Return whether it had that value.
+        """
+        with self._store.use() as store:
+            return store.swap(name, old, new)
+
+    def close(self) -> None:
+        """Release the store's resources. Closing twice does no harm."""
+        self._store.close()
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
+
+        Fingerprints may lack their block values, which are far apart in some stores.
+        """
+        return self._store.entries()
+
+    def with_blocks(self) -> Iterator[Entry]:
+        """Yield the entries as another index takes them; one in memory lacks block values."""
+        return self._store.entries(blocks=True)
+
     def __len__(self) -> int:
-        with self._use() as store:
+        with self._store.use() as store:
             return sum(store.counts().by_run.values())

@@ -1,4 +1,4 @@
-"""Claims: those of one moment go together, and no fault of the index costs a page."""
+"""The thread of the index: claims of one moment go together, and no fault costs a page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.core import claims as claims_module
-from scrapy_simhash.core.claims import CLAIMS_AT_ONCE, Claims
+from scrapy_simhash.core import index_thread as module
+from scrapy_simhash.core.index_thread import CLAIMS_AT_ONCE, IndexThread
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Outcome
@@ -45,15 +45,15 @@ class Counting:
         self.index.close()
 
 
-def with_claims(
-    index: Any, work: Callable[[Claims], Awaitable[Any]], *, more_to_come: bool = False
+def with_thread(
+    index: Any, work: Callable[[IndexThread], Awaitable[Any]], *, more_to_come: bool = False
 ) -> Any:
     async def run() -> Any:
-        claims = Claims(index, lambda: more_to_come)
+        thread = IndexThread(index, lambda: more_to_come)
         try:
-            return await asyncio.wait_for(work(claims), 30)
+            return await asyncio.wait_for(work(thread), 30)
         finally:
-            claims.close()
+            thread.close()
 
     return asyncio.run(run())
 
@@ -62,10 +62,10 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together() -> None:
     """A bounded number of them, each with its own answer."""
     index = Counting()
 
-    async def work(claims: Claims) -> list[Claim]:
-        return await asyncio.gather(*(claims.claim(arrival(n % 100)) for n in range(150)))
+    async def work(thread: IndexThread) -> list[Claim]:
+        return await asyncio.gather(*(thread.claim(arrival(n % 100)) for n in range(150)))
 
-    answers = with_claims(index, work)
+    answers = with_thread(index, work)
     assert index.sizes == [CLAIMS_AT_ONCE] * (150 // CLAIMS_AT_ONCE) + [150 % CLAIMS_AT_ONCE]
     kinds = [claim.outcome for claim in answers]
     assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
@@ -74,54 +74,54 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together() -> None:
 def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch: Any) -> None:
     """Not if as many wait as go together, and not if nobody else is on the way."""
 
-    async def together(claims: Claims) -> None:
+    async def together(thread: IndexThread) -> None:
         tasks = []
         for number in range(3):
-            tasks.append(asyncio.ensure_future(claims.claim(arrival(number))))
+            tasks.append(asyncio.ensure_future(thread.claim(arrival(number))))
             await asyncio.sleep(0.001)
         await asyncio.gather(*tasks)
-        monkeypatch.setattr(claims_module, "PATIENCE", math.inf)
-        await asyncio.gather(*(claims.claim(arrival(n)) for n in range(3, 3 + CLAIMS_AT_ONCE)))
+        monkeypatch.setattr(module, "PATIENCE", math.inf)
+        await asyncio.gather(*(thread.claim(arrival(n)) for n in range(3, 3 + CLAIMS_AT_ONCE)))
 
     index = Counting()
-    monkeypatch.setattr(claims_module, "PATIENCE", 1)
-    with_claims(index, together, more_to_come=True)
+    monkeypatch.setattr(module, "PATIENCE", 1)
+    with_thread(index, together, more_to_come=True)
     assert index.sizes == [3, CLAIMS_AT_ONCE]
-    with_claims(Counting(), lambda claims: claims.claim(arrival(0)))
+    with_thread(Counting(), lambda thread: thread.claim(arrival(0)))
 
 
 def test_pages_that_come_while_the_thread_asks_claim_together_after_it() -> None:
     index = Counting()
     index.may_answer.clear()
 
-    async def work(claims: Claims) -> None:
-        first = asyncio.ensure_future(claims.claim(arrival(0)))
+    async def work(thread: IndexThread) -> None:
+        first = asyncio.ensure_future(thread.claim(arrival(0)))
         await asyncio.to_thread(index.begun.wait, 20)
-        rest = [asyncio.ensure_future(claims.claim(arrival(n))) for n in range(1, 9)]
+        rest = [asyncio.ensure_future(thread.claim(arrival(n))) for n in range(1, 9)]
         await asyncio.sleep(0)
         index.may_answer.set()
         await asyncio.gather(first, *rest)
 
-    with_claims(index, work)
+    with_thread(index, work)
     assert index.sizes == [1, 8]
 
 
 def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog: Any) -> None:
-    async def work(claims: Claims) -> list[Any]:
-        return await asyncio.gather(*(claims.claim(arrival(n)) for n in range(6)))
+    async def work(thread: IndexThread) -> list[Any]:
+        return await asyncio.gather(*(thread.claim(arrival(n)) for n in range(6)))
 
-    assert with_claims(Counting(RuntimeError("a fault")), work) == [None] * 6
+    assert with_thread(Counting(RuntimeError("a fault")), work) == [None] * 6
     assert [record.getMessage() for record in caplog.records] == [
         "The index fails on 6 pages; let through unchecked"
     ]
 
 
 def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer() -> None:
-    async def work(claims: Claims) -> list[Any]:
+    async def work(thread: IndexThread) -> list[Any]:
         pages = arrival(1), arrival(2)._replace(scope="a" * 70_000)
-        return await asyncio.gather(*map(claims.claim, pages), return_exceptions=True)
+        return await asyncio.gather(*map(thread.claim, pages), return_exceptions=True)
 
-    good, bad = with_claims(Counting(), work)
+    good, bad = with_thread(Counting(), work)
     assert good.outcome is Outcome.ORIGINAL
     assert isinstance(bad, ValueError)
 
@@ -130,19 +130,19 @@ def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its
 def test_a_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer(
     turns: int,
 ) -> None:
-    async def work(claims: Claims) -> Claim:
-        given_up, other = (asyncio.ensure_future(claims.claim(arrival(n))) for n in (1, 2))
+    async def work(thread: IndexThread) -> Claim:
+        given_up, other = (asyncio.ensure_future(thread.claim(arrival(n))) for n in (1, 2))
         for _ in range(turns):
             await asyncio.sleep(0)
         given_up.cancel()
         return await other
 
-    assert with_claims(Counting(), work).outcome is Outcome.ORIGINAL
+    assert with_thread(Counting(), work).outcome is Outcome.ORIGINAL
 
 
 def test_a_page_that_comes_after_the_end_gets_no_answer() -> None:
-    async def work(claims: Claims) -> None:
-        claims.close()
-        assert await claims.claim(arrival(1)) is None
+    async def work(thread: IndexThread) -> None:
+        thread.close()
+        assert await thread.claim(arrival(1)) is None
 
-    with_claims(Counting(), work)
+    with_thread(Counting(), work)

@@ -1,4 +1,4 @@
-"""One thread asks the index; claims of one moment go together.
+"""One thread asks the index, and claims of one moment go together.
 
 A call to the index costs several times as much as one more page in it, so a page waits a moment for
 others, but only while there are others on their way.
@@ -24,14 +24,14 @@ PATIENCE = 0.01
 T = TypeVar("T")
 
 
-class Claims:
-    """Talks to the index for one event loop, and closes it.
+class IndexThread:
+    """The thread that asks the index for one event loop, and closes it.
 
     Args:
         are_more_coming: returns whether pages are being analysed that will claim.
 
     Attributes:
-        seconds: for which claims were answered, all in all.
+        seconds: the time that the index took for all claims.
     """
 
     def __init__(self, index: Breaker, are_more_coming: Callable[[], bool]) -> None:
@@ -45,9 +45,9 @@ class Claims:
         self._asking: asyncio.Task[None] | None = None
 
     async def claim(self, arrival: Arrival) -> Claim | None:
-        """Return the answer, or None if the index failed, which has said so where it matters.
+        """Return the answer of the index, or None if it failed.
 
-        An original that nobody waits for any more is left to its lease.
+        If the caller is cancelled, an original has no owner, and its lease runs out.
 
         Raises:
             ValueError: the page could not stand in the index.
@@ -61,11 +61,11 @@ class Claims:
         return await answer
 
     def run(self, work: Callable[[Breaker], T]) -> Future[T]:
-        """Return the result of ``work``, which asks the index after all that was asked before."""
+        """Have the thread call ``work`` after all that it was asked before; return its result."""
         return self._thread.submit(work, self._index)
 
     def close(self) -> None:
-        """Do what is left, then close the index."""
+        """Answer what was asked before, then close the index."""
         self._is_closed = True
         self._thread.shutdown()
         self._index.close()

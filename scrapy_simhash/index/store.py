@@ -3,7 +3,7 @@
 A store keeps entries at positions, which grow and are never used twice, and finds those that may be
 near a page by its *values*: those of its blocks, and last that of its key. Every act of the index
 reads, decides, and commits, which a store does only if what the decision rests on is unchanged.
-Whoever brings a store of another kind brings these verbs; ``scrapy_simhash.testing`` proves them.
+A project may bring a store of its own; ``tests/index/store_contract.py`` proves one.
 """
 
 from __future__ import annotations

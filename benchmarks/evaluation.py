@@ -1,6 +1,6 @@
 """Precision and recall of a recipe on labelled pages, and what a crawl of them would lose.
 
-The help of ``scrapy simhash evaluate`` describes a folder of labelled pages.
+The help of :mod:`benchmarks.evaluate` describes a folder of labelled pages.
 
 In a REPL::
 
@@ -13,14 +13,14 @@ a page is compared only with those that were kept before it. So a crawl of the s
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy_simhash.core.sync import analyse_all
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.neighbours import Numbers, near_pairs
+from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 from scrapy_simhash.rule.rule import Rule
@@ -67,7 +67,7 @@ class WrongPair:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A recipe on a set; the help of ``scrapy simhash evaluate`` explains the columns.
+    """A recipe on a set; the help of :mod:`benchmarks.evaluate` explains the columns.
 
     Attributes:
         name: of the recipe.
@@ -133,19 +133,13 @@ def read_dataset(folder: str | Path) -> Dataset:
     return Dataset(folder.resolve().name, list(documents.values()), labels)
 
 
-def evaluate(
-    dataset: Dataset, recipe: Recipe, progress: Callable[[], object] = lambda: None
-) -> Result:
-    """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule.
-
-    ``progress`` is called after each document.
-    """
+def evaluate(dataset: Dataset, recipe: Recipe) -> Result:
+    """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule."""
     pages, fingerprints, skipped = [], [], Counter[str]()
     for key, analysis in analyse_all(((page.key, page.body) for page in dataset.documents), recipe):
         pages.append(Page(key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
-        progress()
     rule = Rule(recipe.distance)
     near = {
         (a, b): (distance, rule(pages[a], pages[b], distance))

@@ -1,4 +1,4 @@
-"""Everything that a store promises; see :class:`scrapy_simhash.index.verbs.Store`."""
+"""Everything that a store promises; see :class:`.Store`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.contract import StoreMismatch, StoreMissing
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.registry import store_of
+from scrapy_simhash.index.store import Answer, Part, Store, StoreMismatch, StoreMissing
 from scrapy_simhash.index.values import Arrival, IndexSpec
-from scrapy_simhash.index.verbs import Answer, Part, Store
 
 BLOCKS = 4
 SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)

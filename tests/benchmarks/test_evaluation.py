@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.documents import DATA
-from scrapy_simhash.core.analysis import Body
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
-from scrapy_simhash.index.neighbours import near_pairs
-from scrapy_simhash.offline.evaluation import (
+from benchmarks.evaluate import main
+from benchmarks.evaluation import (
     Dataset,
     Pair,
     clusters,
@@ -26,6 +23,10 @@ from scrapy_simhash.offline.evaluation import (
     replay,
     wrong_drops,
 )
+from scrapy_simhash.core.analysis import Body
+from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
@@ -77,10 +78,8 @@ def pages() -> list[SavedPage]:
 
 def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     pairs = {(A, B): Pair("duplicate", "mirror"), (A, SIBLING): Pair("duplicate", "edits")}
-    done: list[int] = []
     dataset = Dataset("pages", pages(), pairs)
-    result = evaluate(dataset, DEFAULT, lambda: done.append(1))
-    assert len(done) == 5
+    result = evaluate(dataset, DEFAULT)
     assert (result.labelled, result.precision, result.recall) == (2, 1, 0.5)
     (missed,) = result.missed
     assert (missed.a, missed.b, missed.reason, missed.kind) == (
@@ -176,3 +175,25 @@ def test_a_folder_must_have_labels_and_pages_with_names_of_their_own(tmp_path: P
         read_dataset(tmp_path)
     with pytest.raises(FileError, match="the id a is there twice"):
         read_dataset(written(tmp_path, [TEXTS[0], TEXTS[0]], HEAD))
+
+
+@pytest.mark.parametrize("arguments", [[], ["--recipe", "compact", "--distance", "20"]])
+def test_a_set_is_measured_by_the_recipe_that_is_named(
+    arguments: list[str], tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    texts = {"a": article(1), "b": edited(article(1), 2), "c": article(3), "d": article(4)}
+    documents = [{"id": name, "text": text} for name, text in texts.items()]
+    written(tmp_path, documents, f"{HEAD}a\tb\tduplicate/copy\nc\td\tduplicate/none\n")
+    monkeypatch.setattr("sys.argv", ["evaluate", str(tmp_path), "--show", "5", *arguments])
+    main()
+    printed = capsys.readouterr().out
+    recipe, distance = ("compact", "20") if arguments else ("default", "48")
+    row = [tmp_path.name, recipe, distance, "4", "0", "1.0000", "0.5000", "1", "1", "0", "1"]
+    assert "| " + " | ".join(row) in printed
+    assert f"{tmp_path.name}, {recipe}: missed pairs\nc  d  –  –  none" in printed
+
+
+def test_a_folder_or_recipe_that_cannot_be_used_is_one_line(monkeypatch: Any) -> None:
+    monkeypatch.setattr("sys.argv", ["evaluate", "/no/where"])
+    with pytest.raises(SystemExit, match="/no/where: there is no such folder"):
+        main()

@@ -1,0 +1,87 @@
+"""One page that hides many addresses is told of while the crawl runs.
+
+A page that a script fills in, a notice of consent or a wall for robots has the same text at every
+address. The filter cannot know what it does not see, so people look at such a page first.
+"""
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from scrapy_simhash.printable import logger_of
+from scrapy_simhash.report.signatures import FEW, MANY, SHARE, signature_of
+
+logger = logger_of(__name__)
+
+#: Pages that are told of while a crawl runs, and in its summary.
+MOST_TOLD = 3
+_EXAMPLES = 3
+# Addresses of one original that are told apart, and characters of one that is shown.
+_MOST_SEEN = 50
+_LONGEST = 300
+
+
+@dataclass(slots=True)
+class Hiding:
+    """A page that others repeat, and the addresses at which they do."""
+
+    original: str
+    pages: int = 0
+    examples: list[str] = field(default_factory=list)
+    is_told: bool = False
+    _signatures: Counter[int] = field(default_factory=Counter)
+    _seen: set[int] = field(default_factory=set)
+
+    def add(self, url: str) -> None:
+        name = hash(url)
+        if name in self._seen:
+            return
+        self.pages += 1
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(url[:_LONGEST])
+        if len(self._seen) < _MOST_SEEN:
+            self._seen.add(name)
+            self._signatures[hash(signature_of(url))] += 1
+
+    def is_suspicious(self, pages_of_crawl: int) -> bool:
+        of_one_signature = max(self._signatures.values())
+        is_share = self.pages >= max(FEW, SHARE * pages_of_crawl)
+        return of_one_signature >= MANY or is_share
+
+
+class Alarms:
+    """Notes which pages hide many addresses, and warns of the first of them."""
+
+    def __init__(self, spider: str) -> None:
+        self._spider = spider
+        self._hiding: LRUCache[str, Hiding] = LRUCache(5_000)
+
+    def hidden(self, original: str, url: str, pages_of_crawl: int) -> None:
+        """Note a copy of an original, and warn once if that hides many addresses."""
+        hiding = self._hiding.setdefault(original, Hiding(original))
+        hiding.add(url)
+        if not hiding.is_told and hiding.is_suspicious(pages_of_crawl):
+            hiding.is_told = True
+            if len(self.worst(MOST_TOLD + 1)) <= MOST_TOLD:
+                self._warn(hiding, url)
+
+    def worst(self, most: int = MOST_TOLD) -> list[Hiding]:
+        """Return the pages that hide most, if that is suspicious, the worst first."""
+        told = (hiding for hiding in self._hiding.values() if hiding.is_told)
+        return sorted(told, key=lambda hiding: -hiding.pages)[:most]
+
+    def _warn(self, hiding: Hiding, url: str) -> None:
+        logger.warning(
+            "Near-duplicates of %s: %d pages are taken for copies of %s, such as %s. "
+            "Look at two of them: scrapy simhash compare %s %s. "
+            "If they are pages of their own, keep them: %s",
+            self._spider,
+            hiding.pages,
+            hiding.original,
+            ", ".join(hiding.examples),
+            shlex.quote(hiding.original),
+            shlex.quote(hiding.examples[-1]),
+            signature_of(url).action,
+        )

@@ -1,0 +1,210 @@
+"""SIMHASH_PREFER: pages wait until the address that they declare canonical has come.
+
+The address is asked for first. Its page becomes the original, and the page that declared it is
+judged afterwards with the response that was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from cachetools import LRUCache
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+
+from scrapy_simhash.crawl.queue import MOST_BYTES
+from scrapy_simhash.crawl.requests import (
+    COPY,
+    FAR,
+    PREFERRED,
+    QUEUED,
+    WAITED,
+    bare_request,
+    is_on_plain_route,
+    is_plain,
+    once_more,
+    take_identity_off,
+)
+from scrapy_simhash.extraction.declared import canonical_address
+from scrapy_simhash.keys import page_key, registered_domain
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from scrapy_simhash.crawl.queue import CrawlQueue
+    from scrapy_simhash.crawl.summary import Judged
+
+# Seconds after which a page no longer waits for an address.
+PATIENCE = 600.0
+# Addresses and forms that are remembered.
+_MOST = 100_000
+
+
+class _Page(NamedTuple):
+    """A page that waits for the address with the key ``canonical``, since a monotonic time."""
+
+    request: Request
+    canonical: str
+    since: float
+
+
+class Preferred:
+    """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter.
+
+    Args:
+        is_on: whether SIMHASH_PREFER is "canonical".
+    """
+
+    def __init__(self, queue: CrawlQueue, counts: Counter[str], *, is_on: bool) -> None:
+        self._queue = queue
+        self._counts = counts
+        self._is_on = is_on
+        # Pages by key, and their keys by the key of the address that they wait for.
+        self._pages: dict[str, _Page] = {}
+        self._waiting_for: dict[str, list[str]] = {}
+        # Hashes of the keys of addresses that have come or failed.
+        self._ended: LRUCache[int, None] = LRUCache(_MOST)
+        # Pages by the form of their addresses, and those of them that waited in vain.
+        self._of_form: LRUCache[str, int] = LRUCache(_MOST)
+        self._in_vain: LRUCache[str, int] = LRUCache(_MOST)
+
+    def request_before(self, request: Request, response: Response) -> Request | None:
+        """Return the request that goes before a page, which waits; None if it need not wait."""
+        if not self._is_on or {WAITED, PREFERRED, COPY} & request.meta.keys():
+            return None
+        url = _canonical_url(request, response)
+        if url is None:
+            return None
+        key = page_key(response.url)
+        canonical = page_key(url)
+        if canonical in (key, *_chain(request)) or not self._may_wait(key, canonical):
+            return None
+        self._pages[key] = _Page(request, canonical, monotonic())
+        self._waiting_for.setdefault(canonical, []).append(key)
+        self._queue.keep(key, request, response)
+        self._counts["preferred/waited"] += 1
+        return bare_request(url, request, canonical)
+
+    def _may_wait(self, key: str, canonical: str) -> bool:
+        has_come = hash(canonical) in self._ended
+        # Pages may declare each other canonical, and a page may come twice.
+        is_waiting = key in self._pages or canonical in self._pages
+        return not (has_come or is_waiting or self._waits_in_vain(key))
+
+    def _waits_in_vain(self, key: str) -> bool:
+        """Return whether three pages of this form, and 1% of all, have waited in vain.
+
+        Each of them may have cost a download.
+        """
+        form = _form(key)
+        return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
+
+    def before_download(self, request: Request) -> None:
+        """Take off what says who asks, if a request goes before a page.
+
+        Raises:
+            IgnoreRequest: the address that a page waits for redirects to that page.
+        """
+        if PREFERRED not in request.meta:
+            return
+        if page_key(request.url) in self._pages:
+            raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
+        take_identity_off(request)
+
+    def judged(self, judged: Judged) -> None:
+        """Note that a page has come, and whether it has waited in vain."""
+        request = judged.request
+        key = judged.verdict.key
+        # Taken off, because other requests may copy the meta.
+        has_waited = request.meta.pop(WAITED, None)
+        if not self._is_on:
+            return
+        form = _form(key)
+        self._of_form[form] = self._of_form.get(form, 0) + 1
+        if has_waited and judged.verdict.kind != "duplicate":
+            self._counts["preferred/in_vain"] += 1
+            self._in_vain[form] = self._in_vain.get(form, 0) + 1
+        self.address_ended(request, key)
+
+    def address_ended(self, request: Request, key: str = "") -> None:
+        """Let the pages go on that wait for a request, which has its page or has failed."""
+        if not self._is_on:
+            return
+        preferred = request.meta.pop(PREFERRED, "")
+        for name in (preferred, key, page_key(request.url), *_chain(request)):
+            self._ended[hash(name)] = None
+            self._let_go_on(self._waiting_for.get(name, ()))
+
+    def request_dropped(self, request: Request) -> None:
+        """Let pages go on whose address redirects to one that was asked for before."""
+        if {PREFERRED, "redirect_urls"} <= request.meta.keys():
+            self.address_ended(request)
+
+    def give_up(self, patience: float | None = None) -> bool:
+        """Let pages go on that have waited for so many seconds; return whether any did."""
+        late = monotonic() - (PATIENCE if patience is None else patience)
+        keys = [key for key, page in self._pages.items() if page.since <= late]
+        self._let_go_on(keys)
+        return bool(keys)
+
+    def end(self) -> None:
+        """Put the requests of pages that wait into the queue: a later run of the job has them."""
+        self._queue.put(*(once_more(page.request) for page in self._pages.values()))
+
+    def _let_go_on(self, keys: Iterable[str]) -> None:
+        for key in [*keys]:
+            page = self._pages.pop(key)
+            waiting = self._waiting_for[page.canonical]
+            waiting.remove(key)
+            if not waiting:
+                del self._waiting_for[page.canonical]
+            request = page.request.replace(priority=page.request.priority + FAR)
+            self._queue.put_waited(key, request)
+
+
+def _canonical_url(request: Request, response: Response) -> str | None:
+    """Return the address that a page declares canonical, if that may be fetched in its place."""
+    if (
+        not is_on_plain_route(response)
+        or response.status != 200
+        or not is_plain(request)
+        or QUEUED not in request.meta
+        or request.meta.get("simhash_key")
+        or len(response.body) > MOST_BYTES
+    ):
+        return None
+    declared = canonical_address(response.body)
+    try:
+        url = urldefrag(urljoin(response.url, declared)).url if declared else ""
+        return url if _may_be_fetched(url, response.url) else None
+    except ValueError:  # such as http://[ or a port that is none
+        return None
+
+
+def _may_be_fetched(url: str, page_url: str) -> bool:
+    """Return whether an address is one of the web, on the site of the page that declares it.
+
+    Raises:
+        ValueError: the address is malformed.
+    """
+    address = urlsplit(url)
+    page = urlsplit(page_url)
+    if address.scheme not in ("http", "https") or not address.hostname or "@" in address.netloc:
+        return False
+    if (page.scheme, address.scheme) == ("https", "http") or address.port == 0:
+        return False
+    return registered_domain(address.hostname) == registered_domain(page.hostname or "")
+
+
+def _chain(request: Request) -> Iterable[str]:
+    """Return the keys of the addresses that have redirected to a request."""
+    return map(page_key, request.meta.get("redirect_urls") or ())
+
+
+def _form(key: str) -> str:
+    """Return what the addresses of one kind of page have in common: host and first folder."""
+    return "/".join(key.split("/")[:-1][:4])

@@ -1,0 +1,113 @@
+"""The drops of a crawl in groups: the copies of a page, or pairs whose addresses have one form."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from scrapy_simhash.report.dedup_log import LogLine
+from scrapy_simhash.report.difference import Difference, differences
+from scrapy_simhash.report.log_table import Drop
+from scrapy_simhash.report.signatures import Signature, signature_of
+
+#: Differences of two pages that are shown.
+_SHOWN = 8
+
+CSV_COLUMNS = (
+    *("group", "url", "original", "similarity", "distance", "reason"),
+    *("doubtful", "hides_many", "better", "differences"),
+)
+
+
+class Copies(NamedTuple):
+    """The copies of a page that differ from it in the same way."""
+
+    original: str
+    lines: list[LogLine]
+    differs: list[Difference]
+
+
+class Group(NamedTuple):
+    """Copies that people look at together.
+
+    Attributes:
+        original: the page that all of them repeat; empty for pairs of one signature.
+        signature: of an address that was dropped.
+        pages: copies in the log, of which some may not be shown.
+        hides_many: the original hides so many addresses that people should look at it first.
+        copies: by original and by what differs.
+    """
+
+    original: str
+    signature: Signature
+    pages: int
+    hides_many: bool
+    copies: list[Copies]
+
+    @property
+    def lines(self) -> list[LogLine]:
+        return [line for copies in self.copies for line in copies.lines]
+
+    @property
+    def doubtful(self) -> int:
+        return sum(line.doubtful for line in self.lines)
+
+    @property
+    def needs_a_look(self) -> bool:
+        return self.hides_many or self.doubtful > 0
+
+
+def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
+    """Return drops in groups: first what hides ``many`` addresses, then doubtful ones."""
+    by_name: dict[tuple[str, str, bool], list[Drop]] = {}
+    for drop in drops:
+        original = drop.line.original or ""
+        signature = signature_of(drop.line.url).text
+        is_pair = drop.copies == 1
+        name = ("", signature, drop.line.doubtful) if is_pair else (original, "", False)
+        by_name.setdefault(name, []).append(drop)
+    groups = [_group(name[0], members, many) for name, members in by_name.items()]
+    return sorted(
+        groups, key=lambda group: (not group.hides_many, not group.doubtful, -group.pages)
+    )
+
+
+def _group(original: str, drops: Sequence[Drop], many: float) -> Group:
+    pages = drops[0].copies if original else len(drops)
+    signature = signature_of(drops[-1].line.url)
+    hides_many = bool(original) and pages >= many
+    return Group(original, signature, pages, hides_many, _by_difference(drops))
+
+
+def _by_difference(drops: Sequence[Drop]) -> list[Copies]:
+    """Return drops by what differs, so that each difference is shown once."""
+    found: dict[tuple[str, tuple[Difference, ...]], Copies] = {}
+    for line, original, _ in drops:
+        differs = unlike(original, line) if original else []
+        empty = Copies(line.original or "", [], differs)
+        found.setdefault((empty.original, (*differs,)), empty).lines.append(line)
+    return [*found.values()]
+
+
+def unlike(original: LogLine, line: LogLine) -> list[Difference]:
+    """Return what differs between two pages; of two differences in the same words, the first."""
+    by_words = {
+        (difference.removed, difference.added): difference
+        for difference in reversed(differences(original.shown, line.shown))
+    }
+    return [*reversed(by_words.values())][:_SHOWN]
+
+
+def csv_rows(groups: Sequence[Group], similarity: dict[int, str]) -> Iterator[list[object]]:
+    """Yield a row of ``CSV_COLUMNS`` for each drop; ``similarity`` is by distance."""
+    for number, group in enumerate(groups, 1):
+        for copies in group.copies:
+            told = "; ".join(map(str, copies.differs))
+            for line in copies.lines:
+                distance = line.distance or 0
+                row = [number, line.url, copies.original, similarity.get(distance, ""), distance]
+                row += [line.reason, line.doubtful, group.hides_many, line.better, told]
+                yield [_cell(value) for value in row]
+
+
+def _cell(value: object) -> object:
+    """Return a value that no spreadsheet takes for a formula, because strangers wrote it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(tuple("=+-@\t\r")) else value

@@ -1,0 +1,85 @@
+"""Signatures of addresses: what the addresses of one kind of page have in common.
+
+In a REPL::
+
+    signature_of("http://shop.test/item/12?view=print&lang=fr").text
+    # 'shop.test/item/{number}?lang=fr&view=print'
+"""
+
+import re
+from typing import NamedTuple
+
+from scrapy_simhash.keys import host_of
+from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
+
+#: Addresses of one signature that a page may hide before people should look.
+MANY = 20
+#: The same for addresses of any signature, if they are this share of a crawl's pages.
+FEW, SHARE = 10, 0.1
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
+
+
+class Signature(NamedTuple):
+    """The form of an address.
+
+    Attributes:
+        text: the address, with a star or a kind such as ``{number}`` in place of a value.
+        expression: a regular expression that finds every address of this form.
+    """
+
+    text: str
+    expression: str
+
+    @property
+    def action(self) -> str:
+        """The line of the settings with which such pages are kept from now on."""
+        is_plain = self.expression.isprintable() and '"' not in self.expression
+        value = f'[(r"{self.expression}", "flag")]' if is_plain else '"flag"'
+        return f"SIMHASH_ACTION = {value}"
+
+
+def signature_of(url: str) -> Signature:
+    """Return the signature of an address; for one that cannot be taken apart, that of its host."""
+    address = read_address(url)
+    if address is None:
+        host = host_of(url)
+        return Signature(host or url, f"://{_escaped(host)}/" if host else _escaped(url))
+    stars = [_star(segment) for segment in address.path]
+    if not address.parameters and stars[-1].isalpha():
+        stars[-1] = "*"  # a page by its name; with parameters, it is a program
+    parameters = [
+        (name, _star(value[0]) if len(value) == 1 else "*") for name, value in address.parameters
+    ]
+    query = "&".join(f"{name}={star}" for name, star in parameters)
+    path = "".join(f"/{_expression_of(star)}" for star in stars)
+    wanted = "".join(_with_parameter(name, star) for name, star in parameters)
+    end = wanted if parameters else "[?&;]*(?:#|$)"
+    return Signature(
+        f"{address.host}/{'/'.join(stars)}" + f"?{query}" * bool(query),
+        f"://{_escaped(address.host)}{path}{end}",
+    )
+
+
+def _star(value: str) -> str:
+    """Return a name as it is, and what stands for any other value."""
+    found = shape(value)
+    return value if found.kind == "name" else found.star
+
+
+def _expression_of(star: str) -> str:
+    if star == DEEPER:
+        return ".*"
+    return _escaped(star) if star.isidentifier() or not star else "[^/?#]*"
+
+
+def _with_parameter(name: str, star: str) -> str:
+    """Return an expression that looks ahead for a parameter, in whatever place it stands."""
+    if not _NAME.fullmatch(name):
+        return ""
+    value = f"={_escaped(star)}(?![^&;#])" if _NAME.fullmatch(star) else "(?![^=&;#])"
+    return f"(?=.*[?&;]{_escaped(name)}{value})"
+
+
+def _escaped(text: str) -> str:
+    """Return an expression for a text; a hyphen stands for itself."""
+    return re.escape(text).replace(r"\-", "-")
