@@ -17,7 +17,7 @@ def dataset(tmp_path: Path) -> Path:
     """Two near-duplicates, a pair that is wrongly labelled as such, and a text like no other."""
     folder = tmp_path / "set"
     folder.mkdir()
-    texts = {"a": article(1), "b": edited(article(1), 2), "c": article(3), "d": article(4)}
+    texts = {"a": article(1), "b": edited(article(1), 3), "c": article(3), "d": article(4)}
     texts["e"] = "short"
     lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
     (folder / "docs.jsonl").write_text("\n".join(lines))

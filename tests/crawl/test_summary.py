@@ -108,7 +108,7 @@ def test_line_of_a_page_that_was_withheld_says_so(
 def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
     items = [
         {"url": "http://a.example/1", "text": article(1)},
-        {"url": "http://b.example/1", "text": edited(article(1), 2)},
+        {"url": "http://b.example/1", "text": edited(article(1), 3)},
         {"url": "http://a.example/2", "text": "short"},
     ]
     crawled = crawl(Items, settings={**TEXT, "SIMHASH_LOG": log}, site=site, items=items)
