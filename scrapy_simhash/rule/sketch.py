@@ -130,9 +130,9 @@ def units_of(extraction: Extraction) -> Units:
     """Return the units of a page, without those of its headings, which are compared as names."""
     text = [_undated(line) for line in extraction.text[:_LONGEST].split("\n")]
     main = set(text)
-    names = {extraction.title, *extraction.headings}
+    names = {" ".join(name.split()) for name in (extraction.title, *extraction.headings)}
     said = extraction.content[:_LONGEST].split("\n")
-    lines = [_undated(line) for line in said if line not in names]
+    lines = [_undated(line) for line in said if " ".join(line.split()) not in names]
     # The lines of a text that stands in links are no part of the content outside links.
     text = [line for line in lines if line in main] or text
     others = [line for line in lines if line not in main]
