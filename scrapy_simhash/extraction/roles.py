@@ -80,6 +80,7 @@ _TAGS = {
     "li": ITEM,
     "main": MAIN | SECTION,
     "nav": NAVIGATION,
+    "noscript": HIDDEN,
     "section": SECTION,
     "textarea": FIELD,
 }
