@@ -26,7 +26,7 @@ KINDS = (
     *("articles-html", "blog-html", "docs-html", "shops-html", "records-html", "types-html"),
     *("index",),
 )
-PAGES, PASSES = 12, 2
+PAGES, PASSES = 5, 1
 _TOTAL = re.compile(r"^(?:totals|summary): (\d+)", re.MULTILINE)
 
 

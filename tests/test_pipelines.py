@@ -28,7 +28,7 @@ def test_item_that_repeats_another_is_dropped(crawl: Any, site: Any) -> None:
     text = article(1)
     items = [
         {"url": "http://a.example/1", "text": text},
-        {"url": "http://b.example/1", "text": edited(text, 2).encode()},
+        {"url": "http://b.example/1", "text": edited(text, 3).encode()},
         {"url": "http://a.example/2", "text": article(3)},
     ]
     crawled = crawl(Items, settings=TEXT, site=site, items=items)

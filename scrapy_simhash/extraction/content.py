@@ -6,7 +6,7 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -18,12 +18,12 @@ from scrapy_simhash.extraction.main_text import is_thin as says_little
 from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
+    AGAINST_LINES,
     ASIDE,
     COMMENT,
     HIDDEN,
     HINTS,
     MAIN,
-    SITE_PARTS,
     SUBHEADING,
     TITLE,
 )
@@ -68,7 +68,7 @@ class Content(NamedTuple):
         text: the numbers of the lines of the main text; empty if no text stands out.
         entries: the numbers of the lines where the entries of a list may stand. They are more than
             the content, because the names in a list may be fewer than the words above them.
-        is_list: most of the content stands in links.
+        is_list: links make up most of the content.
     """
 
     own: list[bool]
@@ -119,8 +119,7 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     own = _in_region(lines, region) | _elsewhere(lines, region, share == _MOST_OF_FIELDS)
     own[subject] = True
     own[_counts_of_authors(lines, own)] = False
-    first = min(subject[0], page.heading_line or subject[0])
-    below = lines.is_plain & (np.arange(len(own)) >= first)
+    below = _below(lines, subject)
     if _MOST * lines.size(own) < lines.size(below) or lines.size(own) < _LONG:
         own |= below
     links = own & ~lines.is_said
@@ -134,22 +133,32 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
     """Find the site's parts.
 
     They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
-    site, unless most of the text stands in elements of such a kind.
+    site, unless elements of such a kind hold most of the text.
     """
     roles = outline.roles[outline.places]
     sizes = np.fromiter(map(len, page.texts), np.float64)
     is_said = 2 * np.fromiter(page.linked, np.float64) <= sizes
-    is_text = is_said & (roles & SUBHEADING == 0)
-    text = likely[is_text[likely]]
-    if sizes[text].sum() < _LONG:
-        text = np.flatnonzero(is_text)
-    most = max(_NO_TEXT, sizes[text].sum() / 2)
-    believed = [
-        kind for kind in (*SITE_PARTS, *HINTS) if sizes[text[roles[text] & kind != 0]].sum() <= most
-    ]
-    site = sum(kind for kind in believed if kind in SITE_PARTS)
-    is_plain = roles & sum(believed) == 0
-    return _Lines(page, outline, sizes, roles, is_said, site, roles & site != 0, is_plain)
+    text = is_said & (roles & SUBHEADING == 0)
+    if sizes[likely[text[likely]]].sum() >= _LONG:
+        text &= np.isin(np.arange(len(text)), likely)
+    believed = _believed(roles[text], sizes[text])
+    site = believed & ~HINTS
+    return _Lines(
+        page=page,
+        outline=outline,
+        sizes=sizes,
+        roles=roles,
+        is_said=is_said,
+        site=site,
+        is_sites=roles & site != 0,
+        is_plain=roles & believed == 0,
+    )
+
+
+def _believed(roles: Ints, sizes: Floats) -> int:
+    """Return the roles that speak against a line: such elements do not hold most of the text."""
+    most = max(_NO_TEXT, sizes.sum() / 2)
+    return sum(role for role in AGAINST_LINES if sizes[roles & role != 0].sum() <= most)
 
 
 def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, float]:
@@ -172,6 +181,13 @@ def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, float]:
     return np.flatnonzero(shown), _MOST_OF_FIELDS
 
 
+def _below(lines: _Lines, subject: Ints) -> Flags:
+    """Find the plain lines from the heading or the subject on."""
+    first = min(subject[0], lines.page.heading_line or subject[0])
+    below: Flags = lines.is_plain & (np.arange(len(lines.sizes)) >= first)
+    return below
+
+
 def _region(lines: _Lines, subject: Ints, share: float) -> int:
     """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
     outline = lines.outline
@@ -179,12 +195,12 @@ def _region(lines: _Lines, subject: Ints, share: float) -> int:
     sums = outline.sums(found.astype(np.float64))
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
     headings = np.flatnonzero(lines.roles & TITLE)
-    if len(headings):
-        above = headings[headings <= subject[0]]
-        heading = above[-1] if len(above) else headings[0]
-        around = {*outline.way(int(outline.places[heading]))}
-        region = next(each for each in outline.way(region) if each in around)
-    return region
+    if not len(headings):
+        return region
+    above = headings[headings <= subject[0]]
+    heading = above[-1] if len(above) else headings[0]
+    around = {*outline.way(int(outline.places[heading]))}
+    return next(each for each in outline.way(region) if each in around)
 
 
 def _in_region(lines: _Lines, region: int) -> Flags:
@@ -223,23 +239,31 @@ def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Flags:
     They are none if most of them follow links, or if they stand together only in an element that
     holds the region.
     """
-    manners = lines.outline.manners[lines.outline.places]
-    parents = np.fromiter(lines.outline.parents, np.intp)
-    alike = np.bincount(manners[is_short], minlength=len(parents))[manners]
-    after = np.bincount(manners[is_short & follows], minlength=len(parents))[manners]
-    rows: Flags = is_short & (2 * after <= alike)
-    # Together in one element, or in elements of one: the cells of a table stand in rows.
-    around = lines.outline.places[rows]
-    most = np.zeros(len(around), np.intp)
-    above = lines.outline.way(region)[1:]
+    outline = lines.outline
+    manners = outline.manners[outline.places]
+    alike = np.bincount(manners[is_short], minlength=len(outline.parents))
+    after = np.bincount(manners[is_short & follows], minlength=len(outline.parents))
+    rows: Flags = is_short & (2 * after <= alike)[manners]
+    rows[rows] = _together(outline, np.flatnonzero(rows), outline.way(region)[1:]) >= _ROW
+    return rows
+
+
+def _together(outline: Outline, rows: Ints, above: list[int]) -> Ints:
+    """Return for each line how many that are made alike stand with it in one element.
+
+    They may stand in elements of one, because the cells of a table stand in rows. Elements above
+    the region do not count.
+    """
+    parents = np.fromiter(outline.parents, np.intp)
+    around = outline.places[rows]
+    manners = outline.manners[around]
+    most = np.zeros(len(rows), np.intp)
     for _ in range(_LEVELS):
         around = parents[around]
-        groups = around * len(parents) + manners[rows]
+        groups = around * len(parents) + manners
         _, ranks, counts = np.unique(groups, return_inverse=True, return_counts=True)
-        counts = np.where(np.isin(around, above), 0, counts[ranks])
-        most = np.maximum(most, counts)
-    rows[rows] = most >= _ROW
-    return rows
+        most = np.maximum(most, np.where(np.isin(around, above), 0, counts[ranks]))
+    return most
 
 
 def _is_fact(page: Page, line: int) -> bool:
@@ -261,19 +285,16 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     what the text is about are three or more.
     """
     is_long = lines.is_said & (lines.sizes >= _LONG)
-    parents = lines.outline.parents
-    places = lines.outline.places.tolist()
-    texts = is_long.cumsum().tolist()
-    holders = {parents[places[line]] for line in np.flatnonzero(is_long).tolist()}
-    beside = defaultdict[int, Counter[int]](Counter)
-    counts = []
-    for line in np.flatnonzero(own & lines.is_said & ~is_long).tolist():
-        if parents[places[line]] not in holders and _COUNT.match(lines.page.texts[line]):
-            manner = int(lines.outline.manners[places[line]])
-            beside[manner][texts[line]] += 1
-            counts.append((line, manner))
-    authors = {m for m, each in beside.items() if len(each) > 1 and max(each.values()) < _ROW}
-    return [line for line, manner in counts if manner in authors]
+    parents = np.fromiter(lines.outline.parents, np.intp)[lines.outline.places]
+    is_beside = own & lines.is_said & ~is_long & ~np.isin(parents, parents[is_long])
+    texts = lines.page.texts
+    counts = [line for line in np.flatnonzero(is_beside).tolist() if _COUNT.match(texts[line])]
+    manners = lines.outline.manners[lines.outline.places[counts]].tolist()
+    beside = Counter(zip(manners, is_long.cumsum()[counts].tolist(), strict=True))
+    fields = {manner for manner, text in beside if beside[manner, text] >= _ROW}
+    authors = Counter(manner for manner, _ in beside)
+    authors.subtract(dict.fromkeys(fields, len(counts)))
+    return [line for line, manner in zip(counts, manners, strict=True) if authors[manner] > 1]
 
 
 def offers(page: Page) -> Iterator[str]:

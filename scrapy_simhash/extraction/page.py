@@ -160,7 +160,8 @@ def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
 def inner_text(el: Element) -> str:
     """Return the text in an element on one line."""
     # Most have none in them, and an iterator takes longer than all the rest.
-    return single_spaced("".join(el.itertext()) if len(el) else el.text or "")
+    # Some programs escape a text twice.
+    return single_spaced(unescape("".join(el.itertext()) if len(el) else el.text or ""))
 
 
 def _is_short(line: str) -> bool:
@@ -257,7 +258,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     title = next(chain(head["title"], body.iter("title")), None)
     base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
     url = absolute(base, url) or url
-    page = Page(body, "" if title is None else unescape(inner_text(title)), Folder(url))
+    page = Page(body, "" if title is None else inner_text(title), Folder(url))
     page.fields, page.frames, page.icons = fields, frames, [*_icons(data)]
     page.metas, page.scripts = metas, scripts
     page.stated, page.canonical = [*stated(metas, scripts)], absolute(canonical_address(data), url)
@@ -388,7 +389,9 @@ def _read_lines(page: Page) -> None:
         lines += [[text] for _, text in tails]
         holders += [holder for holder, _ in tails]
         linked += [0 for _ in tails]
-    page.texts = [with_moments("".join(pieces).strip().replace("\n", " ")) for pieces in lines]
+    page.texts = [
+        with_moments(unescape("".join(pieces)).strip().replace("\n", " ")) for pieces in lines
+    ]
     page.shown = "\n".join(page.texts)
     page.sizes = sizes_of(page.shown)
 

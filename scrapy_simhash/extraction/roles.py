@@ -52,9 +52,20 @@ OUTER = 1 << 17
 #: What stands in these elements is the page's own, and so are headers and footers in them.
 SECTION, MAIN = 1 << 18, 1 << 19
 
-#: Parts of the site, by tags, attributes and plain names; and what names alone hint at.
-SITE_PARTS = (NAVIGATION, OUTER, NAMED_FOOTER, DIALOG, HIDDEN, NOTICE, ASIDE)
-HINTS = (DOUBTFUL, UNLIKELY, CAPTION)
+#: What names alone hint at, and all roles that may speak against a line.
+HINTS = DOUBTFUL | UNLIKELY | CAPTION
+AGAINST_LINES = (
+    NAVIGATION,
+    OUTER,
+    NAMED_FOOTER,
+    DIALOG,
+    HIDDEN,
+    NOTICE,
+    ASIDE,
+    DOUBTFUL,
+    UNLIKELY,
+    CAPTION,
+)
 
 _TAGS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
@@ -69,6 +80,7 @@ _TAGS = {
     "li": ITEM,
     "main": MAIN | SECTION,
     "nav": NAVIGATION,
+    "noscript": HIDDEN,
     "section": SECTION,
     "textarea": FIELD,
 }

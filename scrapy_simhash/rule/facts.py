@@ -50,7 +50,7 @@ SKETCHES = {
     "labels": NARROW,
     "pairs": NARROW,
     "text": NARROW,
-    "rest": NARROW,
+    "rest": NARROW + 8,
     "listed": NARROW,
 }
 #: The sketches of samples, with the size of the sample.
@@ -65,7 +65,7 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 79 bytes.
+    """Facts about a page beside its fingerprint, in 80 bytes.
 
     Attributes:
         headings, title, heading, site, unsaid, backed: what it calls itself, see :mod:`.names`.
@@ -83,7 +83,7 @@ class Facts:
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.
         text: sketch of 32 bits of a sample of the words and sentences of the main text.
-        rest: sketch of 32 bits of a sample of those outside the main text.
+        rest: sketch of 40 bits of a sample of those that are of the site.
         listed: sketch of 32 bits of a sample of the entries of a list, and of the pictures.
         state: hash of the content as it is written, see :mod:`.state`.
     """

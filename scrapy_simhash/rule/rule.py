@@ -48,8 +48,6 @@ SHORT_TEXT = 500
 STORY = 300
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: This many lines in common show that two pages have one template.
-LINES = 3
 #: This many entries are enough to tell two lists by.
 ENTRIES = 6
 #: Two texts this near are the same, except for a word or two; a share of k.
@@ -120,7 +118,9 @@ def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
             return Ruling(False, reason)
     if not pair.headings_alike:
         return Ruling(True, "same-text")
-    return Ruling(True, "thin-page" if pair.is_thin else "like-headings")
+    if pair.is_thin:
+        return Ruling(True, "thin-page")
+    return Ruling(True, "like-headings")
 
 
 @dataclass
@@ -153,9 +153,9 @@ class Pair:
 
     @property
     def is_one_template(self) -> bool:
-        """Whether the pages show much the same around their texts, three lines at least."""
+        """Whether the site shows much the same around both pages, or nobody knows."""
         a, b = self.a.rest, self.b.rest
-        return a.shared(b) >= LINES and a.likeness(b) >= HALF
+        return not (a.size and b.size) or a.likeness(b) > HALF
 
     @property
     def clashes(self) -> float:
@@ -166,22 +166,20 @@ class Pair:
     def headings_alike(self) -> bool:
         """Whether the pages call themselves the same.
 
-        Two views of one page have one title, and one ``h1``, nearly one text (k/2) or one menu; or
-        one ``h1`` and the same text (k/6), because a title may say how a list is sorted. On one
-        domain the whole titles and the ``h1`` are the same, except for the name of the site, which
-        print views lack, or have alone. Two sites put the
-        name of the site into the title, each its own; and a page may have as its title what another
-        has as its ``h1``.
+        Two views of one page have one title, and one ``h1`` or nearly one text (k/2); or one ``h1``
+        and the same text (k/6), because a title may say how a list is sorted. On one domain the
+        whole titles and the ``h1`` are the same, except for the name of the site, which print views
+        lack, or have alone. Two sites put the name of the site into the title, each its own; and a
+        page may have as its title what another has as its ``h1``.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.TEXT:
             return True
         titles = a.title == b.title != 0
         headings = a.heading == b.heading != 0
-        if self.kin in VIEWS:
-            under_one_title = titles and (headings or self.near <= HALF or self.is_one_template)
-            if under_one_title or (headings and self.near <= SAME):
-                return True
+        is_near = headings and (titles or self.near <= SAME)
+        if self.kin in VIEWS and (is_near or (titles and self.near <= HALF)):
+            return True
         if self.kin in (*VIEWS, Kinship.DOMAIN):
             has_site_once = (a.site == 0) != (b.site == 0)
             return (

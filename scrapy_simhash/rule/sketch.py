@@ -70,7 +70,7 @@ class Units(NamedTuple):
         labels: the names of fields; and one name for all amounts of money.
         pairs: labels with their values; and the amounts of money.
         text: words and sentences of the main text.
-        rest: words and sentences of all other lines, those of the site included.
+        rest: words and sentences of the site.
     """
 
     numbers: Collection[str]
@@ -114,10 +114,6 @@ class Sketch(NamedTuple):
         """Return about how many units one of the two sets has alone, at most."""
         return max(self.own(other))
 
-    def shared(self, other: "Sketch") -> float:
-        """Return about how many units both sets have."""
-        return (self.size + other.size - sum(self.own(other))) / 2
-
     def own_share(self, other: "Sketch") -> float:
         """Return the share of own units in the set that has fewer of them, from 0 to 1."""
         own, others = self.own(other)
@@ -125,17 +121,18 @@ class Sketch(NamedTuple):
 
     def likeness(self, other: "Sketch") -> float:
         """Return about which share of the units of both sets both have; 0 if there are none."""
-        shared = self.shared(other)
-        return shared / (self.size + other.size - shared) if shared > 0 else 0.0
+        together = self.size + other.size
+        apart = sum(self.own(other))
+        return max(0.0, (together - apart) / (together + apart)) if together else 0.0
 
 
 def units_of(extraction: Extraction) -> Units:
     """Return the units of a page, without those of its headings, which are compared as names."""
     text = [_undated(line) for line in extraction.text[:_LONGEST].split("\n")]
     main = set(text)
-    names = {extraction.title, *extraction.headings}
+    names = {" ".join(name.split()) for name in (extraction.title, *extraction.headings)}
     said = extraction.content[:_LONGEST].split("\n")
-    lines = [_undated(line) for line in said if line not in names]
+    lines = [_undated(line) for line in said if " ".join(line.split()) not in names]
     # The lines of a text that stands in links are no part of the content outside links.
     text = [line for line in lines if line in main] or text
     others = [line for line in lines if line not in main]
@@ -151,7 +148,7 @@ def units_of(extraction: Extraction) -> Units:
         words=words,
         **_pairs(extraction.pairs, lasts),
         text=of_text,
-        rest=beside | _pieces(extraction.template[:_LONGEST]),
+        rest=_pieces(extraction.template[:_LONGEST]),
     )
 
 

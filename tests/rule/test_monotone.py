@@ -61,7 +61,7 @@ class Made:
             **self.names,
             **self.fixed,
             **{sort: sketch(self.units[sort], width) for sort, width in SORTS.items()},
-            rest=sketch([*range(7, 39)], NARROW),
+            rest=sketch([*range(7, 39)], SKETCHES["rest"]),
             site=1,
             unsaid=0,
             said=hash(repr([self.units[sort] for sort in SORTS if sort != "listed"])) & 0xFFFFFF,

@@ -242,8 +242,7 @@ def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -
     ("one", "other", "near", "alike"),
     [
         (page(1, 1), page(1, 2), 0.5, True),
-        (page(1, 1), page(1, 2, menu=MENU), 0.5, True),
-        (page(1, 1), page(1, 2, menu=MENU), 0.6, False),
+        (page(1, 1), page(1, 2), 0.6, False),
         (page(1, 1), page(2, 1), bits(8), True),
         (page(1, 1), page(2, 1), bits(9), False),
         (page(1, 1), page(2, 2), 0, False),
