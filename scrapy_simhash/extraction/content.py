@@ -116,7 +116,10 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     lines = _lines_of(page, outline, likely)
     subject, share = _subject(lines, likely)
     region = _region(lines, subject, share)
-    own = _in_region(lines, region) | _elsewhere(lines, region, share == _MOST_OF_FIELDS)
+    branches = outline.branches(region)[outline.places]
+    # What the region has outside the parts of the site is content.
+    own = (branches == region) & ~lines.is_sites
+    own |= _elsewhere(lines, branches, region, is_thin=share == _MOST_OF_FIELDS)
     own[subject] = True
     own[_counts_of_authors(lines, own)] = False
     below = _below(lines, subject)
@@ -203,20 +206,12 @@ def _region(lines: _Lines, subject: Ints, share: float) -> int:
     return next(each for each in outline.way(region) if each in around)
 
 
-def _in_region(lines: _Lines, region: int) -> Flags:
-    """Find what the region has outside the site's parts."""
-    places = lines.outline.places
-    is_in: Flags = lines.outline.branches(region)[places] == region
-    return is_in & ~lines.is_sites
-
-
-def _elsewhere(lines: _Lines, region: int, is_thin: bool) -> Flags:
+def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> Flags:
     """Find what no region holds, and is the page's own all the same.
 
     It is what ``main`` has, what readers write, long sentences, and fields, unless tags or names
     speak against them.
     """
-    branches = lines.outline.branches(region)[lines.outline.places]
     is_short = lines.is_said & (lines.sizes < _LONG)
     # A line after a link belongs to a teaser, unless the link is that of a menu.
     follows = np.append(False, ~lines.is_said[:-1] & (branches[:-1] == branches[1:]))

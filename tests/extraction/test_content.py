@@ -75,6 +75,16 @@ def test_what_readers_write_is_content(markup: str) -> None:
     assert changes(body, SAID, "Quite right.")
 
 
+def test_what_readers_write_is_content_where_no_element_holds_it_with_the_text() -> None:
+    body = f"<div>{ARTICLE}</div><div><ol class=comments><li>Fine<li>Quite so</ol></div>"
+    assert changes(body, "Quite so", "Not so")
+
+
+def test_what_stands_above_the_heading_of_a_page_without_text_is_the_sites() -> None:
+    body = f"<p>Stall 12 is open</p><div><h1>Rates</h1>{FIELDS}</div>"
+    assert not changes(body, "Stall 12", "Stall 13")
+
+
 def test_the_latest_comments_of_other_pages_are_the_sites() -> None:
     body = f"{ARTICLE}<aside class=recent-comments><p>{SAID}</p></aside>"
     assert not changes(body, SAID, "Quite right.")
