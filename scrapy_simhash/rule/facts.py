@@ -78,7 +78,7 @@ class Facts:
         fills: the main text is at least a third of all visible text.
         alone: it is a text that is no page, such as that of an item.
         numbers: sketch of 128 bits of the numbers of the content.
-        words: sketch of 32 bits of its short sentences, such as a colour.
+        words: sketch of 32 bits of its short sentences, such as a colour, and amounts of money.
         sentences: sketch of 64 bits of its other sentences.
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.

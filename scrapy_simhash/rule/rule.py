@@ -247,7 +247,8 @@ def _values(pair: Pair) -> str:
 
 def _are_records(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
-    if pair.clashes >= 1:
+    # Labels are the form of a record. Where few are the same, lines of comments look like them.
+    if pair.clashes >= 1 and pair.a.labels.likeness(pair.b.labels) >= HALF:
         return True
     if not pair.is_one_template:
         return False
@@ -281,14 +282,14 @@ def _headings(pair: Pair) -> str:
     if pair.kin is Kinship.SITES:
         # The text is the subject of both pages, and no notice that they share.
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
-        share = max(a.text.own_share(b.text), a.sentences.own_share(b.sentences))
         is_one_site = a.site == b.site != 0 or pair.is_one_template
-        is_same = is_subject and share <= QUARTER and not is_one_site and pair.unsaid <= pair.most
+        details = pair.unsaid + a.sentences.replaced(b.sentences)
+        is_same = is_subject and not is_one_site and details <= pair.most
     elif pair.kin in (Kinship.HOSTS, Kinship.RELEASE):
         is_same = fills
     else:
         is_same = fills and a.said == b.said and a.listed == b.listed
-        is_same = is_same and (pair.kin in VIEWS or a.heading == b.heading)
+        is_same = is_same and (pair.kin in VIEWS or not pair.unsaid)
     return "" if is_same else "other-heading"
 
 

@@ -9,6 +9,7 @@ WWW 2014, section 3).
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
 from itertools import islice
@@ -66,9 +67,9 @@ class Units(NamedTuple):
         fields: short lines, each with the line before it, which may be its label; and the marks of
             the page.
         sentences: without digits.
-        words: short sentences, such as a colour.
-        labels: the names of fields; and one name for all amounts of money.
-        pairs: labels with their values; and the amounts of money.
+        words: short sentences, such as a colour; and amounts of money, which are no counts.
+        labels: the names of fields that have one value.
+        pairs: these with their values.
         text: words and sentences of the main text.
         rest: words and sentences of the site.
     """
@@ -145,8 +146,8 @@ def units_of(extraction: Extraction) -> Units:
         numbers=set(islice(_NUMBER.findall(lasts), _MOST_UNITS)),
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
         sentences=pieces - words,
-        words=words,
-        **_pairs(extraction.pairs, lasts),
+        words=words.union(islice(_AMOUNT.findall(lasts), _MOST_UNITS)),
+        **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
     )
@@ -171,16 +172,14 @@ def _fields(lines: Iterable[str]) -> set[str]:
     return fields
 
 
-def _pairs(pairs: Iterable[tuple[str, str]], lines: str) -> dict[str, set[str]]:
-    amounts = set(islice(_AMOUNT.findall(lines), _MOST_UNITS))
-    found = {"labels": {"\0"} if amounts else set(), "pairs": amounts}
+def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the labels that have one value, alone and with it."""
+    values = defaultdict[str, set[str]](set)
     for label, value in pairs:
-        name = normalise(label)
-        said = "".join(lasting(value).split())
-        if name and said:
-            found["labels"].add(name)
-            found["pairs"].add(f"{name}\0{said}".lower())
-    return found
+        if said := "".join(lasting(value).split()):
+            values[normalise(label)].add(said.lower())
+    fields = {name: said.pop() for name, said in values.items() if len(said) == 1}
+    return {"labels": {*fields}, "pairs": {f"{name}\0{value}" for name, value in fields.items()}}
 
 
 def _pieces(text: str) -> set[str]:

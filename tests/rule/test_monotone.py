@@ -26,7 +26,7 @@ class Made:
     def __init__(self, made: random.Random) -> None:
         self.made = made
         self.units = {sort: [self._unit() for _ in range(made.randint(3, 12))] for sort in SORTS}
-        self.pairs = {label: self._unit() for label in range(made.randint(0, 5))}
+        self.pairs = {label: self._unit() for label in range(made.randint(1, 5))}
         self.names = dict.fromkeys(NAMES, 1)
         self.fixed = {name: made.random() < 0.7 for name in ("fills", "backed")}
         self.fixed["thin"] = made.random() < 0.3
@@ -49,8 +49,8 @@ class Made:
         if sort == "names":
             self.names[self.made.choice(NAMES)] = self.made.getrandbits(23)
             self.names["headings"] = self.made.getrandbits(23)
-        elif sort == "pairs":
-            self.pairs[self.made.randrange(6)] = self._unit()
+        elif sort == "pairs":  # the same labels, because other ones are another form
+            self.pairs[self.made.choice([*self.pairs])] = self._unit()
         elif self.made.random() < 0.2:
             self.units[sort].append(self._unit())
         else:

@@ -166,8 +166,11 @@ PAIRS = (
     Pair(
         one=A + "/mill",
         other=B + "/7",
-        differs="heading, menu, and one word in a hundred",
-        html=(page(TEXT), page(edited(TEXT, 4, 0.01), "Of the old river", menu=MENU)),
+        differs="heading, menu, and a sentence that names the source",
+        html=(
+            page(TEXT),
+            page(f"The mill news first had this. {TEXT}", "Of the old river", menu=MENU),
+        ),
     ),
     Pair(
         one=A + "/g/1",

@@ -110,7 +110,7 @@ def test_a_page_that_declares_the_address_of_another_may_have_other_counters() -
     seen, again = page(numbers=["2,250", "14"]), page(numbers=["2,251", "15"])
     assert rule(seen, again, Kinship.DECLARED, 0.2) == COPY
     assert rule(seen, again, Kinship.VIEW, 0.2) == VALUES
-    priced = [page(numbers=[n], labels=["\0"], pairs=[n]) for n in ("$2.15", "$2.95")]
+    priced = [page(numbers=[n], words=[n]) for n in ("$2.15", "$2.95")]
     assert rule(*priced, Kinship.DECLARED, 0.2) == VALUES
 
 
@@ -202,14 +202,14 @@ def test_two_lists_of_other_entries_below_one_text_are_two_pages() -> None:
 
 
 def test_pages_of_one_site_that_say_the_same_at_length_may_have_other_headings() -> None:
-    """One view of a page may have another ``h1``, too, and other pages another title only."""
+    """Their text has the words in which the headings differ; one of two views need not."""
     assert rule(STORY, page(2, 2), Kinship.VIEW, 0) == (True, "same-text")
     assert rule(STORY, page(2, 1), Kinship.DOMAIN, 0) == (True, "same-text")
     for other in (
         page(2, 1, size=280),
         page(2, 1, fills=False),
         page(2, 1, listed=["tea"]),
-        page(2, 2),
+        page(2, 2, unsaid=1),
     ):
         assert rule(STORY, other, Kinship.DOMAIN, 0) == (False, "other-heading")
 
@@ -218,13 +218,20 @@ def test_two_publications_may_print_a_story_under_headings_of_their_own() -> Non
     other = page(2, 2, site=2, menu=MENU)
     assert rule(STORY, other, Kinship.SITES, 1) == (True, "same-text")
     assert rule(STORY, other, Kinship.SITES, bits(49)) == (False, "far")
+    assert rule(
+        page(sentences=RENTED[:2]),
+        page(2, 2, site=2, menu=MENU, sentences=LET[:2]),
+        Kinship.SITES,
+        0,
+    ).is_copy
     for notice in (
         page(2, 2, site=1, menu=MENU),
         page(2, 2, site=2),
         page(2, 2, site=2, menu=MENU, backed=False, size=1000),
         page(2, 2, site=2, menu=MENU, unsaid=0b110, size=1400),
+        page(2, 2, site=2, menu=MENU, sentences=LET),
     ):
-        assert rule(STORY, notice, Kinship.SITES, 0) == (False, "other-heading")
+        assert rule(page(sentences=RENTED), notice, Kinship.SITES, 0) == (False, "other-heading")
 
 
 @pytest.mark.parametrize("kin", ONE_SITE)
