@@ -181,7 +181,7 @@ def test_a_folder_must_have_labels_and_pages_with_names_of_their_own(tmp_path: P
 def test_a_set_is_measured_by_the_recipe_that_is_named(
     arguments: list[str], tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    texts = {"a": article(1), "b": edited(article(1), 2), "c": article(3), "d": article(4)}
+    texts = {"a": article(1), "b": edited(article(1), 3), "c": article(3), "d": article(4)}
     documents = [{"id": name, "text": text} for name, text in texts.items()]
     written(tmp_path, documents, f"{HEAD}a\tb\tduplicate/copy\nc\td\tduplicate/none\n")
     monkeypatch.setattr("sys.argv", ["evaluate", str(tmp_path), "--show", "5", *arguments])
