@@ -126,6 +126,11 @@ class Counts(NamedTuple):
     provisional: int
 
 
+def run_of(state: bytes) -> int:
+    """Return the run in which an entry was last seen, given its state."""
+    return int.from_bytes(state[:RUN_BYTES], "big")
+
+
 class Store(Protocol):
     """The verbs. One thread at a time calls them.
 
