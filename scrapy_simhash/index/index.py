@@ -53,7 +53,7 @@ from scrapy_simhash.index.store import (
     Part,
     Store,
     Stored,
-    run_of,
+    counted_run,
 )
 from scrapy_simhash.index.values import (
     Arrival,
@@ -478,7 +478,7 @@ class Index:
         pages = Counter[int]()
         provisional = 0
         for position, stored in self._store.rows():
-            pages[run_of(stored.state)] += 1
+            pages[counted_run(stored.state)] += 1
             provisional += len(stored.state) > RUN_BYTES
             try:
                 Record.unpack(position, stored)
@@ -539,5 +539,6 @@ class Index:
 
 
 def _shown(counts: Counts) -> str:
-    runs = ", ".join(f"{pages} of run {run}" for run, pages in sorted(counts.by_run.items()))
+    numbers = sorted(counts.by_run.items())
+    runs = ", ".join(f"{pages} of run {run_of(number)}" for number, pages in numbers)
     return f"{runs or 'no entries'}, {counts.provisional} in progress"

@@ -35,7 +35,7 @@ from scrapy_simhash.index.store import (
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    run_of,
+    counted_run,
 )
 from scrapy_simhash.index.values import IndexSpec
 
@@ -302,13 +302,13 @@ class SqliteStore:
             for at, (number, (state, body)) in enumerate(part.new.items(), position):
                 # As bytes a value would take SQLite's module longer than all others together.
                 content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                run = run_of(state)
+                run = counted_run(state)
                 entries.append((at, run, bytearray(body), content))
                 counts[run] += 1
                 if len(state) > RUN_BYTES:
                     leases.append((at, state))
             for at, after in part.writes.items():
-                counts[run_of(states[at])] -= 1
+                counts[counted_run(states[at])] -= 1
                 if after and len(after) > RUN_BYTES:
                     leases.append((at, after))
                 else:
@@ -316,9 +316,9 @@ class SqliteStore:
                 if after is None:
                     deleted.append((at,))
                     continue
-                counts[run_of(after)] += 1
-                if run_of(after) != run_of(states[at]):
-                    seen.append((run_of(after), at))
+                counts[counted_run(after)] += 1
+                if counted_run(after) != counted_run(states[at]):
+                    seen.append((counted_run(after), at))
         for sql, rows in (
             ("INSERT INTO entries VALUES (?, ?, ?, ?)", entries),
             ("UPDATE header SET last = last + ?", [(new,)] if new else []),

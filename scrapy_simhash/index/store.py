@@ -126,8 +126,8 @@ class Counts(NamedTuple):
     provisional: int
 
 
-def run_of(state: bytes) -> int:
-    """Return the run in which an entry was last seen, given its state."""
+def counted_run(state: bytes) -> int:
+    """Return the number of the run for which a store counts an entry, given its state."""
     return int.from_bytes(state[:RUN_BYTES], "big")
 
 
