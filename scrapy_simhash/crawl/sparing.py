@@ -72,7 +72,7 @@ class Sparing:
         self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
-        # Before the first rows came, nothing is known of what others have learned.
+        # Until the first rows come, patterns of other crawlers are unknown.
         self._store_is_away = settings.survives
         self._failure = ""
         self._exchanges: asyncio.Task[None] | None = None
@@ -148,7 +148,7 @@ class Sparing:
         return is_known and is_first and self._is_optional(request, request.url)
 
     def _is_optional(self, request: Request, url: str) -> bool:
-        """Return whether nobody insists on a request, or on copies."""
+        """Return whether a request need not be sent if its page is a copy."""
         return not (
             # A request without a depth may be the beginning of a crawl.
             is_start(request)
@@ -186,7 +186,8 @@ class Sparing:
 
     def judged(self, judged: Judged) -> None:
         """Learn from a page and its verdict."""
-        request, response, verdict = judged.request, judged.response, judged.verdict
+        request = judged.request
+        verdict = judged.verdict
         if self._is_off or request.method != "GET":
             return
         url = (request.meta.get("redirect_urls") or [request.url])[0]
@@ -195,16 +196,13 @@ class Sparing:
             return
         original = verdict.original or ""
         if verdict.kind == "revisit":
-            # An earlier crawl may have got it by this very address, which a redirect or the key of
-            # the request hides.
-            first = self._learner.first.setdefault(verdict.key, without_userinfo(url))
-            if page_key(url) in (verdict.key, page_key(first)):
+            if self._came_by(url, verdict.key):
                 return  # the page was crawled once more, as somebody wished
             original = verdict.key
         visit = Visit(
             key=verdict.key,
             original=original,
-            size=len(response.body),
+            size=len(judged.response.body),
             is_canonical=verdict.better == "canonical",
             is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
             is_optional=self._skips or self._is_optional(request, url),
@@ -215,9 +213,16 @@ class Sparing:
             self._replay.note(forecast.url, visit)
         if not original:
             is_poor = verdict.kind == "unique" and bool(verdict.near)
-            place = self._trap_table.place(forecast.url, learn=is_poor)
-            if place is not None:
-                self._traps.page(response.url, place.name, is_poor=is_poor)
+            if place := self._trap_table.place(forecast.url, learn=is_poor):
+                self._traps.page(judged.response.url, place.name, is_poor=is_poor)
+
+    def _came_by(self, url: str, key: str) -> bool:
+        """Return whether a page came by this very address before.
+
+        A redirect or the key of the request may hide that an earlier crawl got it by this one.
+        """
+        first = self._learner.first.setdefault(key, without_userinfo(url))
+        return page_key(url) in (key, page_key(first))
 
     # Messages.
 

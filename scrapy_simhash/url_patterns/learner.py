@@ -31,7 +31,7 @@ SHARE = 0.05
 MOST_DISTINCT = 0.05
 #: The share of lesser addresses from which a signature does not name pages.
 LESSER = 0.2
-#: How far behind a request may be put: what is to be spared stands behind the sample of its
+#: How far behind a request may be put. A request that is to be spared waits for the sample of its
 #: pattern, which may show that the pattern is wrong.
 LAST = 2
 # A shorter path alone says nothing of whether an address names a page.
@@ -136,7 +136,7 @@ class Learner:
             return float(row.mark == "pinned")
         if self._traps.holds(name):
             return BOUND
-        # A wrong forecast stands for the pages that were spared meanwhile.
+        # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):
             return 0.0
