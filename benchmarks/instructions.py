@@ -4,7 +4,7 @@
 kind of pages, and for the index in memory, the millions of instructions of one page on both sides.
 On a machine that others share, CPU time swings by a tenth and more; instructions do not. Callgrind
 counts them in warm passes: imports and the first pass are left out. Needs valgrind and
-../shared/data; takes three minutes.
+../shared/data; takes some five minutes.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Sets of labelled pages, one for each kind.
 KINDS = (
-    *("articles-html", "blog-html", "docs-html", "shops-html", "records-html", "types-html"),
-    *("index",),
+    "articles-html",
+    "blog-html",
+    "docs-html",
+    "shops-html",
+    "records-html",
+    "types-html",
+    "index",
 )
 PAGES, PASSES = 5, 1
 _TOTAL = re.compile(r"^(?:totals|summary): (\d+)", re.MULTILINE)

@@ -1,5 +1,7 @@
 """Crawls made sites or a real one, and tells what sparing by address saves, and what it loses.
 
+The first crawl only watches, and what it says is printed beside what the second one does.
+
 ``python -m benchmarks.sparing [board shop calendar URL ...]``, for example with the first page of a
 MediaWiki on loopback. Each site is crawled with everything fetched, then with copies spared, in
 Scrapy's own order and breadth first. The second crawl follows only links to addresses that the
@@ -196,6 +198,7 @@ def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
         if not is_fetched:
             (lost if left_out else beyond).append(page)
     stats = part["stats"]
+    watched = full["stats"]
     estimate, at_most = (
         stats.get(f"simhash/spared/lost_{end}", 0) for end in ("estimate", "at_most")
     )
@@ -203,14 +206,19 @@ def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
         f"{name}: {stats['downloader/response_count']} of {len(full['addresses'])} downloads, "
         f"spared {saved / max(1, copies):.1%} of {copies / 1e6:.1f} MB of copies\n"
         f"  of {len(pages)} pages {len(lost)} lost (estimate {estimate}, at most {at_most}), "
-        f"{len(beyond)} out of reach {(lost + beyond)[:3]}",
+        f"{len(beyond)} out of reach {(lost + beyond)[:3]}\n"
+        f"  {stats.get('simhash/spared/skipped', 0)} requests spared, "
+        f"{stats.get('simhash/spared/bytes', 0) / 1e6:.1f} MB; watching says "
+        f"{watched.get('simhash/spared/would_be', 0)}, "
+        f"{watched.get('simhash/spared/bytes', 0) / 1e6:.1f} MB, "
+        f"{watched.get('simhash/spared/would_be_lost', 0)} lost",
         flush=True,
     )
 
 
 def measure(site: str, url: str, order: str) -> None:
     if site != "calendar":
-        full = crawl(url, "off", order, None)
+        full = crawl(url, "watch", order, None)
         compare(f"{site}, {order}", full, crawl(url, "skip", order, full["addresses"]))
         return
     part = crawl(url, "skip", order, None)

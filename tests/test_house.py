@@ -154,7 +154,7 @@ class Watched(Pages):
 
     async def start(self) -> AsyncIterator[Any]:
         # Under load, what an index is asked once would come among the moves of a page, or not.
-        crawl_filter = filter_of(self.crawler)
+        crawl_filter = self.crawl_filter = filter_of(self.crawler)
         await until(lambda: crawl_filter.dedup.upkeep._expires_at)
         await until(lambda: not (self.is_shared and crawl_filter.sparing._store_is_away))
         async for request in super().start():
@@ -171,8 +171,8 @@ class Watched(Pages):
             yield item
 
     async def until_confirmed(self) -> None:
-        dedup = filter_of(self.crawler).dedup
-        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(filter_of(self.crawler)))
+        dedup = self.crawl_filter.dedup
+        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(self.crawl_filter))
         await until(lambda: self.crawler.stats.get_value("simhash/unique") == 3)
         sys.setprofile(None)
         await asyncio.wrap_future(dedup._index.run(lambda _: None))

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -41,32 +42,45 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    logs: list[str | Path] = []
-    with suppress(UsageError):
-        logs = log_paths(options.log, settings, options.index)
     with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _chosen(runs, options.run)
-        missing = {page.key: page for page in missing_pages(index, runs, last.number)}
+        unseen = {page.key: page for page in missing_pages(index, runs, last.number)}
+    logged = _logged(options, settings, last)
+    changes = sorted(
+        ((logged or {}) | unseen).values(),
+        key=lambda each: (CHANGES.index(each.change), each.url),
+    )
+    kinds = ("missing", "failed") if logged is None else CHANGES
+    values = {
+        "run": last._asdict(),
+        "known": kinds,
+        "changes": [_as_values(each) for each in changes],
+    }
+    show(options, _lines(last, changes, kinds), values)
+    return 0 if changes else 1
+
+
+def _as_values(change: PageChange) -> dict[str, Any]:
+    return {name: getattr(change, name) for name in _FIELDS} | {"differs": change.differs()}
+
+
+def _logged(
+    options: argparse.Namespace, settings: BaseSettings, last: Run
+) -> dict[str, PageChange] | None:
+    """Return what the log has of a run, by key; None, with a word on it, if it has nothing."""
+    logs: list[str | Path] = []
+    with suppress(UsageError):
+        logs = log_paths(options.log, settings, options.index)
     table = LogTable(log_lines(logs))
-    kinds: Sequence[str] = CHANGES
-    if last.number in table.runs():
-        changes = table.changes([last.number]) | missing
-    else:
-        changes, kinds = missing, ["missing", "failed"]
+    if last.number not in table.runs():
         what = f"the log has no page of run {last.number}, so" if logs else "without a dedup log,"
         sys.stderr.write(
             f"{what} only missing and failed pages are known; a crawl writes it with "
             "-s SIMHASH_LOG=dedup.jsonl\n"
         )
-    ordered = sorted(changes.values(), key=lambda each: (CHANGES.index(each.change), each.url))
-    rows = [
-        {name: getattr(each, name) for name in _FIELDS} | {"differs": each.differs()}
-        for each in ordered
-    ]
-    values = {"run": last._asdict(), "known": kinds, "changes": rows}
-    show(options, _lines(last, ordered, kinds), values)
-    return 0 if changes else 1
+        return None
+    return table.changes([last.number])
 
 
 def _chosen(runs: Sequence[Run], number: int | None) -> Run:

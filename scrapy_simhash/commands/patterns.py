@@ -25,6 +25,7 @@ from scrapy_simhash.commands.output import aligned, say
 from scrapy_simhash.commands.selection import add_shared_options, index_url
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreMissing
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
@@ -46,27 +47,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    url = index_url(options, settings)
-    marks = [(*_parted(text), "pinned") for text in options.pin]
-    marks += [(*_parted(text), "forbidden") for text in options.forbid]
-    forgotten = [*map(_parted, options.forget)]
-    try:
-        index = open_existing(url)
-    except StoreMissing:
-        if not marks:
-            raise
-        # The first crawl finds its index, with the recipe of the settings.
-        index = open_index(url, spec_of(FilterSettings.from_settings(settings).recipe))
     shared = SharedRows()
-    with closing(index):
+    with closing(_opened(options, settings)) as index:
         shared.read(index)
-        for host, signature, mark in marks:
-            shared.add(index, host, {signature: Row(mark=mark)})
-        changed = len(marks)
-        for host, signature in forgotten:
-            changed += signature in shared.rows(host)
-            shared.add(index, host, {}, forget=[signature])
-    if marks or forgotten:
+        changed = _change(shared, index, options)
+    if options.pin or options.forbid or options.forget:
         say([f"{count(changed, 'signature')} changed"])
         return 0 if changed else 1
     signatures = _signatures(shared)
@@ -77,6 +62,32 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         learned = count(len(signatures), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
     return 0 if listed else 1
+
+
+def _opened(options: argparse.Namespace, settings: BaseSettings) -> Index:
+    """Open the index; one is made for what is pinned or forbidden before the first crawl."""
+    url = index_url(options, settings)
+    try:
+        return open_existing(url)
+    except StoreMissing:
+        if not (options.pin or options.forbid):
+            raise
+    # The first crawl finds its index, with the recipe of the settings.
+    return open_index(url, spec_of(FilterSettings.from_settings(settings).recipe))
+
+
+def _change(shared: SharedRows, index: Index, options: argparse.Namespace) -> int:
+    """Pin, forbid and forget signatures; return how many have changed."""
+    marks = dict.fromkeys(map(_parted, options.pin), "pinned")
+    marks |= dict.fromkeys(map(_parted, options.forbid), "forbidden")
+    forgotten = [*map(_parted, options.forget)]
+    for (host, signature), mark in marks.items():
+        shared.add(index, host, {signature: Row(mark=mark)})
+    changed = len(marks)
+    for host, signature in forgotten:
+        changed += signature in shared.rows(host)
+        shared.add(index, host, {}, forget=[signature])
+    return changed
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -102,12 +113,11 @@ def _lines(listed: list[_Listed]) -> Iterator[str]:
     rows = [("copies", "distinct", "at least", "in bytes", "signature")]
     examples = [""]
     for bound, name, row in listed:
-        share, marked = f"{bound:.0%}" if bound else "-", f" ({row.mark})" if row.mark else ""
-        numbers = f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes)
-        rows.append((*numbers, name + marked))
+        share = f"{bound:.0%}" if bound else "-"
+        name += f" ({row.mark})" if row.mark else ""
+        rows.append((f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes), name))
         examples.append(row.example)
     for line, example in zip(aligned(rows), examples, strict=True):
         yield line
         if example:
-            copy, _, original = example.partition(" ")
-            yield f"    such as {copy}, a copy of {original}"
+            yield f"    such as {example.replace(' ', ', a copy of ')}"

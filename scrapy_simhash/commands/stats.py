@@ -5,7 +5,7 @@
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
 Pages in progress are those whose callback has not finished. A run has the pages that it saw,
-and those of earlier runs that were missing or failed, at its end. A run that is "not counted"
+and the pages of earlier runs that were missing or failed, at its end. A run that is "not counted"
 lost too much to bring a page closer to leaving the index.
 
 --check reads the whole index, and prints a line for everything that is missing or cannot
@@ -19,7 +19,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
-from scrapy_simhash.index.values import Run
+from scrapy_simhash.index.values import Census, IndexSpec, Run
 from scrapy_simhash.report.words import moment, size
 
 
@@ -30,7 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
-        census, spec, runs = index.census(), index.spec, index.runs()
+        census = index.census()
+        spec = index.spec
+        runs = index.runs()
         damages = index.check() if options.check else []
     values = {
         "pages": census.pages,
@@ -43,19 +45,23 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "runs": [each._asdict() for each in runs],
         **({"damaged": damages} if options.check else {}),
     }
+    rows = _rows(census, spec)
+    rows += [("damaged", text) for text in damages]
+    rows += [("whole", "yes")] if options.check and not damages else []
+    show(options, [*aligned(rows), *_table(runs)], values)
+    return 1 if damages else 0
+
+
+def _rows(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
     per_page = f", {size(census.size / census.pages)} a page" if census.pages else ""
-    rows = [
+    return [
         ("pages", f"{census.pages:,}"),
         ("in progress", f"{census.provisional:,}"),
         ("recipe", spec.recipe),
         ("distance", f"{spec.distance} of {spec.bits} bits"),
         ("found by", f"{spec.blocks} block values a page"),
         ("size", size(census.size) + per_page if census.size else "the server does not tell"),
-        *(("damaged", text) for text in damages),
-        *([("whole", "yes")] if options.check and not damages else []),
     ]
-    show(options, [*aligned(rows), *_table(runs)], values)
-    return 1 if damages else 0
 
 
 def _table(runs: Sequence[Run]) -> Iterator[str]:
@@ -63,7 +69,8 @@ def _table(runs: Sequence[Run]) -> Iterator[str]:
     names = ("run", "spider", "begun (UTC)", "ended (UTC)", "state", "seen", "missing", "failed")
     rows: list[Sequence[str]] = [names]
     for run in runs:
-        begun, ended = moment(run.begun), moment(run.ended) if run.ended else "-"
+        begun = moment(run.begun)
+        ended = moment(run.ended) if run.ended else "-"
         state = _state(run, is_last=run is last[run.spider])
         numbers = (f"{number:,}" for number in (run.seen, run.missing, run.failed))
         rows.append((str(run.number), run.spider, begun, ended, state, *numbers))

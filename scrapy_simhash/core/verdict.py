@@ -147,7 +147,13 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     if claim.outcome is Outcome.DUPLICATE:
         original = claim.matches[0]
         return Verdict(
-            *("duplicate", key, original.reason, fingerprint, claim.matches, near, excerpt),
+            "duplicate",
+            key,
+            original.reason,
+            fingerprint=fingerprint,
+            matches=claim.matches,
+            near=near,
+            excerpt=excerpt,
             doubtful=is_doubtful(arrival.facts, original.facts),
         )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"

@@ -3,25 +3,26 @@
 It is started as a program of its own, not by multiprocessing: a crawl started from a script
 without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in the child.
 
-Parent and child send lines of JSON through the child's standard input and output::
+Parent and child send messages of plain values through the child's standard input and output, each
+after its length in four bytes::
 
-    order    {"recipe", "identity", "timeout", "excerpt_length"}; {} answers it
-    page     {"size", "charset", "reader"}, and after this line the bytes of a body
-    answer   the fields of a PageAnalysis, with bytes in hexadecimal
+    order    a recipe, its identity, seconds for a page, characters of an excerpt; None answers it
+    page     the fields of a Body
+    answer   the fields of a PageAnalysis
 
 The child ends when its input does.
 """
 
 import contextlib
 import gc
-import json
+import marshal
 import os
 import resource
 import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
@@ -33,75 +34,81 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 MOST_MEMORY = 512 << 20
 
 
-def _line(values: dict[str, Any]) -> bytes:
-    return json.dumps(values, default=bytes.hex).encode() + b"\n"
+def message(values: Any) -> bytes:
+    """Return plain values as they are sent. A page can choose none of their types."""
+    data = marshal.dumps(values)
+    return len(data).to_bytes(4, "big") + data
 
 
-def pack_order(recipe: Recipe, timeout: float, excerpt_length: int) -> bytes:
-    """Return what a child gets first: a recipe, seconds a page, characters of an excerpt."""
-    limits = {"timeout": timeout, "excerpt_length": excerpt_length}
-    return _line({"recipe": asdict(recipe), "identity": recipe.identity, **limits})
+def order_of(recipe: Recipe, timeout: float, excerpt_length: int) -> tuple[Any, ...]:
+    """Return what a child gets first."""
+    return asdict(recipe), recipe.identity, timeout, excerpt_length
 
 
-def unpack_recipe(order: dict[str, Any]) -> Recipe:
-    """Return the recipe of an order, all of whose values are plain.
+def recipe_of(values: dict[str, Any], identity: str) -> Recipe:
+    """Return the recipe of an order.
 
     Raises:
         ValueError: it has another identity here, so its fingerprints would be others.
     """
-    values = order["recipe"]
     recipe = Recipe(**{**values, "spec": FeatureSpec(**values["spec"])})
-    if recipe.identity != order["identity"]:
-        raise ValueError(f"the worker has {recipe.identity}, the crawl {order['identity']}")
+    if recipe.identity != identity:
+        raise ValueError(f"the worker has {recipe.identity}, the crawl {identity}")
     return recipe
 
 
-def pack_page(body: Body) -> bytes:
-    header = {**body._asdict(), "data": None, "size": len(body.data)}
-    return _line(header) + body.data
+def analysis_of(values: dict[str, Any]) -> PageAnalysis:
+    """Return the analysis of an answer."""
+    if values["fingerprint"] is not None:
+        values["fingerprint"] = Fingerprint(**values["fingerprint"])
+    return PageAnalysis(**values)
 
 
-def unpack_answer(line: bytes) -> PageAnalysis:
-    """Return the analysis in a line.
-
-    Raises:
-        ValueError: the child ended before it had written the line.
-    """
-    answer = json.loads(line)
-    answer["facts"] = bytes.fromhex(answer["facts"])
-    if fingerprint := answer["fingerprint"]:
-        blocks = bytes.fromhex(fingerprint["blocks"])
-        answer["fingerprint"] = Fingerprint(**{**fingerprint, "blocks": blocks})
-    return PageAnalysis(**answer)
+def _received(pages: BinaryIO) -> Any:
+    """Return the values of the next message; None at the end of the input."""
+    size = int.from_bytes(pages.read(4), "big")
+    data = pages.read(size)
+    if not size or len(data) < size:
+        return None
+    return marshal.loads(data)  # noqa: S302 - the crawl that started this process has sent it
 
 
 def main() -> None:
     """Answer pages from standard input until it ends."""
-    pages, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    pages = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
     # Whatever an extractor prints must not get between the answers.
     os.dup2(2, 1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
-    if not (line := pages.readline()):
-        return
-    order = json.loads(line)
-    recipe = unpack_recipe(order)
+    order = _received(pages)
+    # The parent may be gone, or does not wait for this child any more.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError), answers:
+        if order is not None:
+            _answer(pages, answers, *order)
+
+
+def _answer(
+    pages: BinaryIO,
+    answers: BinaryIO,
+    recipe_values: dict[str, Any],
+    identity: str,
+    timeout: float,
+    excerpt_length: int,
+) -> None:
+    recipe = recipe_of(recipe_values, identity)
     _limit_memory()
     # Modules stay, so collections need not look at them.
     gc.freeze()
-    # The parent may be gone, or does not wait for this child any more.
-    with contextlib.suppress(BrokenPipeError), answers:
-        answers.write(_line({}))
+    answers.write(message(None))
+    answers.flush()
+    while (page := _received(pages)) is not None:
+        # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
+        # thread that watches would cost as much as decoding a page.
+        signal.setitimer(signal.ITIMER_REAL, timeout)
+        analysis = analyse_body(Body(*page), recipe, excerpt_length)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        answers.write(message(asdict(analysis)))
         answers.flush()
-        for line in pages:
-            header = json.loads(line)
-            header["data"] = pages.read(header.pop("size"))
-            # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
-            # thread that watches would cost as much as decoding a page.
-            signal.setitimer(signal.ITIMER_REAL, order["timeout"])
-            analysis = analyse_body(Body(**header), recipe, order["excerpt_length"])
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            answers.write(_line(asdict(analysis)))
-            answers.flush()
 
 
 def _limit_memory() -> None:

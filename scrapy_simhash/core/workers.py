@@ -9,6 +9,7 @@ asyncio's own subprocesses may lose the status of a child that ends as it is kil
 """
 
 import asyncio
+import marshal
 import os
 import secrets
 import signal
@@ -19,18 +20,21 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import xxhash
 from cachetools import LRUCache, TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body
-from scrapy_simhash.core.worker import pack_order, pack_page, unpack_answer
+from scrapy_simhash.core.worker import analysis_of, message, order_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
 
 # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
 # character of its excerpt.
 REMEMBERED_BYTES = 12_000_000
+# Bytes of the largest answer; an excerpt may have any length.
+MOST_ANSWER = 64 << 20
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
 
@@ -41,9 +45,14 @@ PAUSE = 600.0
 
 # The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
 # modules in it may have names of Python's own.
-_PROGRAM = (
-    "import sys; sys.path.sort(key=''.__eq__); from scrapy_simhash.core.worker import main; main()"
-)
+_PROGRAM = """
+import sys
+if "" in sys.path:
+    sys.path.remove("")
+    sys.path.append("")
+from scrapy_simhash.core.worker import main
+main()
+"""
 
 logger = logger_of(__name__)
 
@@ -123,7 +132,9 @@ class Turns:
             logger.warning(
                 "SIMHASH_TIMEOUT: %d pages of %s took too long or ended their worker process; its"
                 " pages are let through unchecked for %g minutes",
-                *(number, site, PAUSE / 60),
+                number,
+                site,
+                PAUSE / 60,
             )
             for job in self._waiting.pop(site, ()):
                 job.skip("slow_host")
@@ -137,12 +148,13 @@ class Worker:
     """A process that analyses one page at a time. If it has ended, the next page starts another.
 
     Args:
-        order: the first message that it gets, see :mod:`.worker`.
+        order: what it gets first, see :mod:`.worker`.
         timeout: seconds that one page may take.
     """
 
-    def __init__(self, order: bytes, timeout: float) -> None:
-        self._order, self._timeout = order, timeout
+    def __init__(self, order: tuple[Any, ...], timeout: float) -> None:
+        self._order = order
+        self._timeout = timeout
         self._pages = 0
         self._child: subprocess.Popen[bytes] | None = None
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -152,7 +164,7 @@ class Worker:
         return self._child is None or self._child.poll() is not None
 
     async def analyse(self, body: Body) -> PageAnalysis:
-        """Return the analysis of a page. If there is an error, the process may have ended.
+        """Return the analysis of a page. If it has a reason, the process may have ended.
 
         Raises:
             OSError: no process can be started.
@@ -163,11 +175,11 @@ class Worker:
         self._pages += 1
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        try:
-            # The process ends itself after the first timeout, unless it was stopped.
-            return unpack_answer(await self._ask(pack_page(body), 2 * self._timeout))
-        except ValueError:
-            status = self.end()
+        # The process ends itself after the first timeout, unless it was stopped.
+        answer = await self._ask(tuple(body), 2 * self._timeout)
+        if answer is not None:
+            return analysis_of(marshal.loads(answer))  # noqa: S302 - it comes from our own process
+        status = self.end()
         if status == -signal.SIGALRM or loop.time() > begun + 2 * self._timeout:
             error = f"no answer within {self._timeout:g} seconds (SIMHASH_TIMEOUT)"
             return PageAnalysis(None, reason="timeout", error=error)
@@ -189,25 +201,25 @@ class Worker:
         """Have a process import all that it needs."""
         parent_end, child_end = socket.socketpair()
         with child_end:
-            # An answer is a line, with an excerpt of any length.
-            self._streams = await asyncio.open_unix_connection(sock=parent_end, limit=64 << 20)
+            self._streams = await asyncio.open_unix_connection(sock=parent_end)
             self._child = _start_child(child_end.fileno())
         self._pages = 0
-        if not await self._ask(self._order, 60.0):  # the machine may be busy
+        if await self._ask(self._order, 60.0) is None:  # the machine may be busy
             raise OSError(f"it ended with status {self.end()}")
 
-    async def _ask(self, message: bytes, seconds: float) -> bytes:
-        """Return the line that answers a message; after some seconds, the process is killed."""
+    async def _ask(self, values: Any, seconds: float) -> bytes | None:
+        """Return the answer to a message; None if the process ends, or is killed for its time."""
         assert self._child is not None
         assert self._streams is not None
         reader, writer = self._streams
         # asyncio.wait_for may overlook that it is cancelled.
         alarm = asyncio.get_running_loop().call_later(seconds, self._child.kill)
         try:
-            writer.write(message)
-            return await reader.readline()
-        except ConnectionError:
-            return b""
+            writer.write(message(values))
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            return await reader.readexactly(size) if size <= MOST_ANSWER else None
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return None
         finally:
             alarm.cancel()
 
@@ -237,7 +249,7 @@ class Workers:
         self._processes = processes
         self._timeout = timeout
         self._excerpt_length = excerpt_length
-        self._order = pack_order(recipe, timeout, excerpt_length)
+        self._order = order_of(recipe, timeout, excerpt_length)
         # Each worker takes no more than two pages that hang.
         self._turns = Turns(patience=2 * processes)
         self._workers: set[asyncio.Task[None]] = set()
@@ -249,7 +261,7 @@ class Workers:
         self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
         )
-        # A page that is made to be taken for another one would have to know it.
+        # Nobody can make a page with the digest of another one without knowing the seed.
         self._seed = secrets.randbits(64)
 
     @property

@@ -30,7 +30,7 @@ from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
 
-# Answers that say that a page is not there. After any other error nobody knows.
+# Answers that say that a page is not there. No other error tells.
 _GONE = (404, 410)
 # Old addresses of pages that have moved; beyond that many, they count as missing.
 _MOST_OLD_ADDRESSES = 100_000
@@ -119,7 +119,7 @@ class CrawlRun:
             self._old_addresses.add(verdict.moved_from)
         if verdict.kind == "duplicate" and judged.action == "drop":
             run = run_of(verdict.matches[0].run)
-            # A run that began after this one is none of this spider.
+            # This spider has begun no run since.
             is_new = bool(self.begun) and run > max(self.begun)
             is_other = is_new or any(each.number == run for each in self._others)
             self._counts["dropped_for_others"] += is_other

@@ -6,12 +6,12 @@ repeat have come, and more is known. So Scrapy's own order, depth first, serves 
 first. Nothing is kept beside the queue.
 
 What is learned goes to the index and comes from there in the background; no request waits for it,
-and while the index is away nothing is spared.
+and while the index is away nothing is spared. A crawl that only watches notes its pages, and learns
+from them at its end.
 """
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 from cachetools import LRUCache
@@ -24,11 +24,13 @@ from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.keys import host_of, page_key
+from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
-from scrapy_simhash.url_patterns.learner import Forecast, Learner
+from scrapy_simhash.url_patterns.address import REMEMBERED
+from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
+from scrapy_simhash.url_patterns.replay import Replay, Spared
 from scrapy_simhash.url_patterns.rows import Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES, Traps
@@ -36,47 +38,59 @@ from scrapy_simhash.url_patterns.traps import PAGES, Traps
 logger = logger_of(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# In the meta of a request that was put back into the queue: how far behind. What is to be spared
-# stands behind the sample of its pattern, which may show that the pattern is wrong.
+# In the meta of a request that was put back into the queue: how far behind.
 _HELD_BACK = "simhash_held_back"
-_LAST = 2
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
 
-@dataclass(eq=False)
 class Sparing:
     """Learns from the pages of a crawl, and spares requests if it may."""
 
-    crawler: Crawler
-    settings: FilterSettings
-    dedup: Dedup
-    summary: Summary
-    counts: Counter[str]
-
-    def __post_init__(self) -> None:
-        self._is_off = self.settings.spare == "off"
-        self._skips = self.settings.spare == "skip"
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: FilterSettings,
+        dedup: Dedup,
+        summary: Summary,
+        counts: Counter[str],
+    ) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._dedup = dedup
+        self._summary = summary
+        self._counts = counts
+        self._is_off = settings.spare == "off"
+        self._skips = settings.spare == "skip"
         self._shared = SharedRows()
         self._table = PatternTable(self._shared.rows)
         self._traps = Traps()
         self._learner = Learner(self._table, self._traps if self._skips else None)
+        # What a crawl that watches has noted, the places of its traps, and what it would spare.
+        self._replay = Replay()
+        self._trap_table = self._table if self._skips else PatternTable()
+        self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
-        # Before the first rows came, nothing is known of what others have learned.
-        self._store_is_away = self.settings.survives
+        # Until the first rows come, patterns of other crawlers are unknown.
+        self._store_is_away = settings.survives
         self._failure = ""
         self._exchanges: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
-        if not self._is_off:
+        if self._skips:
             self._exchanges = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Send what was learned, while the index is open."""
+        """Learn from what was noted, and send what was learned, while the index is open."""
         if self._exchanges is not None:
             self._exchanges.cancel()
+        elif not self._is_off:
+            await self._exchange()
+            loop = asyncio.get_running_loop()
+            self._would_be = await loop.run_in_executor(None, self._replay.run, self._learner)
+        if not self._is_off:
             await self._exchange()
 
     # Requests.
@@ -85,7 +99,7 @@ class Sparing:
         """Note an address that the callback of a page asks for."""
         if self._is_off:
             return
-        signature = self._traps.link(page, link, lambda url: self._learner.forecast(url).name)
+        signature = self._traps.link(page, link, self._trap_name)
         if signature:
             logger.warning(
                 "%d pages in a row were near others and linked nothing new but more of their kind, "
@@ -93,9 +107,14 @@ class Sparing:
                 PAGES,
                 signature,
                 link,
-                extra={"spider": self.crawler.spider},
+                extra={"spider": self._crawler.spider},
             )
-            self.counts["spared/traps"] += 1
+            self._counts["spared/traps"] += 1
+
+    def _trap_name(self, url: str) -> str:
+        """Return host and signature of an address; nothing where none can be learned from it."""
+        place = self._trap_table.place(url)
+        return place.name if place else ""
 
     def before_download(self, request: Request) -> Request | None:
         """Return a request that goes into the queue in place of one that is about to be sent.
@@ -106,17 +125,16 @@ class Sparing:
         level: int = request.meta.pop(_HELD_BACK, 0)
         if level:
             request.dont_filter, request.priority = False, request.priority + level * FAR
-        # A request without a depth may be the beginning of a crawl.
-        if self._is_off or is_start(request) or not self._may_spare(request):
+        if not self._skips or not self._may_spare(request):
             return None
         forecast = self._learner.forecast(without_userinfo(request.url))
-        due = min(level + 1, _LAST) if forecast.spared else int(forecast.may_wait)
-        if self._skips and due > level:
-            self.counts["spared/held_back"] += not level
+        behind = forecast.place_behind(level)
+        if behind > level:
+            self._counts["spared/held_back"] += not level
             return request.replace(
-                priority=request.priority - due * FAR,
+                priority=request.priority - behind * FAR,
                 dont_filter=True,
-                meta={**request.meta, _HELD_BACK: due},
+                meta={**request.meta, _HELD_BACK: behind},
             )
         if forecast.spared:
             self._spare(forecast)
@@ -125,42 +143,42 @@ class Sparing:
         return None
 
     def _may_spare(self, request: Request) -> bool:
-        meta = request.meta
+        is_known = not self._store_is_away and not self._dedup.away
+        is_first = "redirect_times" not in request.meta and "retry_times" not in request.meta
+        return is_known and is_first and self._is_optional(request, request.url)
+
+    def _is_optional(self, request: Request, url: str) -> bool:
+        """Return whether a request need not be sent if its page is a copy."""
         return not (
-            self._store_is_away
-            or self.dedup.away
+            # A request without a depth may be the beginning of a crawl.
+            is_start(request)
             or not is_plain(request)
-            or request.dont_filter
-            # Its spider also wants copies.
-            or meta.get("simhash_action", "drop") != "drop"
-            or self.settings.action.of(request.url) != "drop"
-            or PREFERRED in meta
-            or "redirect_times" in meta
-            or "retry_times" in meta
-            or self._is_never_spared(request.url)
+            or (request.dont_filter and "retry_times" not in request.meta)
+            or request.meta.get("simhash_action", "drop") != "drop"
+            or self._settings.action.of(url) != "drop"
+            or PREFERRED in request.meta
+            or self._is_never_spared(url)
         )
 
     def _is_never_spared(self, url: str) -> bool:
         # Scrapy escapes an address, and whoever writes an expression may not.
         return any(
             never.search(form)
-            for never in self.settings.spare_never
+            for never in self._settings.spare_never
             for form in (url, unquote(url))
         )
 
     def _spare(self, forecast: Forecast) -> None:
         self._learner.spare(forecast)
-        if not self._skips:
-            return
-        self.counts["spared/skipped"] += 1
-        self.summary.spared(forecast.url, forecast.host, forecast.signature)
+        self._counts["spared/skipped"] += 1
+        self._summary.spared(forecast.url, forecast.host, forecast.signature)
         logger.debug(
             "%s is spared: %.0f%% of the pages of %s%s or more were copies",
             forecast.url,
             100 * forecast.bound,
             forecast.host,
             forecast.signature,
-            extra={"spider": self.crawler.spider},
+            extra={"spider": self._crawler.spider},
         )
         raise SparedPage(forecast.url, forecast.name)
 
@@ -168,32 +186,43 @@ class Sparing:
 
     def judged(self, judged: Judged) -> None:
         """Learn from a page and its verdict."""
-        request, response, verdict = judged.request, judged.response, judged.verdict
+        request = judged.request
+        verdict = judged.verdict
         if self._is_off or request.method != "GET":
             return
         url = (request.meta.get("redirect_urls") or [request.url])[0]
         forecast = self._on_their_way.pop(url, None) or Forecast(without_userinfo(url))
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
-        original = verdict.original
+        original = verdict.original or ""
         if verdict.kind == "revisit":
-            # An earlier crawl may have got it by this very address, which a redirect or the key of
-            # the request hides.
-            first = self._learner.first.setdefault(verdict.key, without_userinfo(url))
-            if page_key(url) in (verdict.key, page_key(first)):
+            if self._came_by(url, verdict.key):
                 return  # the page was crawled once more, as somebody wished
             original = verdict.key
-        signature = self._learner.record(
-            forecast,
+        visit = Visit(
             key=verdict.key,
             original=original,
-            size=len(response.body),
+            size=len(judged.response.body),
             is_canonical=verdict.better == "canonical",
             is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
+            is_optional=self._skips or self._is_optional(request, url),
         )
-        if original is None and signature:
+        if self._skips:
+            self._learner.record(forecast, visit)
+        else:
+            self._replay.note(forecast.url, visit)
+        if not original:
             is_poor = verdict.kind == "unique" and bool(verdict.near)
-            self._traps.page(response.url, host_of(response.url) + signature, is_poor=is_poor)
+            if place := self._trap_table.place(forecast.url, learn=is_poor):
+                self._traps.page(judged.response.url, place.name, is_poor=is_poor)
+
+    def _came_by(self, url: str, key: str) -> bool:
+        """Return whether a page came by this very address before.
+
+        A redirect or the key of the request may hide that an earlier crawl got it by this one.
+        """
+        first = self._learner.first.setdefault(key, without_userinfo(url))
+        return page_key(url) in (key, page_key(first))
 
     # Messages.
 
@@ -201,29 +230,34 @@ class Sparing:
         """Return the estimates, by the names of the stats."""
         estimate = self._learner.estimate
         return {
-            "spared/would_be": 0 if self._skips else estimate.spared,
-            "spared/bytes": estimate.bytes,
+            "spared/would_be": self._would_be.pages,
+            "spared/bytes": estimate.bytes if self._skips else self._would_be.bytes,
             "spared/explored": estimate.fetched,
             "spared/explored_wrong": estimate.wrong,
             "spared/lost_estimate": round(estimate.lost),
             "spared/lost_at_most": round(estimate.at_most),
-            "spared/would_be_lost": self._learner.lost,
+            "spared/would_be_lost": self._would_be.lost,
         }
 
     def text(self) -> str:
         """Return what sparing did, or would have done; empty if nothing."""
         estimate = self._learner.estimate
-        if not estimate.spared:
-            return ""
-        pages, length = count(estimate.spared, "page"), size(estimate.bytes)
-        if self._skips:
+        if self._skips and estimate.spared:
             return (
-                f"{pages} spared by their addresses, about {length}; an estimated "
-                f"{estimate.lost:.0f} of them distinct, at most {estimate.at_most:.0f} (95%), "
-                f"judging by {count(estimate.fetched, 'page')} fetched anyway"
+                f"{count(estimate.spared, 'page')} spared by their addresses, about "
+                f"{size(estimate.bytes)}; an estimated {estimate.lost:.0f} of them distinct, at "
+                f"most {estimate.at_most:.0f} (95%), judging by "
+                f"{count(estimate.fetched, 'page')} fetched anyway"
             )
-        losses = count(self._learner.lost, "distinct page")
-        return f"SIMHASH_SPARE=skip would spare {pages}, {length}, and lose {losses}"
+        if not self._would_be.pages:
+            return ""
+        pages = count(self._would_be.pages, "page")
+        losses = count(self._would_be.lost, "distinct page")
+        some = "" if self._replay.is_whole else f" of the first {REMEMBERED:,}"
+        return (
+            f"SIMHASH_SPARE=skip would spare {pages}{some}, {size(self._would_be.bytes)}, and "
+            f"lose {losses}"
+        )
 
     # The index.
 
@@ -235,10 +269,10 @@ class Sparing:
 
     async def _exchange(self) -> None:
         """Send what was learned here, and learn what was learned elsewhere."""
-        if not self.settings.survives:
+        if not self._settings.survives:
             return
         fresh = {host: rows for host, table in self._table if (rows := table.take())}
-        answer = await self.dedup.ask(lambda index: self._talk(index, fresh))
+        answer = await self._dedup.ask(lambda index: self._talk(index, fresh))
         sent, changed, failure = answer or (set(), set(), "the index is away")
         for host, table in self._table:
             unsent = {} if host in sent else fresh.get(host, {})

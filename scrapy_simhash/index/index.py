@@ -22,6 +22,7 @@ same act that admits the new one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -44,7 +45,16 @@ from scrapy_simhash.index.entry_states import (
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.open_store import PAGES, OpenStore
 from scrapy_simhash.index.run_list import Member, RunList
-from scrapy_simhash.index.store import ENTRIES, Found, Part, Store, Stored
+from scrapy_simhash.index.store import (
+    ENTRIES,
+    RUN_BYTES,
+    Counts,
+    Found,
+    Part,
+    Store,
+    Stored,
+    counted_run,
+)
 from scrapy_simhash.index.values import (
     Arrival,
     Census,
@@ -464,11 +474,21 @@ class Index:
         """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
         with self._store.use() as store:
             complaints = store.check()
-        for at, stored in self._store.rows():
+            before = store.counts()
+        pages = Counter[int]()
+        provisional = 0
+        for position, stored in self._store.rows():
+            pages[counted_run(stored.state)] += 1
+            provisional += len(stored.state) > RUN_BYTES
             try:
-                Record.unpack(at, stored)
+                Record.unpack(position, stored)
             except ValueError as error:
-                complaints.append(f"entry {at}: {error}")
+                complaints.append(f"entry {position}: {error}")
+        there = Counts(dict(pages), provisional)
+        with self._store.use() as store:
+            # Crawlers that go on change both.
+            if store.counts() == before != there:
+                complaints.append(f"it counts {_shown(before)}, and has {_shown(there)}")
         return complaints
 
     def census(self) -> Census:
@@ -516,3 +536,9 @@ class Index:
     def __len__(self) -> int:
         with self._store.use() as store:
             return sum(store.counts().by_run.values())
+
+
+def _shown(counts: Counts) -> str:
+    numbers = sorted(counts.by_run.items())
+    runs = ", ".join(f"{pages} of run {run_of(number)}" for number, pages in numbers)
+    return f"{runs or 'no entries'}, {counts.provisional} in progress"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, Uint64s, distances, unpacked
-from scrapy_simhash.index.values import BUCKET_LIMIT
+from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
 #: The numbers of two fingerprints, the lesser first.
 Numbers = tuple[int, int]
@@ -48,7 +48,11 @@ class Neighbours:
     """
 
     def __init__(self, bits: int, columns: int, distance: int) -> None:
-        self._columns, self._distance = columns, distance
+        self._columns = columns
+        self._distance = distance
+        # Entries that are read of a bucket, by column.
+        self._limits = np.full(columns, BUCKET_LIMIT)
+        self._limits[-1] = KEY_LIMIT
         self._words = np.empty((TAIL, bits // 64), np.uint64)
         self._positions = np.empty(TAIL, np.uint32)
         self._living = np.empty(TAIL, np.bool_)
@@ -84,7 +88,7 @@ class Neighbours:
         given, besides those of its key.
         """
         in_tail, in_runs = self._in_tail(words, values), self._found_in_runs(values)
-        lookups, numbers = map(np.concatenate, zip(in_tail, *in_runs, strict=True))
+        lookups, numbers = map(np.concatenate, zip(in_tail, in_runs, strict=True))
         queries, columns = np.divmod(lookups, self._columns)
         between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
         is_named = columns == self._columns - 1
@@ -107,36 +111,41 @@ class Neighbours:
     def _in_tail(self, words: Uint64s, values: Uint32s) -> _Pairs:
         """Return look-ups, counted page by page, and the entries of the tail that they find."""
         tail = self._words[self._in_runs : self._count]
-        keys = self._tail[: len(tail), -1]
+        tail_values = self._tail[: len(tail)]
+        keys = tail_values[:, -1]
         close = distances(words[:, None], tail) <= self._distance
         close |= values[:, -1:] == keys
         # In an array of two dimensions numpy looks for the few that are true one by one.
         queries, numbers = np.divmod(close.ravel().nonzero()[0], len(tail))
-        # Older entries are found by shared values alone, so that is asked of these, too: what a
-        # page repeats does not hang on how long ago the other one came.
-        shared = (values[queries] == self._tail[numbers]).any(1)
-        queries, numbers = queries[shared], numbers[shared]
+        # Older entries are found in their buckets alone, and so are these: what a page repeats does
+        # not hang on how long ago the other page came.
+        is_read = np.zeros(len(queries), np.bool_)
+        for query in np.unique(queries).tolist():
+            same = tail_values == values[query]
+            places = same[::-1].cumsum(0)[::-1]
+            shared = (same & (places <= self._limits)).any(1)
+            is_read |= (queries == query) & shared[numbers]
+        queries, numbers = queries[is_read], numbers[is_read]
         # Entries of other keys count as found by their first values.
         columns = (values[queries, -1] == keys[numbers]) * (self._columns - 1)
         return queries * self._columns + columns, numbers + self._in_runs
 
-    def _found_in_runs(self, values: Uint32s) -> list[_Pairs]:
-        """Return for each run look-ups, counted page by page, and the entries that they find."""
+    def _found_in_runs(self, values: Uint32s) -> _Pairs:
+        """Return look-ups, counted page by page, and the entries of the runs that they find."""
         needles = self._mixed(values).ravel()
-        tail = self._tail[: self._count - self._in_runs]
+        limits = np.tile(self._limits, len(values))
         firsts, ends = np.empty((2, len(self._runs), len(needles)), np.intp)
         for number, run in enumerate(self._runs):
             firsts[number], ends[number] = run.places(needles)
-        # The newest entries of a bucket are read, those of the tail among them.
-        for lookup in ((ends - firsts).sum(0) > BUCKET_LIMIT - len(tail)).nonzero()[0].tolist():
-            query, column = divmod(lookup, self._columns)
-            left = BUCKET_LIMIT - int(np.count_nonzero(tail[:, column] == values[query, column]))
+        # The newest entries of a bucket are read.
+        for lookup in ((ends - firsts).sum(0) > limits).nonzero()[0].tolist():
+            left = limits[lookup]
             for number in reversed(range(len(self._runs))):
                 first, end = self._runs[number].bucket(needles[lookup])
                 first = max(first, end - left)
                 firsts[number, lookup], ends[number, lookup] = first, end
                 left -= end - first
-        pairs = []
+        found = [np.empty((2, 0), np.intp)]
         for number, run in enumerate(self._runs):
             lengths = ends[number] - firsts[number]
             lookups = np.arange(len(lengths)).repeat(lengths)
@@ -144,8 +153,24 @@ class Neighbours:
             shifts = ends[number] - lengths.cumsum()
             keys = run.keys.take(shifts.take(lookups) + np.arange(len(lookups)))
             same = (keys >> _HIGH == needles.take(lookups) >> _HIGH).nonzero()[0]
-            pairs.append((lookups.take(same), (keys.take(same) & _LOW).astype(np.intp)))
-        return pairs
+            found.append(np.array((lookups.take(same), (keys.take(same) & _LOW).astype(np.intp))))
+        lookups, numbers = np.concatenate(found, axis=1)
+        return self._without_old(values, lookups, numbers)
+
+    def _without_old(
+        self, values: Uint32s, lookups: npt.NDArray[np.intp], numbers: npt.NDArray[np.intp]
+    ) -> _Pairs:
+        """Leave out the older entries of buckets whose newest ones stand in the tail."""
+        tail = self._tail[: self._count - self._in_runs]
+        if not (len(tail) and len(lookups)):
+            return lookups, numbers
+        order = np.lexsort((-numbers, lookups))
+        lookups, numbers = lookups[order], numbers[order]
+        places = np.arange(len(lookups)) - lookups.searchsorted(lookups)
+        queries, columns = np.divmod(lookups, self._columns)
+        in_tail = (tail[:, columns] == values[queries, columns]).sum(0)
+        is_read = places + in_tail < self._limits[columns]
+        return lookups[is_read], numbers[is_read]
 
     def forget(self, positions: Sequence[int]) -> None:
         self._living[self._numbers(positions)] = False

@@ -35,6 +35,7 @@ from scrapy_simhash.index.store import (
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
+    counted_run,
 )
 from scrapy_simhash.index.values import IndexSpec
 
@@ -301,13 +302,13 @@ class SqliteStore:
             for at, (number, (state, body)) in enumerate(part.new.items(), position):
                 # As bytes a value would take SQLite's module longer than all others together.
                 content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                run = _run_of(state)
+                run = counted_run(state)
                 entries.append((at, run, bytearray(body), content))
                 counts[run] += 1
                 if len(state) > RUN_BYTES:
                     leases.append((at, state))
             for at, after in part.writes.items():
-                counts[_run_of(states[at])] -= 1
+                counts[counted_run(states[at])] -= 1
                 if after and len(after) > RUN_BYTES:
                     leases.append((at, after))
                 else:
@@ -315,9 +316,9 @@ class SqliteStore:
                 if after is None:
                     deleted.append((at,))
                     continue
-                counts[_run_of(after)] += 1
-                if _run_of(after) != _run_of(states[at]):
-                    seen.append((_run_of(after), at))
+                counts[counted_run(after)] += 1
+                if counted_run(after) != counted_run(states[at]):
+                    seen.append((counted_run(after), at))
         for sql, rows in (
             ("INSERT INTO entries VALUES (?, ?, ?, ?)", entries),
             ("UPDATE header SET last = last + ?", [(new,)] if new else []),
@@ -408,10 +409,6 @@ class SqliteStore:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _run_of(state: bytes) -> int:
-    return int.from_bytes(state[:RUN_BYTES], "big")
 
 
 def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:

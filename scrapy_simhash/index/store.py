@@ -126,6 +126,11 @@ class Counts(NamedTuple):
     provisional: int
 
 
+def counted_run(state: bytes) -> int:
+    """Return the number of the run for which a store counts an entry, given its state."""
+    return int.from_bytes(state[:RUN_BYTES], "big")
+
+
 class Store(Protocol):
     """The verbs. One thread at a time calls them.
 

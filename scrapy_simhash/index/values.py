@@ -10,8 +10,10 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-# Entries that are read of a bucket at most, the newest ones.
-BUCKET_LIMIT = 512
+# Entries that are read of a bucket at most, the newest ones, and of the bucket of a key. In a flood
+# of one template, thousands share a bucket, and each that is compared takes time.
+BUCKET_LIMIT = 64
+KEY_LIMIT = 512
 
 
 # Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It

@@ -15,14 +15,14 @@ from urllib.parse import quote, unquote_to_bytes
 from scrapy_simhash.keys import host_of, split_address
 
 LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
-LONGEST_VALUE = 96  # characters, such as those of a title in an address
+LONGEST_VALUE = 96  # characters, as a title in an address may have
 MOST_PARTS = 12  # segments of a path, or parameters
 MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
-#: Addresses, pages, signatures and places that a crawler remembers: those that it met last.
+#: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
 REMEMBERED = 50_000
-#: Stands for the segments of a path that is too deep, such as those of a loop of links.
+#: Replaces the last segments of a path that is too deep, as a loop of links makes it.
 DEEPER = "**"
-#: A star stands for any value of a kind. A literal value is escaped, and never equals a star.
+#: A star replaces any value of a kind. A literal value is escaped, and never equals a star.
 STARS = {
     "name": "{name}",
     "word": "*",
@@ -57,9 +57,9 @@ class Shape(NamedTuple):
     """The form of one value.
 
     Attributes:
-        kind: one of ``STARS``, or ``STAR`` for what stands for values already. A ``name`` is a word
+        kind: one of ``STARS``, or ``STAR`` for a star. A ``name`` is a word
             of lower-case letters, which may be a keyword such as ``login``.
-        star: stands for every value of this form, with a prefix such as ``Talk:`` and a suffix such
+        star: replaces every value of this form, with a prefix such as ``Talk:`` and a suffix such
             as ``.html``.
     """
 
@@ -113,9 +113,12 @@ def read_signature(text: str) -> Address:
     """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
-    pairs = [pair.partition("=") for pair in query.split("&")] if query else []
-    parameters = tuple((name, tuple(value.split("/"))) for name, _, value in pairs)
-    return Address(host, tuple(path.split("/")), parameters)
+    pairs = (pair.partition("=")[::2] for pair in query.split("&") if pair)
+    return Address(
+        host=host,
+        path=tuple(path.split("/")),
+        parameters=tuple((name, tuple(value.split("/"))) for name, value in pairs),
+    )
 
 
 def _parameters_of_path(path: str, query: str) -> tuple[str, str]:
@@ -142,7 +145,7 @@ def plain(value: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def shape(value: str) -> Shape:
-    """Return the shape of one value, as it stands in an address or in a signature."""
+    """Return the shape of one value of an address or of a signature."""
     prefix = match.group() if (match := _PREFIX.match(value)) else ""
     rest = value[len(prefix) :]
     suffix = match.group() if (match := _SUFFIX.search(rest)) else ""

@@ -1,7 +1,7 @@
 """An unbiased estimate of what sparing lost, from the share that was fetched anyway.
 
-A page that is fetched with chance p although it is taken for a copy stands for (1 - p) / p pages
-that were spared (Horvitz and Thompson 1952).
+A page that is taken for a copy, and is fetched with chance p, represents (1 - p) / p pages that
+were spared (Horvitz and Thompson 1952).
 """
 
 from dataclasses import dataclass, field

@@ -5,7 +5,7 @@ In a REPL::
     learner = Learner()
     forecast = learner.forecast("http://wiki.test/index.php?title=Bread&oldid=12")
     forecast.spared  # False: nothing is known yet
-    learner.record(forecast, key=forecast.url, original="http://wiki.test/Bread", size=14_000)
+    learner.record(forecast, Visit(forecast.url, original="http://wiki.test/Bread", size=14_000))
 """
 
 from typing import NamedTuple
@@ -31,6 +31,9 @@ SHARE = 0.05
 MOST_DISTINCT = 0.05
 #: The share of lesser addresses from which a signature does not name pages.
 LESSER = 0.2
+#: How far behind a request may be put. A request that is to be spared waits for the sample of its
+#: pattern, which may show that the pattern is wrong.
+LAST = 2
 # A shorter path alone says nothing of whether an address names a page.
 _LESSER_BY = ("marker", "parameters", "https")
 
@@ -59,6 +62,32 @@ class Forecast(NamedTuple):
     def name(self) -> str:
         return self.host + self.signature
 
+    def place_behind(self, place: int) -> int:
+        """Return how far behind a request has to be put that has waited in some place."""
+        return min(place + 1, LAST) if self.spared else int(self.may_wait)
+
+
+class Visit(NamedTuple):
+    """A page that was fetched.
+
+    Attributes:
+        key: of the page.
+        original: the key of the page that it repeats; empty if it repeats none, or was not
+            compared.
+        size: in bytes.
+        is_canonical: whether the original declares the address of this page canonical.
+        is_sure: whether all pages near it were compared with it. If not, it was chance to find the
+            original, and tells nothing of other pages.
+        is_optional: whether its request might have been spared.
+    """
+
+    key: str
+    original: str = ""
+    size: int = 0
+    is_canonical: bool = False
+    is_sure: bool = True
+    is_optional: bool = True
+
 
 class Learner:
     """Learns signatures, and tells which addresses will be copies.
@@ -70,7 +99,6 @@ class Learner:
     Attributes:
         table: the counts of all signatures.
         estimate: what was spared, and what that lost.
-        lost: distinct pages that sparing would have lost, where all pages are fetched to watch.
         first: by the keys of pages, the addresses by which they came first.
     """
 
@@ -78,7 +106,6 @@ class Learner:
         self.table = table or PatternTable()
         self._traps = traps or Traps()
         self.estimate = Estimate()
-        self.lost = 0
         self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Signatures with the keys of originals, and with the values of copies.
         self._pairs: LRUCache[int, None] = LRUCache(REMEMBERED)
@@ -109,7 +136,7 @@ class Learner:
             return float(row.mark == "pinned")
         if self._traps.holds(name):
             return BOUND
-        # A wrong forecast stands for the pages that were spared meanwhile.
+        # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):
             return 0.0
@@ -136,84 +163,56 @@ class Learner:
         first = self.table.place(row.example.partition(" ")[2])
         return first is not None and _is_lesser(first.row)
 
-    def record(
-        self,
-        forecast: Forecast,
-        *,
-        key: str,
-        original: str | None = None,
-        size: int = 0,
-        is_canonical: bool = False,
-        is_sure: bool = True,
-    ) -> str:
-        """Learn from a fetched page, and return its signature.
-
-        A page whose address was to be spared, and that was fetched only to watch, tells nothing:
-        watching must not know more than sparing would.
-
-        Args:
-            forecast: what its address told before the download.
-            key: of the page.
-            original: the key of the page that it repeats; None if it repeats none, or was not
-                compared.
-            size: in bytes.
-            is_canonical: whether the original declares the address of this page canonical.
-            is_sure: whether all pages near it were compared with it. If not, it was chance to find
-                the original, and tells nothing of other pages.
-        """
+    def record(self, forecast: Forecast, visit: Visit) -> str:
+        """Learn from a fetched page, and from its forecast; return the signature of its address."""
         if (place := self.table.place(forecast.url, learn=True)) is None:
             return ""
-        original = self._settle_wrong(forecast, original)
-        is_wrong = original is None
-        if forecast.bound and is_wrong:
-            self._wrong[key] = forecast
-        if forecast.spared:
-            self.lost += is_wrong
-            return place.signature
+        self._settle_wrong(forecast, visit.original)
         if forecast.bound:
             self.estimate.explore(forecast.chance)
-            if is_wrong:
+            if not visit.original:
+                self._wrong[visit.key] = forecast
                 self.estimate.add_wrong(forecast.name, forecast.chance)
                 place.add(Row(wrong=1))
-        if original is None:
-            self.first[key] = forecast.url
-            place.add(Row(distinct=1))
+        if visit.original:
+            self._count_copy(place, forecast.url, visit)
         else:
-            self._count_copy(place, forecast.url, original, size, is_canonical, is_sure)
+            self.first[visit.key] = forecast.url
+            place.add(Row(distinct=1))
         return place.signature
 
-    def _settle_wrong(self, forecast: Forecast, original: str | None) -> str | None:
-        """Return the original that a page repeats, if sparing would have fetched that."""
-        wrong = self._wrong.get(original) if original else None
-        if original is None or wrong is None or (forecast.bound and not wrong.spared):
-            return original
+    def _settle_wrong(self, forecast: Forecast, original: str) -> None:
+        """Take a wrong forecast back, if its page has another address, fetched in any case."""
+        wrong = self._wrong.get(original)
+        if wrong is None or forecast.bound:
+            return
         del self._wrong[original]
-        if wrong.spared:
-            # Its original would not have been fetched, so this page would have been the first.
-            self.lost -= 1
-            self.first[original] = forecast.url
-            return None
-        # The original has another address, which was fetched in any case.
         self.estimate.add_wrong(wrong.name, wrong.chance, -1)
         if place := self.table.place(wrong.url):
             place.add(Row(wrong=-1))
-        return original
 
-    def _count_copy(
-        self, place: Place, url: str, original: str, size: int, is_canonical: bool, is_sure: bool
-    ) -> None:
+    def _count_copy(self, place: Place, url: str, visit: Visit) -> None:
+        original = visit.original
         first = self.first.get(original, original)
         source = self.table.place(first)
         if source is not None:
             self._is_new(original, source.name)
-        is_lesser = not self._is_new(original, place.name) or better(first, url) in _LESSER_BY
-        is_telling = is_sure and self._is_telling(place)
-        example = f"{url} {first}"
-        place.add(Row(1, int(is_telling), int(is_lesser), bytes=size, example=example))
+        is_known = not self._is_new(original, place.name)
+        is_lesser = is_known or better(first, url) in _LESSER_BY
+        is_telling = visit.is_sure and self._is_telling(place)
+        row = Row(
+            copies=1,
+            telling=int(is_telling),
+            lesser=int(is_lesser),
+            bytes=visit.size,
+            example=f"{url} {first}",
+        )
+        place.add(row)
         if source is None or source.name == place.name:
             return
-        if (is_canonical or not _is_lesser(place.row)) and self._is_new(original, ""):
-            source.add(Row(lesser=int(is_canonical), shared=1))
+        has_better = visit.is_canonical or not _is_lesser(place.row)
+        if has_better and self._is_new(original, ""):
+            source.add(Row(lesser=int(visit.is_canonical), shared=1))
 
     def _is_telling(self, place: Place) -> bool:
         """Note the values of a copy; return whether it is evidence of other addresses.

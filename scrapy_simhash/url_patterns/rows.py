@@ -28,10 +28,10 @@ class Row(NamedTuple):
         lesser: copies whose originals have the better address.
         distinct: pages that repeated no other page.
         shared: distinct pages that also came by an address of another signature.
-        wrong: distinct pages whose addresses had been taken for those of copies.
+        wrong: distinct pages whose addresses had been taken for addresses of copies.
         bytes: the size of the copies, decompressed.
         mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
-        example: the address of a copy, a space, and that of its original; or nothing.
+        example: the address of a copy, a space, and the address of its original; or nothing.
     """
 
     copies: int = 0
@@ -116,7 +116,7 @@ class SharedRows:
     def add(
         self, index: Index, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
     ) -> None:
-        """Add rows to those of a host, and drop some."""
+        """Add rows to the rows of a host, and drop some."""
         name = FAMILY + host
         # Other crawlers may change the same cell; two that meet need two rounds.
         for _ in range(20):

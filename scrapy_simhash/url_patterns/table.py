@@ -6,7 +6,7 @@ that differ in nothing else belong together. Any program that shows records need
 of a board, the articles of a wiki.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -45,32 +45,34 @@ class Places:
     def signature(self, address: Address, *, learn: bool = False) -> tuple[str, list[str]]:
         """Return the signature of an address, or the present one of an earlier signature.
 
-        It has no host. Beside it stand the values at starred places, but for tokens, which differ
-        even where pages are the same. With ``learn``, values are remembered.
+        It has no host. The values at starred places are returned beside it, without tokens, which
+        differ even where pages are the same. With ``learn``, values are remembered.
         """
-        starred: list[str] = []
-
-        def joined(place: str, values: tuple[str, ...]) -> str:
-            begun = len(place)
-            for value in values:
-                form = self._form(place, value, learn)
-                if form != value and shape(value).kind != "token":
-                    starred.append(value)
-                place = f"{place}/{form}"
-            return place[begun:]
-
-        path = joined("", address.path)
+        path, starred = self._joined("", address.path, learn)
         if not address.parameters:
             return path, starred
-        # A name may stand for different things beside different names.
+        # A name may mean different things beside different names.
         place = f"{path}?{'&'.join(name for name, _ in address.parameters)}"
-        pairs = {
-            f"{name}={joined(f'{place}?{name}', values)[1:]}" for name, values in address.parameters
-        }
+        pairs: set[str] = set()
+        for name, values in address.parameters:
+            joined, more = self._joined(f"{place}?{name}", values, learn)
+            pairs.add(f"{name}={joined[1:]}")
+            starred += more
         return f"{path}?{'&'.join(sorted(pairs))}", starred
 
+    def _joined(self, place: str, values: Sequence[str], learn: bool) -> tuple[str, list[str]]:
+        """Return the forms of values that follow a place, and the values that are starred."""
+        starred: list[str] = []
+        path = ""
+        for value in values:
+            form = self._form(place + path, value, learn)
+            if form != value and shape(value).kind != "token":
+                starred.append(value)
+            path += f"/{form}"
+        return path, starred
+
     def _form(self, place: str, value: str, learn: bool) -> str:
-        """Return a value as it stands in a signature: itself, or its star."""
+        """Return the value itself, or the star that replaces it in a signature."""
         kind, star = shape(value)
         name = hash((place, star))
         if learn and kind == STAR:
@@ -122,7 +124,7 @@ class HostTable:
             self._most_places = len(self.places) + MOST_PLACES
 
     def take(self) -> Rows:
-        """Return what others have to know, which counts as sent.
+        """Return the rows that are new to the other crawlers, and count them as sent.
 
         A signature without copies is no pattern, whatever others count.
         """

@@ -133,7 +133,7 @@ def test_summary_stats_and_changes_tell_one_story_of_a_run(
     crawl(Blog, settings=settings, site=site)
     assert simhash("changes", "--run", "4", *three_days[:2]) == 0
     first, second, *pages = capsys.readouterr().out.splitlines()
-    assert first.endswith(" UTC: 3 missing, 1 failed")
+    assert first.endswith("3 missing, 1 failed")
     assert second.strip() == "(2 of the missing and failed came later, or left the index)"
     assert [line.split()[0] for line in pages if "http" in line] == ["missing", "missing"]
 

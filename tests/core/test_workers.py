@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -20,7 +19,7 @@ import pytest
 
 from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
-from scrapy_simhash.core.worker import pack_order, unpack_recipe
+from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import PAUSE, STRIKES, Job, Turns, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
@@ -117,11 +116,10 @@ def test_each_page_gets_its_own_answer_by_the_whole_recipe() -> None:
 
 
 def test_a_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
-    order = json.loads(pack_order(RECIPE, 1.0, 0))
-    assert unpack_recipe(order) == RECIPE
-    order["identity"] = order["identity"].replace("main/", "main/0")
+    values, identity, *_ = order_of(RECIPE, 1.0, 0)
+    assert recipe_of(values, identity) == RECIPE
     with pytest.raises(ValueError, match="the worker has simhash/1 "):
-        unpack_recipe(order)
+        recipe_of(values, identity.replace("main/", "main/0"))
 
 
 def test_the_identity_has_the_version_of_an_extractor_of_a_project(monkeypatch: Any) -> None:

@@ -195,17 +195,9 @@ def test_crawlers_on_redis_learn_together(
     assert prints(shop, "y") - second.stat("spared/explored") < 6
 
 
-@pytest.mark.parametrize(("spare", "times"), [("watch", 0), ("skip", 1)])
 def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
-    crawl: Any,
-    shop: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: Any,
-    spare: str,
-    times: int,
+    crawl: Any, shop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    """Only a crawl that would spare says so."""
     read, asked = SharedRows.read, []
 
     def read_once(rows: SharedRows, cells: Any) -> set[str]:
@@ -216,12 +208,12 @@ def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
 
     monkeypatch.setattr(SharedRows, "read", read_once)
     monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.01)
-    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite", "SIMHASH_SPARE": spare}
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
     crawled = run(crawl, shop, settings)
     assert len(asked) > 1
     assert prints(shop) > NUMBER / 2
     assert crawled.stat("spared/skipped") < NUMBER / 2
-    assert sum("Nothing is spared" in record.message for record in caplog.records) == times
+    assert sum("Nothing is spared" in record.message for record in caplog.records) == 1
 
 
 def test_damaged_counts_in_the_index_spare_nothing_and_cost_no_page(

@@ -15,10 +15,12 @@ from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, IndexSpec
 
 few_examples = settings(max_examples=25, deadline=None)
 DISTANCE = 3
+# Entries that are read of the buckets of two blocks, and of a key.
+LIMITS = (5, 5, 9)
 
 
 class Scan:
-    """All entries, and which share a block."""
+    """All entries, and which stand among the newest of a bucket."""
 
     def __init__(self, blocks):
         self.words, self.blocks = np.empty((0, 1), np.uint64), np.empty((0, blocks), np.uint32)
@@ -29,7 +31,9 @@ class Scan:
 
     def find(self, word, block):
         distances = [int(value).bit_count() for value in (self.words[:, 0] ^ word)]
-        shared = (self.blocks == block).any(axis=1)
+        same = self.blocks == block
+        newest = same[::-1].cumsum(0)[::-1] <= LIMITS
+        shared = (same & newest).any(axis=1)
         pairs = zip(distances, shared.tolist(), strict=True)
         return {(d, 10 * i) for i, (d, s) in enumerate(pairs) if s and d <= DISTANCE}
 
@@ -45,12 +49,15 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
 ):
     chance = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("TAIL", 8), ("LARGEST", 256), ("RATIO", 2)):
+        small = {"TAIL": 8, "LARGEST": 256, "RATIO": 2, "BUCKET_LIMIT": 5, "KEY_LIMIT": 9}
+        for name, value in small.items():
             patch.setattr(neighbours, name, value)
         index, scan = Neighbours(64, 3, DISTANCE), Scan(3)
         for size in sizes:
             words = np.uint64(1) << chance.integers(0, 40, (size, 1), dtype=np.uint64)
             blocks = chance.integers(0, values, (size, 3), dtype=np.uint32, endpoint=True)
+            # Small values of several columns would share a bucket.
+            blocks = blocks * np.uint32(7919) + np.array([1, 104729, 1299709], np.uint32)
             start = index._count
             index.add([10 * i for i in range(start, start + size)], words, blocks)
             scan.add(words, blocks)
@@ -58,7 +65,7 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
         found = index.find(scan.words, scan.blocks)
         for number, near in enumerate(found):
             assert near == sorted(set(near))
-            # The tail is compared whatever its blocks are.
+            # By chance a value of another column may be met.
             assert scan.find(scan.words[number, 0], scan.blocks[number]) <= set(near)
         some = [i for i in range(index._count) if i % 3]
         stored = index.fingerprints([10 * i for i in some])
@@ -106,10 +113,10 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
     blocks = np.arange(2 * count, dtype=np.uint32).reshape(count, 2)
     blocks[:, 0] = 7
     index, words, blocks = filled(count, blocks)
-    found = index._found_in_runs(np.array([[7, 2**31]], np.uint32))
-    read = sorted(number for _, numbers in found for number in numbers.tolist())
-    newest = range(index._in_runs - BUCKET_LIMIT, index._in_runs)
-    assert read == list(newest)
+    words = words[[0, -1, -BUCKET_LIMIT, -BUCKET_LIMIT - 1]]
+    flooded = np.array([[7, 2**31]] * 4, np.uint32)
+    read = [[(0, count - 1)], [(0, count - BUCKET_LIMIT)]]
+    assert index.find(words, flooded) == [[], *read, []]
     assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
 
 

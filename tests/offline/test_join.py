@@ -66,7 +66,7 @@ def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> 
         page._replace(fingerprint=_in_one_bucket(page, number))
         for number, page in enumerate(made_prints(3 * BUCKET_LIMIT, 7))
     ]
-    pages += [_copy(pages[at], at) for at in (0, 100, 3 * BUCKET_LIMIT - 300, -1)]
+    pages += [_copy(pages[at], at) for at in (0, BUCKET_LIMIT, 3 * BUCKET_LIMIT - 20, -1)]
     expected = in_turn(pages)
     assert by_join(written(tmp_path, pages), tmp_path) == expected
     assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
@@ -76,13 +76,15 @@ def test_what_only_a_guess_brings_near_is_not_compared(tmp_path: Path) -> None:
     """A page counts among the newest of its bucket if the guess that it is a copy was wrong."""
     pages = [
         page._replace(fingerprint=_in_one_bucket(page, number))
-        for number, page in enumerate(made_prints(704 + 2, 8))
+        for number, page in enumerate(made_prints(3 * BUCKET_LIMIT + 2, 8))
     ]
-    pages[640] = _copy(pages[0], 640)  # of the first one, which is too long ago
-    pages[704], pages[705] = (_copy(pages[at], at) for at in (704 - BUCKET_LIMIT - 1, 300))
+    late, last = 2 * BUCKET_LIMIT, 3 * BUCKET_LIMIT
+    pages[late] = _copy(pages[0], late)  # of the first one, which is too long ago
+    copied = (last - BUCKET_LIMIT - 1, last - BUCKET_LIMIT + 10)
+    pages[last], pages[last + 1] = (_copy(pages[at], at) for at in copied)
     expected = in_turn(pages)
     assert by_join(written(tmp_path, pages), tmp_path) == expected
-    assert [expected[at][1] is None for at in (640, 704, 705)] == [True, True, False]
+    assert [expected[at][1] is None for at in (late, last, last + 1)] == [True, True, False]
 
 
 def _in_one_bucket(page: Print, number: int) -> Any:

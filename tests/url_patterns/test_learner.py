@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapy_simhash.url_patterns.learner import Forecast, Learner
+from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
 from scrapy_simhash.url_patterns.rows import MOST_ROWS, Row
 from scrapy_simhash.url_patterns.table import MOST_PLACES
 
@@ -14,15 +14,13 @@ ARTICLE = f"{SITE}/wiki/Story_{{}}".format
 OLD = f"{SITE}/index.php?oldid={{0}}&title=Story_{{0}}".format
 
 
-def fetch(
-    learner: Learner, url: str, original: str | None = None, *, watch: bool = False, **more: bool
-) -> Forecast:
+def fetch(learner: Learner, url: str, original: str = "", **more: bool) -> Forecast:
     """Fetch a page, or spare it, as a crawl does."""
     forecast = learner.forecast(url)
     if forecast.spared:
         learner.spare(forecast)
-    if watch or not forecast.spared:
-        learner.record(forecast, key=url, original=original, size=1000, **more)
+    else:
+        learner.record(forecast, Visit(url, original, size=1000, **more))
     return forecast
 
 
@@ -70,14 +68,14 @@ def test_of_two_addresses_of_a_page_never_both_are_spared() -> None:
             if chance.random() > often:
                 first, second = second, first
             is_spared = fetch(learner, first).spared
-            fetch(learner, second, None if is_spared else first)
+            fetch(learner, second, "" if is_spared else first)
         assert not (spared(learner, OLD) and spared(learner, ARTICLE))
 
 
 def test_copies_in_half_of_the_cases_make_no_pattern() -> None:
     learner = Learner()
     for n in range(200):
-        fetch(learner, OLD(n), ARTICLE(n) if n % 2 else None)
+        fetch(learner, OLD(n), ARTICLE(n) if n % 2 else "")
     assert spared(learner, OLD) == 0
 
 
@@ -86,7 +84,7 @@ def test_versions_of_one_file_tell_nothing_about_another() -> None:
     for n in range(20):
         fetch(learner, f"http://git.test/w?a=tree;f=file{n};h={n:040x}abc")
     for n in range(200):
-        fetch(learner, version(1, n), version(1, 0) if n else None)
+        fetch(learner, version(1, n), version(1, 0) if n else "")
     assert spared(learner, lambda n: version(n, 7)) == 0
 
 
@@ -118,27 +116,6 @@ def test_marks_decide_whatever_the_counts_say() -> None:
     assert spared(learner, OLD) == 0
     table.read({signature: Row(mark="pinned")})
     assert spared(learner, OLD) > 0.7
-
-
-def test_watching_says_what_sparing_would_do() -> None:
-    chance, watching, sparing, lost = random.Random(3), Learner(), Learner(), 0
-    for n in range(3000):
-        original = None if chance.random() < 0.02 else ARTICLE(n)
-        fetch(watching, OLD(n), original, watch=True)
-        lost += fetch(sparing, OLD(n), original).spared and original is None
-    assert watching.estimate.spared == sparing.estimate.spared > 100
-    assert watching.lost == lost > 0
-    assert watching.estimate.at_most == sparing.estimate.at_most
-
-
-def test_a_page_that_another_address_brings_is_not_lost() -> None:
-    learner = Learner()
-    learn_old_versions(learner)
-    n = next(n for n in range(1000, 2000) if learner.forecast(OLD(n)).spared)
-    fetch(learner, OLD(n), watch=True)
-    assert learner.lost == 1
-    fetch(learner, ARTICLE(n), OLD(n), watch=True)
-    assert learner.lost == 0
 
 
 @pytest.mark.parametrize(
@@ -181,8 +158,9 @@ def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise(
         first, second = by_number(n), by_title(n)
         if n % 2:
             first, second = second, first
-        fetch(learner, first, watch=True)
-        fetch(learner, second, first, watch=True, is_canonical=second == by_title(n))
+        is_spared = fetch(learner, first).spared
+        original = "" if is_spared else first
+        fetch(learner, second, original, is_canonical=second == by_title(n) and not is_spared)
     assert spared(learner, by_number) > 0.7
     assert spared(learner, by_title) == 0
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 from scrapy_simhash.url_patterns import rows as module
-from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.rows import (
     FAMILY,
     MOST_ROWS,
@@ -139,7 +139,7 @@ def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
         learner, rows_of_all = crawlers[n % 3]
         forecast = learner.forecast(OLD(n))
         if not forecast.spared:
-            learner.record(forecast, key=OLD(n), original=f"http://wiki.test/{n}", size=9)
+            learner.record(forecast, Visit(OLD(n), f"http://wiki.test/{n}", size=9))
         if n % 7 == 0:
             exchange(learner, rows_of_all, cells)
     for _ in range(2):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrapy_simhash.url_patterns.learner import Learner
+from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.traps import PAGES, Traps
 
 SIGNATURE = "a.test/calendar?month={number}"
@@ -47,7 +47,7 @@ def test_a_trap_is_a_pattern_until_a_page_of_it_says_something() -> None:
     traps = Traps()
     learner = Learner(traps=traps)
     for n in range(10):
-        learner.record(learner.forecast(MONTH(n)), key=MONTH(n))
+        learner.record(learner.forecast(MONTH(n)), Visit(MONTH(n)))
     walk(traps, PAGES)
     assert sum(learner.forecast(MONTH(n)).spared for n in range(100, 200)) > 60
     walk(traps, 1, is_poor=False, start=100)

@@ -1,68 +1,93 @@
 -- Write each part that nothing stands against; tell what is near the pages of the others.
 --
--- KEYS: meta, entries, leases, and what the leaves' keys begin with.
---   meta     hash: the header; "last": the last position; "<run>:pages": entries last seen in a run
---   entries  hash: "": the generation; number of a group -> its entries, each with its size (3 bytes, 0 if
---            it is gone); while a group is not complete, ":<position>" -> entry. An entry has the size of
---            its state (1 byte), the state that it has without a lease, fingerprint and body
+-- KEYS: meta, entries, leases, and what the keys of the leaves begin with.
+--   meta     hash: the header; "last": the last position; "leaves": the number of leaves of each
+--            block, LEAVES if it is missing; "<run>:pages": entries that were last seen in a run
+--   entries  hash: "": the generation; number of a group -> its entries, each with its size
+--            (3 bytes, 0 if it is gone). While a group has no such field, its entries stand alone,
+--            as ":<position>" -> entry. An entry has the size of its state (1 byte), the state
+--            that it has without a lease, its fingerprint and its body
 --   leases   hash: "": the generation; position -> state of an entry in progress
---   leaves   strings: block (1 byte) and 12 bits of a value -> for each entry 20 more bits of its value,
---            and its position (28 bits), the oldest first
--- ARGV: generation, last position that the caller knows of, bytes of a fingerprint, reach, number of
--- blocks, entries that are read of a bucket; then for each part a number of its looks, checks, new entries,
--- writes and deletions, 2 bytes each, and `since`, and for each
---   look      fingerprint, and values, those of blocks and keys: block (1 byte), leaf (2), 20 bits, 4 bits 0
+--   leaves   strings: block (1 byte) and the last 12 bits of a value (2 bytes), and behind these
+--            the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
+--            entry the first 20 bits of its value, and its position (28 bits), the oldest first.
+--            As the index grows, one leaf after the other splits in two, so that a look reads one
+--            small leaf of each block: linear hashing (Litwin, VLDB 1980)
+-- ARGV: generation, last position that the caller knows of, bytes of a fingerprint, reach, number
+-- of blocks, entries that are read of a bucket, and of that of a key; then for
+-- each part the numbers of its looks, checks, new entries, writes and deletions, 2 bytes each, and
+-- `since`, and then
+--   look      fingerprint, and the values of blocks and keys: block (1 byte), last 12 bits
+--             (2 bytes), first 20 bits, 4 bits 0
 --   check     position, state
 --   new       number of its look, bytes of that without aliases, state, body
 --   write     position, state
 --   deletion  position
--- Returns generation, last position, time (2), for each part its first new position (-1: refused, -2: not looked
--- at), for each look of a refused one distances and positions of what is near, these positions, their states and
--- entries. One item is another generation, none is a damaged index.
+-- Returns generation, last position, time (2), for each part its first new position (-1: refused,
+-- -2: not looked at), for each look of a refused one distances and positions of what is near, these
+-- positions, their states and entries. One item is another generation, none is a damaged index.
 local meta, entries, leases, leaf = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
-local decode, encode, floor = struct.unpack, struct.pack, math.floor
-local width, reach, blocks, most = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
--- Positions in one field; entries that are read of a bucket where another one is full; comparisons after which
--- no other part is looked at; positions.
-local GROUP, FEW, EFFORT, POSITIONS = 8, 32, 10000, 2 ^ 28
+local decode, encode, floor, xor = struct.unpack, struct.pack, math.floor, bit.bxor
+local width, reach, blocks = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local BUCKET_LIMIT, KEY_LIMIT = tonumber(ARGV[6]), tonumber(ARGV[7])
+-- Positions in a group; comparisons after which no other part is looked at; positions.
+local GROUP, EFFORT, POSITIONS = 8, 10000, 2 ^ 28
+-- Leaves of a block in a small index; positions for each leaf in a larger one; leaves of a block
+-- that split in one call.
+local LEAVES, LOAD, SPLITS = 4096, 256, 8
 
-local head = call('HMGET', meta, 'generation', 'last')
+local head = call('HMGET', meta, 'generation', 'last', 'leaves')
 if call('HGET', entries, '') ~= head[1] or call('HGET', leases, '') ~= head[1] then return {} end
 if head[1] ~= ARGV[1] then return {head[1] or ''} end
 -- After a failover that lost the end of the log, its positions are not used again.
 local first = math.max(tonumber(head[2]), tonumber(ARGV[2]))
-if not (first >= 0 and first < POSITIONS) then return {} end
+local leaf_count, half = tonumber(head[3] or LEAVES), LEAVES
+if not (first >= 0 and first < POSITIONS and leaf_count >= LEAVES) then return {} end
+-- Leaves before the last doubling that was begun: those from here on came by it.
+while 2 * half <= leaf_count do half = 2 * half end
 local last, effort = first, 0
-local groups, changed, counts, leaves, added = {}, {}, {}, {}, {}
+local groups, alone, changed, counts, leaves, added = {}, {}, {}, {}, {}, {}
 
--- Return the entries of a group by slot.
+-- Entries and their states.
+
+local function names_alone(n)
+  local names = {}
+  for slot = 0, GROUP - 1 do names[slot + 1] = ':' .. n * GROUP + slot end
+  return names
+end
+
+-- Return the entries of a group by slot, the slot of a position, and the number of the group.
 local function group_of(position)
-  local n = floor(position / GROUP)
-  if groups[n] then return groups[n], position % GROUP, n end
-  local group, names, at = {}, {}, 1
+  local n, slot = floor(position / GROUP), position % GROUP
+  if groups[n] then return groups[n], slot, n end
+  local group, at = {}, 1
   local packed = n * GROUP + GROUP - 1 <= first and call('HGET', entries, n)
-  for slot = 0, GROUP - 1 do
-    names[slot + 1] = ':' .. n * GROUP + slot
-    if packed and at + 2 <= #packed then
+  if packed then
+    for other = 0, GROUP - 1 do
+      if at + 2 > #packed then break end
       local size = decode('>I3', packed, at)
-      if size > 0 then group[slot] = sub(packed, at + 3, at + 2 + size) end
+      if size > 0 then group[other] = sub(packed, at + 3, at + 2 + size) end
       at = at + 3 + size
     end
-  end
-  if not packed then
-    for slot, entry in ipairs(call('HMGET', entries, unpack(names))) do group[slot - 1] = entry or nil end
+  else
+    local single = call('HMGET', entries, unpack(names_alone(n)))
+    for other = 0, GROUP - 1 do
+      group[other] = single[other + 1] or nil
+      if group[other] then alone[n] = true end
+    end
   end
   groups[n] = group
-  return group, position % GROUP, n
+  return group, slot, n
 end
 
 local states = {}
 local function state_of(position)
   if states[position] == nil then
     local group, slot = group_of(position)
-    local entry = group[slot]
-    states[position] = entry and (call('HGET', leases, position) or sub(entry, 2, 1 + byte(entry))) or false
+    local entry, lease = group[slot], nil
+    if entry then lease = call('HGET', leases, position) end
+    states[position] = entry and (lease or sub(entry, 2, 1 + byte(entry))) or false
   end
   return states[position]
 end
@@ -94,59 +119,93 @@ local function write(position, state, body)
   end
 end
 
--- Return how far the fingerprint of a look is from that of an entry, nothing if it is beyond reach.
-local bits
-local function apart(look, entry, is_any)
+-- What is near.
+
+-- Return the name of the leaf of a value, given where the value stands in a look.
+local function leaf_of(look, j)
+  local name = sub(look, j, j + 2)
+  if leaf_count == LEAVES then return name end
+  local low, high = decode('>I2I3', look, j + 1)
+  local n = (low + high * 256) % (2 * half)
+  if n >= leaf_count then n = n - half end
+  return n < LEAVES and name or name .. char(floor(n / LEAVES))
+end
+
+-- Return the names of the leaves of a look, by where their values stand; read those leaves.
+local function leaves_of(look)
+  local names, wanted, keys = {}, {}, {}
+  for j = width + 1, #look, 6 do
+    local name = leaf_of(look, j)
+    names[j] = name
+    if not leaves[name] then
+      wanted[#wanted + 1], keys[#keys + 1] = name, leaf .. name
+    end
+  end
+  if #keys > 0 then
+    for i, content in ipairs(call('MGET', unpack(keys))) do leaves[wanted[i]] = content or '' end
+  end
+  return names
+end
+
+-- Return the positions in the bucket of a value since a position, the newest first and `limit` at
+-- most, given its leaf, and where the value stands in a look.
+local function bucket(content, look, j, since, limit)
+  local tag, low = sub(look, j + 3, j + 4), byte(look, j + 5) * 16777216
+  local positions, stop, size = {}, #content - #content % 6, 6 * limit
+  while stop > 0 do
+    local start, found = math.max(stop - size, 0), {}
+    local i = find(content, tag, start + 1, true)
+    while i and i <= stop do
+      local offset = (i - 1) % 6
+      if offset == 0 then
+        local position = decode('>I4', content, i + 2) - low
+        if position >= since and position >= 0 and position < POSITIONS then
+          found[#found + 1] = position
+        end
+      end
+      i = find(content, tag, i + 6 - offset, true)
+    end
+    for k = #found, 1, -1 do
+      positions[#positions + 1] = found[k]
+      if #positions == limit then return positions end
+    end
+    -- What stands before an older entry is older still.
+    if decode('>I4', content, start + 3) % POSITIONS < since then return positions end
+    stop, size = start, 2 * size
+  end
+  return positions
+end
+
+local bits, words = nil, {}
+-- Return the distance between the fingerprints of a look and an entry, nothing beyond the reach.
+local function apart(look, entry, is_named)
   if not bits then
     bits = {[0] = 0}
     for i = 1, 255 do bits[i] = bits[floor(i / 2)] + i % 2 end
   end
-  local at, distance = 1 + byte(entry), 0
+  words[look] = words[look] or {byte(look, 1, width)}
+  local at, of_look, distance = 1 + byte(entry), words[look], 0
   if #entry < at + width then return nil end
-  for i = 1, width do
-    distance = distance + bits[bit.bxor(byte(look, i), byte(entry, at + i))]
-    if distance > reach and not is_any then return nil end
+  for i = 1, width, 4 do
+    local a, b, c, d = byte(entry, at + i, at + i + 3)
+    distance = distance + bits[xor(of_look[i], a)] + bits[xor(of_look[i + 1], b)]
+      + bits[xor(of_look[i + 2], c)] + bits[xor(of_look[i + 3], d)]
+    if distance > reach and not is_named then return nil end
   end
   return distance
 end
 
 -- Return distance and position of what is near a page, or has one of its keys, since a position.
 local function near(look, since)
-  local wanted = {}
-  for j = width + 1, #look, 6 do
-    local name = sub(look, j, j + 2)
-    if not leaves[name] then wanted[#wanted + 1] = name end
-  end
-  if #wanted > 0 then
-    local keys = {}
-    for j, name in ipairs(wanted) do keys[j] = leaf .. name end
-    for j, content in ipairs(call('MGET', unpack(keys))) do leaves[wanted[j]] = content or '' end
-  end
-  local told, result, read = {}, {}, 0
-  for j = #look - 5, width + 1, -6 do  -- those of keys come first, and are told at any distance
-    local content, tag, low = leaves[sub(look, j, j + 2)], sub(look, j + 3, j + 4), byte(look, j + 5) * 16777216
-    local is_named, from, positions = byte(look, j) == blocks, 1, {}
-    if not is_named and read >= most then from = math.max(#content - #content % 6 - 6 * FEW, 0) + 1 end
-    if since > 1 then
-      local i = #content - #content % 6 - 5
-      while i >= from and decode('>I4', content, i + 2) % POSITIONS >= since do i = i - 6 end
-      from = math.max(i + 6, from)
-    end
-    local i = find(content, tag, from, true)
-    while i do
-      if i % 6 == 1 and i + 5 <= #content then
-        local position = decode('>I4', content, i + 2) - low
-        if position >= since and position >= 0 and position < POSITIONS then positions[#positions + 1] = position end
-      end
-      i = find(content, tag, i + 1, true)
-    end
-    read = read + math.min(#positions, most)
-    for k = math.max(#positions - most + 1, 1), #positions do
-      local position = positions[k]
+  local names, told, result = leaves_of(look), {}, {}
+  for j = #look - 5, width + 1, -6 do  -- keys come first: what has one is told at any distance
+    local is_of_key = byte(look, j) == blocks
+    local limit = is_of_key and KEY_LIMIT or BUCKET_LIMIT
+    for _, position in ipairs(bucket(leaves[names[j]], look, j, since, limit)) do
       if not told[position] then
         told[position], effort = true, effort + 1
         local group, slot = group_of(position)
-        local distance = group[slot] and apart(look, group[slot], is_named)
+        local distance = group[slot] and apart(look, group[slot], is_of_key)
         if distance then result[#result + 1], result[#result + 2] = distance, position end
       end
     end
@@ -154,7 +213,9 @@ local function near(look, since)
   return result
 end
 
-local at = 7
+-- Read the parts, and find what stands against them.
+
+local at = 8
 local function take(size)
   at = at + size
   return at - size
@@ -192,18 +253,7 @@ while at <= #ARGV do
   parts[#parts + 1] = part
 end
 
--- Of each bucket the newest entries stay.
-local function squeezed(content)
-  local extra, kept = {}, {}
-  for turn = 0, 1 do
-    for i = 1, #content - 5, 6 do
-      local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 16)
-      if turn == 1 and extra[tag] <= 0 then kept[#kept + 1] = sub(content, i, i + 5) end
-      extra[tag] = (extra[tag] or -most) + 1 - 2 * turn
-    end
-  end
-  return table.concat(kept)
-end
+-- Write the others.
 
 for n, part in ipairs(parts) do
   firsts[n] = part.fate == 0 and last + 1 or part.fate
@@ -216,7 +266,7 @@ for n, part in ipairs(parts) do
       write(last, ARGV[i + 2], ARGV[i + 3])
       local look = ARGV[part.looks + ARGV[i]]
       for j = width + 1, tonumber(ARGV[i + 1]), 6 do
-        local name = sub(look, j, j + 2)
+        local name = leaf_of(look, j)
         local entry = sub(look, j + 3, j + 4) .. encode('>I4', byte(look, j + 5) * 16777216 + last)
         added[name] = (added[name] or '') .. entry
       end
@@ -226,27 +276,73 @@ for n, part in ipairs(parts) do
   end
 end
 
+-- Return a leaf in which the newest entries of each bucket stay.
+local function squeezed(content)
+  local extra, kept = {}, {}
+  for turn = 0, 1 do
+    for i = 1, #content - 5, 6 do
+      local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 16)
+      if turn == 1 and extra[tag] <= 0 then kept[#kept + 1] = sub(content, i, i + 5) end
+      extra[tag] = (extra[tag] or -KEY_LIMIT) + 1 - 2 * turn
+    end
+  end
+  return table.concat(kept)
+end
+
 for name, more in pairs(added) do
   local size = call('APPEND', leaf .. name, more)
-  local before = floor((size - #more) / (6 * most))
-  if size >= 12 * most and floor(size / (6 * most)) > before then
+  local before = floor((size - #more) / (6 * KEY_LIMIT))
+  if size >= 12 * KEY_LIMIT and floor(size / (6 * KEY_LIMIT)) > before then
     call('SET', leaf .. name, squeezed(call('GET', leaf .. name)))
   end
 end
+
+-- Return the key of a leaf of a block, as leaf_of names it.
+local function key_of(block, n)
+  local name = leaf .. char(block) .. encode('>I2', n % LEAVES)
+  return n < LEAVES and name or name .. char(floor(n / LEAVES))
+end
+
+-- Split a leaf of each block by the next bit of its values.
+local function split()
+  for block = 0, blocks do
+    local old, kept, moved = key_of(block, leaf_count - half), {}, {}
+    local content = call('GET', old) or ''
+    for i = 1, #content - 5, 6 do
+      local is_moved = floor(decode('>I3', content, i) * 256 / half) % 2 == 1
+      local some = is_moved and moved or kept
+      some[#some + 1] = sub(content, i, i + 5)
+    end
+    if #moved > 0 then
+      call('SET', old, table.concat(kept))
+      call('SET', key_of(block, leaf_count), table.concat(moved))
+    end
+  end
+  leaf_count = leaf_count + 1
+  if leaf_count == 2 * half then half = leaf_count end
+end
+
+local leaves_wanted = math.min(last / LOAD, leaf_count + SPLITS)
+if leaf_count < leaves_wanted then
+  while leaf_count < leaves_wanted do split() end
+  call('HSET', meta, 'leaves', leaf_count)
+end
+
 for n, slots in pairs(changed) do
-  local base, packed, names = n * GROUP, {}, {}
+  local base, packed = n * GROUP, {}
   if base + GROUP - 1 <= last then
     for slot = 0, GROUP - 1 do
       local entry = groups[n][slot] or ''
       packed[slot + 1] = encode('>I3', #entry) .. entry
-      if base + slot <= first then names[#names + 1] = ':' .. base + slot end
     end
     call('HSET', entries, n, table.concat(packed))
-    if base + GROUP - 1 > first and #names > 0 then call('HDEL', entries, unpack(names)) end
+    -- An entry has one representation. After a failover that lost writes, positions jump, and a
+    -- group that is complete by its positions may not have been packed.
+    if alone[n] then call('HDEL', entries, unpack(names_alone(n))) end
   else
     for slot in pairs(slots) do
-      local entry = groups[n][slot]
-      if entry then call('HSET', entries, ':' .. base + slot, entry) else call('HDEL', entries, ':' .. base + slot) end
+      local entry, name = groups[n][slot], ':' .. base + slot
+      if entry then call('HSET', entries, name, entry) else call('HDEL', entries, name) end
     end
   end
 end

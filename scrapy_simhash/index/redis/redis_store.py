@@ -35,14 +35,15 @@ from scrapy_simhash.index.store import (
     StoreMissing,
     StoreUnavailable,
 )
-from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
+from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-FORMAT = 14
+FORMAT = 15
 # Positions in one field of the entries, as in commit.lua.
 _GROUP = 8
+# Leaves of a block in a small index, as in commit.lua.
 _LEAVES = 1 << 12
 # Bits of a place, and of a checksum.
 _PLACE, _CHECK = 32, 16
@@ -207,7 +208,8 @@ class RedisStore:
                 return []
             stored = dict(zip(batch, packed[len(groups) :], strict=True))
             for group, content in zip(groups, packed, strict=False):
-                stored |= _of_group(group, content or b"")
+                if content:
+                    stored |= _of_group(group, content)
             with self._readable():
                 of_leases = zip(batch, leased, strict=True)
                 rows += [self._row(at, stored[at], lease) for at, lease in of_leases if stored[at]]
@@ -216,7 +218,7 @@ class RedisStore:
     def _arguments(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
         """Return the arguments of ``commit.lua``."""
         arguments: list[Any] = [self._generation, self._last, self._width, self._spec.reach]
-        arguments += [self._spec.blocks, BUCKET_LIMIT]
+        arguments += [self._spec.blocks, BUCKET_LIMIT, KEY_LIMIT]
         looks = _looks(lookups, self._spec) if lookups else []
         size = self._width + 6 * (self._spec.blocks + 1)
         for members, checks, new, writes, since in parts:
@@ -305,30 +307,44 @@ class RedisStore:
             return self._blocks
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
-        for names in self._leaf_names(self._spec.blocks):
-            for name, leaf in zip(
-                names, self.client.call("MGET", *map(self._leaf, names)), strict=True
-            ):
+        for block, leaves in self._leaves_of_blocks(self._spec.blocks):
+            names = [self._leaf(block, number) for number in leaves]
+            for number, leaf in zip(leaves, self.client.call("MGET", *names), strict=True):
                 octets = np.frombuffer(leaf or b"", np.uint8)
                 octets = octets[: len(octets) // 6 * 6].reshape(-1, 6).astype(np.uint64)
                 packed = (octets << np.arange(40, -8, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)
                 places = (packed & np.uint64((1 << 28) - 1)).astype(np.int64)
-                high = np.uint64(int.from_bytes(name[1:], "big") << 20)
-                spread = ((packed >> np.uint64(28)) | high).astype(np.uint32)
+                first_bits = packed >> np.uint64(28) << np.uint64(12)
+                spread = (first_bits | np.uint64(number % _LEAVES)).astype(np.uint32)
                 inside = places <= last
-                values[places[inside], name[0]] = spread[inside] * gather
+                values[places[inside], block] = spread[inside] * gather
         self._blocks = values
         return values
 
     _blocks: npt.NDArray[np.uint32] | None = None
 
-    def _leaf(self, name: bytes) -> bytes:
+    def _leaf(self, block: int, number: int) -> bytes:
+        """Return the key of a leaf, as commit.lua names it."""
+        later, low = divmod(number, _LEAVES)
+        name = bytes([block, *low.to_bytes(2, "big")]) + (bytes([later]) if later else b"")
         return self._keys[3].encode() + name
 
-    def _leaf_names(self, blocks: int) -> Iterator[list[bytes]]:
-        for block in range(blocks):
-            for first in range(0, _LEAVES, _KEYS):
-                yield [(block << 16 | n).to_bytes(3, "big") for n in range(first, first + _KEYS)]
+    def _leaf_count(self) -> int:
+        """Return the number of leaves of each block."""
+        with self._readable():
+            count = int(self.client.call("HGET", self._keys[0], "leaves") or _LEAVES)
+            if not _LEAVES <= count <= _POSITIONS >> 8:
+                raise ValueError(f"no index has {count} leaves of a block")
+        return count
+
+    def _leaves_of_blocks(self, blocks: int) -> Iterator[tuple[int, range]]:
+        """Yield the numbers of the leaves of each block, as many as one command reads."""
+        first = 0
+        while first < (count := self._leaf_count()):  # some may split meanwhile
+            leaves = range(first, min(first + _KEYS, count))
+            for block in range(blocks):
+                yield block, leaves
+            first = leaves.stop
 
     def cells(self, prefix: str) -> dict[str, bytes]:
         fields = self.client.call("HGETALL", self.client.key(f"cells:{prefix.partition(':')[0]}"))
@@ -355,19 +371,17 @@ class RedisStore:
 
     def size(self) -> int:
         """Return the bytes, of the leaves by a sample; 0 where the server does not tell."""
-        sample = [
-            self._leaf((block << 16 | n).to_bytes(3, "big"))
-            for block in (0, self._spec.blocks)
-            for n in range(0, _LEAVES, 64)
-        ]
         try:
+            count = self._leaf_count()
+            some = range(0, count, count // 64)
+            sample = [self._leaf(block, n) for block in (0, self._spec.blocks) for n in some]
             sizes = [
                 self.client.call("MEMORY USAGE", key, "SAMPLES", 64) or 0
                 for key in (*self._keys[:3], *sample)
             ]
         except StoreUnavailable:
             return 0
-        return sum(sizes[:3]) + sum(sizes[3:]) * _LEAVES * (self._spec.blocks + 1) // len(sample)
+        return sum(sizes[:3]) + sum(sizes[3:]) * count * (self._spec.blocks + 1) // len(sample)
 
     def check(self) -> list[str]:
         self._begin()
@@ -383,8 +397,8 @@ class RedisStore:
 
     def clear(self) -> None:
         last = self.client.call("HGET", self._keys[0], "last") or b""
-        for names in self._leaf_names(self._spec.blocks + 1):
-            self.client.call("UNLINK", *map(self._leaf, names))
+        for block, leaves in self._leaves_of_blocks(self._spec.blocks + 1):
+            self.client.call("UNLINK", *(self._leaf(block, number) for number in leaves))
         # Together, because an index of which only a part is there is a damaged one.
         self.client.call("UNLINK", *self._keys[:3])
         self._blocks, self._last = None, int(last) if last.isdigit() else 0
@@ -398,11 +412,14 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
     """Return for each page its fingerprint and its values, those of its aliases last."""
     spread = (lookups.values * SPREAD).astype(np.uint64)
     columns = np.arange(spec.blocks + 1, dtype=np.uint64) << np.uint64(40)
-    leaf, tag = (
-        spread >> np.uint64(20) << np.uint64(24),
-        (spread & np.uint64(0xFFFFF)) << np.uint64(4),
+    last_bits = (spread & np.uint64(0xFFF)) << np.uint64(24)
+    first_bits = spread >> np.uint64(12) << np.uint64(4)
+    rows = (
+        (columns | last_bits | first_bits)
+        .astype(">u8")
+        .view(np.uint8)
+        .reshape(*spread.shape, 8)[:, :, 2:]
     )
-    rows = (columns | leaf | tag).astype(">u8").view(np.uint8).reshape(*spread.shape, 8)[:, :, 2:]
     width = spec.bits // 8
     looks = [
         content[:width] + row.tobytes() for content, row in zip(lookups.contents, rows, strict=True)
@@ -410,7 +427,7 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
     for number, names in enumerate(lookups.names):
         for name in names[1:]:
             value = int.from_bytes(name, "little") * int(SPREAD) & 0xFFFFFFFF
-            packed = spec.blocks << 40 | value >> 20 << 24 | (value & 0xFFFFF) << 4
+            packed = spec.blocks << 40 | (value & 0xFFF) << 24 | value >> 12 << 4
             looks[number] += packed.to_bytes(6, "big")
     return looks
 
@@ -424,11 +441,11 @@ def _last_place(text: str | bytes | int) -> int:
 
 def _of_group(group: int, packed: bytes) -> dict[int, bytes]:
     """Return the entries that stand together by their places."""
-    entries, at = dict[int, bytes](), 0
+    entries = dict[int, bytes]()
+    at = 0
     for position in range(group * _GROUP, group * _GROUP + _GROUP):
         size = int.from_bytes(packed[at : at + 3], "big")
-        if size:
-            entries[position] = packed[at + 3 : at + 3 + size]
+        entries[position] = packed[at + 3 : at + 3 + size]
         at += 3 + size
     return entries
 

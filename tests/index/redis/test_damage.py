@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from scrapy_simhash.index.store import StoreDamaged
+from scrapy_simhash.index.values import Entry, Outcome
 from tests import servers
 from tests.index.promises.made import ORIGINAL, fp, page, values
 from tests.index.redis.cases import keep
@@ -55,3 +56,57 @@ def test_a_key_that_was_evicted_is_damage(server, url, opened, part):
     )[: 3 if part == "meta" else 4]:
         with pytest.raises(StoreDamaged, match=r"a part is gone.*noeviction"):
             act()
+
+
+def test_a_page_that_failed_after_positions_have_jumped_is_gone(server, url, opened):
+    """Redis goes back to a snapshot; a crawler that knows more packs a group that has holes."""
+    first, second = opened(url), opened(url)
+    first.claim(page("failed"))
+    ((entry, *_),) = first.query(fp(0))
+    pattern = f"*{url.partition('name=')[2]}*"
+    with server.client() as client:
+        snapshot = {key: client.dump(key) for key in client.scan_iter(pattern)}
+        for value in values(12):
+            keep(second, value)
+        client.delete(*client.scan_iter(pattern))
+        for key, content in snapshot.items():
+            client.restore(key, 0, content)
+    keep(second, values(13)[-1])
+    first.release(["failed"])
+    assert second.unsettled([entry]).gone == {entry}
+    assert second.check() == []
+
+
+def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there(
+    server, url, opened
+):
+    index = opened(url)
+    keep(index, values(1)[0])
+    assert index.check() == []
+    with server.client() as client:
+        (meta,) = client.scan_iter(f"*{url.partition('name=')[2]}*:meta")
+        client.hincrby(meta, "0:pages", 2)
+    assert index.check() == [
+        "it counts 3 of run 0, 0 in progress, and has 1 of run 0, 0 in progress"
+    ]
+
+
+def test_leaves_that_split_lose_no_value(server, url, opened):
+    index, crawled = opened(url), values(200)
+    for value in crawled[:100]:
+        keep(index, value)
+    pattern = f"*{url.partition('name=')[2]}*"
+    with server.client() as client:
+        (meta,) = client.scan_iter(f"{pattern}:meta")
+        client.hset(meta, mapping={"last": 4096 * 256 * 2})
+        for value in crawled[100:]:
+            keep(index, value)
+        while int(client.hget(meta, "leaves")) < 2 * 4096:
+            index.put([Entry("more", fp(1))])
+            index.gone(["more"])
+        for value in crawled:
+            assert keep(index, value ^ 1, "copy") is Outcome.DUPLICATE
+        (row, *_) = index._store._store.scan(0, 1, blocks=True)
+        assert row[1].content[8:] == fp(crawled[0]).blocks
+        index.clear()
+        assert len([*client.scan_iter(pattern)]) == 4  # of which one has the runs
