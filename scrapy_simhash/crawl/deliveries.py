@@ -38,9 +38,9 @@ class Delivery:
 
     Args:
         upkeep: is told how the page and its items fare.
-        key: the page in progress; None if nobody waits for its delivery.
+        key: the page in progress; None if its delivery does not count.
         drops_items: whether the spider's requests go on without its items.
-        unchanged: whether only what changed is wanted, and the page did not.
+        unchanged: whether the page did not change, and only changed pages are wanted.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class Delivery:
 
 
 class _OutsideDelivery(Delivery):
-    """The items of start methods and errbacks, which have no response, so nobody counts them."""
+    """The items of start methods and errbacks, which have no response, so they are not counted."""
 
     def _end_claims(self) -> None:
-        """Leave claims to the end of their own items."""
+        """Do nothing: each claim ends with its item."""
 
 
 class Deliveries:
@@ -147,9 +147,9 @@ class Deliveries:
             request: the request of the page.
             key: the key of the page.
             owned: whether its delivery counts. The items of any other page are dropped.
-            unchanged: whether only what changed is wanted, and the page did not.
+            unchanged: whether the page did not change, and only changed pages are wanted.
         """
-        # An item that is compared has a change of its own.
+        # An item that is compared may have changed although its page did not.
         drops_items = not owned or (unchanged and not self._settings.has_items)
         delivery = Delivery(
             self._upkeep,
