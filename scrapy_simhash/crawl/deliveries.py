@@ -129,6 +129,7 @@ class Deliveries:
 
     def __init__(self, crawler: Crawler, settings: FilterSettings, upkeep: Upkeep) -> None:
         self._settings = settings
+        self._compares_items = settings.has_items
         self._upkeep = upkeep
         self._outside = _OutsideDelivery(upkeep)
         # Deliveries of pages on their way to the spider, with the request, by the page's key.
@@ -150,7 +151,7 @@ class Deliveries:
             unchanged: whether the page did not change, and only changed pages are wanted.
         """
         # An item that is compared may have changed although its page did not.
-        drops_items = not owned or (unchanged and not self._settings.has_items)
+        drops_items = not owned or (unchanged and not self._compares_items)
         delivery = Delivery(
             self._upkeep,
             key if owned else None,
@@ -188,7 +189,7 @@ class Deliveries:
         """Note an item that a callback has yielded."""
         delivery = self.of(response)
         delivery.item_sent()
-        if self._settings.has_items:
+        if self._compares_items:
             self._of_item[id(item)] = item, delivery
 
     def take_item(self, item: Any) -> Delivery:
@@ -200,19 +201,17 @@ class Deliveries:
         # A pipeline before ours may have dropped it.
         self._of_item.pop(id(item), None)
         delivery = self.of(response) if isinstance(response, Response) else self._outside
-        key = item_key(item, self._settings)
+        key = item_key(item, self._settings.item_key_field) if self._compares_items else None
         delivery.item_ended(item, key, failed=signal is signals.item_error)
 
 
-def item_key(item: Any, settings: FilterSettings) -> str | None:
-    """Return the key of an item; None if it is not compared, or has no key."""
-    if not settings.has_items:
-        return None
+def item_key(item: Any, field: str) -> str | None:
+    """Return the key of an item, which a field of it has; None if it has no key."""
     from itemadapter import ItemAdapter  # heavy, with pydantic
 
     if not ItemAdapter.is_item(item):
         return None
-    value = ItemAdapter(item).get(settings.item_key_field)
+    value = ItemAdapter(item).get(field)
     try:
         return key_of(str(value)) if value else None
     except ValueError:  # no address at all, such as http://[

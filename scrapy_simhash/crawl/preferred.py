@@ -104,13 +104,11 @@ class Preferred:
         return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
 
     def before_download(self, request: Request) -> None:
-        """Take off what says who asks, if a request goes before a page.
+        """Take off what says who asks from a request that goes before a page.
 
         Raises:
             IgnoreRequest: the address that a page waits for redirects to that page.
         """
-        if PREFERRED not in request.meta:
-            return
         if page_key(request.url) in self._pages:
             raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
         take_identity_off(request)
