@@ -48,7 +48,7 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(
                 raise ConnectionError("the queue is away")
             return super().enqueue_request(request)
 
-    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 1}
+    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 9}
     crawled = crawl(FailingLate, settings=settings, site=articles, paths=[])
     assert Away.asked[articles.url + "/0/copy"] == 3
     assert "cannot be put into the queue" in caplog.text
