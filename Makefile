@@ -36,7 +36,7 @@ picture: $(VENV)/installed
 	cd example_project && ../$(BIN)/scrapy crawl newsroom --nolog -s SIMHASH_ACTION=flag \
 	    -s SIMHASH_LOG=../out/picture/dedup.jsonl
 	$(BIN)/scrapy simhash report out/picture/dedup.jsonl -o out/picture/report.html
-	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,900 \
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1000,1000 \
 	    --screenshot=docs/_static/report.png out/picture/report.html
 
 # A choice of them, in minutes; FULL=1 takes everything, and hours.

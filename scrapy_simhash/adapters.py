@@ -50,7 +50,7 @@ class CrawleeDedup:
 
     Args:
         crawler: of HTTP or Playwright.
-        url: where the index is; other arguments are those of :class:`.Dedup`.
+        url: where the index is; :class:`.Dedup` has the other arguments.
         duplicate: called with the context and the verdict of each copy, for its links.
     """
 

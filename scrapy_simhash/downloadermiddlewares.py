@@ -75,11 +75,13 @@ class NearDuplicateDownloaderMiddleware:
                 :class:`.Preferred`.
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
+        response = None
         if COPY in request.meta:
             response = await self._copies.look_at(request)
-        else:
+        elif WAITED in request.meta:
+            response = self._queue.take_response(request.meta[WAITED])
+        elif PREFERRED in request.meta:
             self._preferred.before_download(request)
-            response = self._queue.take_response(request.meta.get(WAITED, ""))
         if response is not None:
             return response
         if QUEUED in request.meta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -78,7 +78,7 @@ def key_of(name: str) -> str:
 
 
 def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return other keys under which the page of a GET may stand in an index, at most 8.
+    """Return other keys by which an index may know the page of a GET, at most 8.
 
     They are the keys of the addresses that redirected to it, the first one and the last ones, and
     its own with another scheme, with or without ``www.``. Only an address of the web has such
@@ -87,18 +87,24 @@ def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
     Raises:
         ValueError: one of them is malformed, such as ``http://[``.
     """
-    key, chain = page_key(url), [*map(page_key, redirect_urls)]
-    keys = []
-    if match := _WEB.fullmatch(key):
-        scheme, www, rest = match.groups(default="")
-        # A port belongs to a scheme.
-        schemes = (scheme,) if ":" in rest.partition("/")[0] else ("https", "http")
-        keys = [
-            f"{each}://{host}{rest}" for each in schemes for host in (www, "" if www else "www.")
-        ]
-    unique = dict.fromkeys([*chain[:1], *keys, *reversed(chain)])
+    key = page_key(url)
+    chain = [*map(page_key, redirect_urls)]
+    unique = dict.fromkeys([*chain[:1], *_variants(key), *reversed(chain)])
     unique.pop(key, None)
     return tuple(unique)[:8]
+
+
+def _variants(key: str) -> Iterator[str]:
+    """Yield the keys of an address of the web with each scheme, with and without ``www.``."""
+    match = _WEB.fullmatch(key)
+    if match is None:
+        return
+    scheme, www, rest = match.groups(default="")
+    # A port belongs to a scheme.
+    has_port = ":" in rest.partition("/")[0]
+    for each in (scheme,) if has_port else ("https", "http"):
+        yield f"{each}://{www}{rest}"
+        yield f"{each}://{'' if www else 'www.'}{rest}"
 
 
 def _short(key: str) -> str:

@@ -34,6 +34,7 @@ class NearDuplicatePipeline:
         self._crawler = crawler
         self._end_crawl = crawl.end
         self._settings = crawl.settings
+        self._compares_items = crawl.settings.has_items
         self._counts = crawl.counts
         self._dedup = crawl.dedup
         self._deliveries = crawl.deliveries
@@ -50,7 +51,7 @@ class NearDuplicatePipeline:
             NearDuplicateItem: it repeats another item or page.
             DropItem: only what changed is wanted, and the item did not.
         """
-        if not self._settings.has_items:
+        if not self._compares_items:
             return item
         delivery = self._deliveries.take_item(item)
         with delivery.item_in_pipeline():
@@ -64,7 +65,7 @@ class NearDuplicatePipeline:
         return deferred_from_coro(saved)  # Scrapy 2.13
 
     async def _judged(self, item: Any, delivery: Delivery) -> Any:
-        key = item_key(item, self._settings)
+        key = item_key(item, self._settings.item_key_field)
         document = self._document(item, key) if key else None
         if document is None:
             self._counts["items_skipped"] += 1

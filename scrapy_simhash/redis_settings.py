@@ -1,7 +1,8 @@
 """The Redis that scrapy-redis uses, by the settings that it reads."""
 
 from contextlib import suppress
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -25,8 +26,28 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     """Return the URL of the Redis that scrapy-redis uses.
 
     Raises:
-        SettingError: REDIS_URL cannot be used, or REDIS_PARAMS no dictionary.
+        SettingError: REDIS_URL cannot be used, or REDIS_PARAMS is no dictionary.
     """
+    params = _params(settings)
+    url = str(params.get("url") or "")
+    if url:
+        _check(url)
+    # The URL goes before what is said beside it, as in redis-py.
+    address = urlsplit(url) if url else _address(params)
+    query = _options(address, params)
+    path = address.path
+    database = str(params.get("db") or 0)
+    if address.scheme == "unix":
+        query.setdefault("db", database)
+    elif not path.strip("/") and "db" not in query:
+        path = f"/{database}"
+    options = f"?{urlencode(query)}" if query else ""
+    place = _login(address, params) + address.netloc.rpartition("@")[2]
+    return f"{address.scheme}://{place}{path}{options}"
+
+
+def _params(settings: BaseSettings) -> dict[str, Any]:
+    """Return what scrapy-redis hands to redis-py."""
     try:
         params = dict(settings.getdict("REDIS_PARAMS"))
     except (TypeError, ValueError):
@@ -35,19 +56,34 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     for name in ("url", "host", "port", "db"):
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
-    if url := str(params.get("url") or ""):
-        from scrapy_simhash.index import registry  # heavy
-        from scrapy_simhash.index.redis.location import parse_location
+    return params
 
-        try:
-            # It also refuses what urllib refuses with the password in its message.
-            registry.store_of(url)
-            parse_location(url)
-        except ValueError as error:
-            raise SettingError(f"REDIS_URL: {error}") from None
-    # The URL goes before what is said beside it, as in redis-py.
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+
+def _check(url: str) -> None:
+    """Raise a SettingError for what urllib would refuse with the password in its message."""
+    from scrapy_simhash.index import registry  # heavy
+    from scrapy_simhash.index.redis.location import parse_location
+
+    try:
+        registry.store_of(url)
+        parse_location(url)
+    except ValueError as error:
+        raise SettingError(f"REDIS_URL: {error}") from None
+
+
+def _address(params: dict[str, Any]) -> SplitResult:
+    """Return the address of a server that has no URL."""
+    if path := params.get("unix_socket_path"):
+        return SplitResult("unix", "", quote(str(path)), "", "")
+    host = str(params.get("host") or "localhost")
+    bracketed = f"[{host}]" if ":" in host else host
+    place = f"{bracketed}:{params.get('port') or 6379}"
+    return SplitResult("rediss" if params.get("ssl") else "redis", place, "", "", "")
+
+
+def _options(address: SplitResult, params: dict[str, Any]) -> dict[str, str]:
+    """Return the options of a URL, with those of TLS that are said beside it."""
+    query = dict(parse_qsl(address.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
             # It may be None or a constant of the module ssl, such as CERT_REQUIRED.
@@ -55,21 +91,12 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
             query.setdefault(name, word)
         elif name.startswith("ssl_") and value is not None:
             query.setdefault(name, str(value))
-    login, _, place = parts.netloc.rpartition("@")
-    user, _, password = login.partition(":")
+    return query
+
+
+def _login(address: SplitResult, params: dict[str, Any]) -> str:
+    """Return user and password as they stand before the host of a URL."""
+    user, _, password = address.netloc.rpartition("@")[0].partition(":")
     user = user or quote(str(params.get("username") or ""), "")
     password = password or quote(str(params.get("password") or ""), "")
-    scheme, path = parts.scheme, parts.path
-    if not scheme and params.get("unix_socket_path"):
-        scheme, path = "unix", quote(str(params["unix_socket_path"]))
-    elif not scheme:
-        scheme = "rediss" if params.get("ssl") else "redis"
-        host = str(params.get("host") or "localhost")
-        place = f"{f'[{host}]' if ':' in host else host}:{params.get('port') or 6379}"
-    database = str(params.get("db") or 0)
-    if scheme == "unix":
-        query.setdefault("db", database)
-    elif not path.strip("/") and "db" not in query:
-        path = f"/{database}"
-    login = f"{user}:{password}@" if user or password else ""
-    return f"{scheme}://{login}{place}{path}{'?' if query else ''}{urlencode(query)}"
+    return f"{user}:{password}@" if user or password else ""

@@ -91,7 +91,10 @@ def _get(settings: BaseSettings, name: str) -> Any:
 
 
 def _choice(choices: tuple[T, ...]) -> Read:
-    return lambda settings, name: one_of(_get(settings, name), choices, name)
+    def read(settings: BaseSettings, name: str) -> T:
+        return one_of(_get(settings, name), choices, name)
+
+    return read
 
 
 def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:

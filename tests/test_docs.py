@@ -340,21 +340,22 @@ def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
             assert said == "..." or " repeats " in said or said in result.stderr, line
 
 
-def test_the_metrics_of_two_spiders_are_on_loopback_with_their_names() -> None:
-    (source,) = (text for text in blocks(PAGES["sharing"], "python") if "SimhashMetrics:" in text)
+def test_the_metrics_are_on_loopback_with_reasons_as_labels_and_estimates_as_gauges() -> None:
+    (source,) = (text for text in blocks(PAGES["operate"], "python") if "SimhashMetrics:" in text)
+    assert len([line for line in source.splitlines() if line]) <= 16  # with the name of the file
     names: dict[str, Any] = {}
     printed(source, names)
-    running = []
-    for name in ("news", "shop"):
-        crawler = get_crawler(type(name, (Spider,), {"name": name}), {"METRICS_PORT": 19410})
-        crawler.stats = MemoryStatsCollector(crawler)
-        crawler.stats.inc_value("simhash/near_kept/other-heading", 3)
-        running.append(names["SimhashMetrics"].from_crawler(crawler))
-        host, port = running[-1].server.server_address
-        assert host == "127.0.0.1"
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    stats = MemoryStatsCollector(get_crawler(Spider))
+    stats.inc_value("simhash/near_kept/other-heading", 3)
+    stats.inc_value("simhash/duplicate", 4)
+    stats.inc_value("simhash/spared/lost_estimate", 5)
+    metrics = names["SimhashMetrics"](stats, 19410)
+    try:
+        with urllib.request.urlopen("http://127.0.0.1:19410/metrics") as answer:
             shown = answer.read().decode()
-        assert f'scrapy_simhash_near_kept_other_heading_total{{spider="{name}"}} 3.0' in shown
-        assert "# TYPE scrapy_simhash_near_kept_other_heading_total counter" in shown
-    for metrics in running:
-        metrics.close()
+    finally:
+        names["REGISTRY"].unregister(metrics)
+    assert 'scrapy_simhash_total{reason="other-heading",stat="near_kept"} 3.0' in shown
+    assert 'scrapy_simhash_total{reason="",stat="duplicate"} 4.0' in shown
+    assert "# TYPE scrapy_simhash_spared gauge" in shown
+    assert 'scrapy_simhash_spared{reason="lost_estimate",stat="spared"} 5.0' in shown

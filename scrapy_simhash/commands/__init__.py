@@ -20,8 +20,17 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 SUBCOMMANDS = (
-    *("compare", "explain", "stats", "changes", "patterns", "report"),
-    *("forget", "requeue", "import", "dedupe", "fingerprint"),
+    "compare",
+    "explain",
+    "stats",
+    "changes",
+    "patterns",
+    "report",
+    "forget",
+    "requeue",
+    "import",
+    "dedupe",
+    "fingerprint",
 )
 
 _EXIT_STATUS = """\
@@ -62,6 +71,8 @@ class SimhashCommand(ScrapyCommand):
                 description=module.__doc__,
                 epilog=_EXIT_STATUS,
                 formatter_class=argparse.RawDescriptionHelpFormatter,
+                # "patterns --log" would be "ambiguous" between two options of Scrapy's.
+                allow_abbrev=False,
             )
             module.add_options(subparser)
             super().add_options(subparser)

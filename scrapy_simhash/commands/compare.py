@@ -15,7 +15,7 @@ import mimetypes
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -178,16 +178,19 @@ def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
         features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
         lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
         lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features]
-        lines.append(
-            "   the sum of the weights for each bit, the bit below it: "
-            f"1 if the sum is {recipe.sign} 0"
-        )
-        bits = f"{recipe.fingerprint(*text).value:0{recipe.bits}b}"
-        sums = [f"{value:>8.4g}" for value in recipe.sums(*text).values]
-        for start in range(0, recipe.bits, 8):
-            lines.append(f"   {start:>4}" + "".join(sums[start : start + 8]))
-            lines.append(" " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + 8]))
+        lines += _sums(text, recipe)
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
         row = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
         lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
     return lines
+
+
+def _sums(text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:
+    yield (
+        f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {recipe.sign} 0"
+    )
+    bits = f"{recipe.fingerprint(*text).value:0{recipe.bits}b}"
+    sums = [f"{value:>8.4g}" for value in recipe.sums(*text).values]
+    for start in range(0, recipe.bits, 8):
+        yield f"   {start:>4}" + "".join(sums[start : start + 8])
+        yield " " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + 8])

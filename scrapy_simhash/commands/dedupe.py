@@ -30,6 +30,7 @@ import itertools
 import json
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,11 +39,13 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, reading
-from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.core.analysis import PageAnalysis
+from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
-from scrapy_simhash.offline.saved_pages import decide, page_files
+from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
 from scrapy_simhash.report.dedup_log import line_of
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -74,59 +77,75 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
     files = [file for path in paths for file in page_files(path)]
-    to_keep, copies = Counter[str](), 0
+    kinds = Counter[str]()
     with contextlib.ExitStack() as stack:
-        verdicts = stack.enter_context(whole_file(target, *files)) if target else None
+        file = stack.enter_context(whole_file(target, *files)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
         pages = (page for path in paths for page in reader.read(path))
-        length = chosen.log_text if verdicts else 0
-        analyses = stack.enter_context(analysed(pages, chosen, length))
-        # If the first page cannot be read, no index is made.
-        first = [*itertools.islice(analyses, 1)]
-        spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
-        index = stack.enter_context(contextlib.closing(open_index(url, spec)))
-        for page, verdict, is_kept in decide(itertools.chain(first, analyses), index, chosen.scope):
-            to_keep[verdict.kind] += is_kept
-            copies += not is_kept
-            if verdicts:
-                action = None if is_kept else "drop"
-                name = page.url or page.name
-                line = line_of("page", name, verdict, action, chosen.recipe.distance)
-                values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
-                verdicts.write(json.dumps(values).encode() + b"\n")
-    lines = [_total(to_keep.total(), copies)]
-    for kind, what in (("revisit", "were in the index already"), ("skipped", "cannot be compared")):
-        if to_keep[kind]:
-            lines.append(f"{to_keep[kind]:,} of those to keep {what}")
+        analyses = stack.enter_context(analysed(pages, chosen, chosen.log_text if file else 0))
+        for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
+            kinds[verdict.kind if is_kept else "copies"] += 1
+            if file is not None:
+                file.write(_line(page, verdict, is_kept, chosen.recipe.distance))
+    lines = [_total(kinds.total() - kinds["copies"], kinds["copies"])]
+    if kinds["revisit"]:
+        lines.append(f"{kinds['revisit']:,} of those to keep were in the index already")
+    if kinds["skipped"]:
+        lines.append(f"{kinds['skipped']:,} of those to keep cannot be compared")
     say([*lines, *passed_over(reader)], aside=target == "-")
 
 
+def _verdicts(
+    analyses: Iterator[tuple[SavedPage, PageAnalysis]],
+    url: str,
+    chosen: FilterSettings,
+    stack: contextlib.ExitStack,
+) -> Iterator[tuple[SavedPage, Verdict, bool]]:
+    """Yield pages with their verdicts, and whether they are kept."""
+    # If the first page cannot be read, no index is made.
+    first = [*itertools.islice(analyses, 1)]
+    spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
+    index = stack.enter_context(contextlib.closing(open_index(url, spec)))
+    return decide(itertools.chain(first, analyses), index, chosen.scope)
+
+
+def _line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
+    line = line_of("page", page.url or page.name, verdict, None if is_kept else "drop", k)
+    values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
+    return json.dumps(values).encode() + b"\n"
+
+
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
-    files, spec = print_files(paths), spec_of(chosen.recipe)
-    spec_of_files = spec_of_prints(files)
-    if spec_of_files != spec:
-        # Facts of another version would be taken for none, and pages be judged by distance alone.
-        raise UsageError(
-            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
-            f"settings have here: {spec_of_files.recipe}, k = {spec_of_files.distance}"
-        )
-    outputs = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
-    outputs.pop(None, None)
+    files = print_files(paths)
+    spec = spec_of(chosen.recipe)
+    _refuse_another(files, spec)
+    queries = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
+    queries.pop(None, None)
     with contextlib.ExitStack() as stack:
-        targets = [
-            (stack.enter_context(whole_file(path, *files)), *query)
-            for path, query in outputs.items()
-        ]
-        beside = Path(next(iter(outputs), ".")).parent
+        targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
+        beside = Path(next(iter(queries), ".")).parent
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
         engine = DuckDB(files, spec.distance, Path(folder))
         stack.callback(engine.database.close)
         copies = find_copies(engine, spec)
         ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
-        for file, sql, spec_of_rows in targets:
+        for path, (sql, spec_of_rows) in queries.items():
             batches = engine.rows(sql)
-            write_batches(file, batches, batches.schema, spec_of_rows)
-    say([_total(pages - copies, copies)], aside="-" in outputs)
+            write_batches(targets[path], batches, batches.schema, spec_of_rows)
+    say([_total(pages - copies, copies)], aside="-" in queries)
+
+
+def _refuse_another(files: list[Path], spec: IndexSpec) -> None:
+    """Raise a UsageError for fingerprints of another recipe.
+
+    Facts of another version would count as none, and pages be judged by distance alone.
+    """
+    found = spec_of_prints(files)
+    if found != spec:
+        raise UsageError(
+            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
+            f"settings have here: {found.recipe}, k = {found.distance}"
+        )
 
 
 def _total(originals: int, copies: int) -> str:

@@ -13,6 +13,8 @@ It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 import argparse
 import itertools
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -36,29 +38,44 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
-    chosen, folder = FilterSettings.from_settings(settings), Path(options.to)
+    chosen = FilterSettings.from_settings(settings)
     paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
     if len(paths) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    now, written, old = int(time.time()), 0, 0
+    counts = Counter[str]()
     with reading(paths.values(), chosen) as reader:
         for name, path in paths.items():
-            pages = reader.read(path)
-            for number in itertools.count():
-                if (first := next(pages, None)) is None:
-                    break
-                piece = itertools.chain([first], itertools.islice(pages, ROWS - 1))
-                target = folder / f"{name}.{number:06}.parquet"
+            for number, piece in enumerate(_pieces(reader.read(path))):
+                target = Path(options.to) / f"{name}.{number:06}.parquet"
                 if target.exists():
-                    old += sum(1 for _ in piece)
-                    continue
-                folder.mkdir(parents=True, exist_ok=True)
-                with analysed(piece, chosen) as analyses, whole_file(str(target)) as file:
-                    prints = (_print(*each, chosen.scope, now) for each in analyses)
-                    written += write_prints(file, spec_of(chosen.recipe), prints)
-    say([f"{folder}: {count(written, 'page')} written, {old:,} were there", *passed_over(reader)])
+                    counts["old"] += sum(1 for _ in piece)
+                else:
+                    counts["written"] += _write(piece, target, chosen)
+    written = count(counts["written"], "page")
+    say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
+
+
+def _pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:
+    """Yield the pages of each file; whoever takes the next ones has read all of the last."""
+    for first in pages:
+        yield itertools.chain([first], itertools.islice(pages, ROWS - 1))
+
+
+def _write(pages: Iterator[SavedPage], target: Path, chosen: FilterSettings) -> int:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    now = int(time.time())
+    with analysed(pages, chosen) as analyses, whole_file(str(target)) as file:
+        prints = (_print(page, analysis, chosen.scope, now) for page, analysis in analyses)
+        return write_prints(file, spec_of(chosen.recipe), prints)
 
 
 def _print(page: SavedPage, analysis: PageAnalysis, scope: Scope, now: int) -> Print:
-    names = page.key, page.url, page_scope(page.url or "", scope), now, analysis.reason
-    return Print(*names, analysis.fingerprint, analysis.facts)
+    return Print(
+        page.key,
+        page.url,
+        page_scope(page.url or "", scope),
+        now,
+        analysis.reason,
+        analysis.fingerprint,
+        analysis.facts,
+    )

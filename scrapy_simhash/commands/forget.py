@@ -8,24 +8,34 @@ pages that were dropped because of it.
     scrapy simhash forget --host www.example.com --older-than 30
     scrapy simhash forget --missing-since 7
     scrapy simhash forget --all --yes
+    scrapy simhash forget http://www.example.com/a --log dedup.jsonl
 
 The command forgets the pages that meet all that is given. "scrapy simhash stats" lists
-the numbers of runs.
+the numbers of runs. With --log, the pages leave that dedup log, too, with their text; stop
+crawls that write to it first.
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.commands.selection import NO_RUN, Selection, add_shared_options, chosen_index
+from scrapy_simhash.commands.output import progress, say, whole_file
+from scrapy_simhash.commands.selection import (
+    NO_RUN,
+    Selection,
+    add_shared_options,
+    chosen_index,
+    log_lines,
+)
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
+from scrapy_simhash.report.dedup_log import Line, LogLine, to_json
 from scrapy_simhash.report.words import count
 
 
@@ -37,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--missing-since", type=int, metavar="N", help=says)
     parser.add_argument("--all", action="store_true", help="every page: empty the index")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_shared_options(parser, "host", "index")
+    add_shared_options(parser, "host", "index", "log")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -50,18 +60,49 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         )
     if options.older_than is not None and not options.older_than >= 0:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
+    if options.log and not selection:
+        raise UsageError("--log needs URLs or --host: to empty a log, delete its file")
     with chosen_index(options, settings) as index:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
         chosen = total if options.all else len(keys)
         say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
         removed = 0
-        if chosen and (options.yes or _agreed(chosen)):
+        if (chosen or options.log) and (options.yes or _agreed(chosen)):
             removed = chosen if options.all else index.gone(keys)
             if options.all:
                 index.clear()
+            removed += _leave_logs(options.log or (), selection, {*keys, *selection.keys})
     say([f"{count(removed, 'page')} forgotten"])
     return 0 if removed else 1
+
+
+def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str]) -> int:
+    """Take pages out of logs, and return in how many lines they stood."""
+    removed = 0
+    for path in paths:
+        lines = [line for line in log_lines([path]) if line is not None]
+        kept = [*_without(lines, selection, keys)]
+        removed += len(lines) - len(kept)
+        with whole_file(path) as file:
+            file.writelines(f"{to_json(line)}\n".encode() for line in kept)
+    return removed
+
+
+def _without(lines: Iterable[Line], selection: Selection, keys: Collection[str]) -> Iterator[Line]:
+    """Yield the lines of other pages, which do not name those that are forgotten."""
+    for line in lines:
+        key = line.key if isinstance(line, LogLine) else line.url
+        if selection.has(key, line.url):
+            continue
+        if isinstance(line, LogLine):
+            line = replace(
+                line,
+                original=None if line.original in keys else line.original,
+                near=None if line.near in keys else line.near,
+                moved_from=None if line.moved_from in keys else line.moved_from,
+            )
+        yield line
 
 
 def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> list[str]:

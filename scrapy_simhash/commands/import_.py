@@ -2,8 +2,8 @@
 
 SOURCE is an index, by its URL or SQLite file; or fingerprints as Parquet: a file of
 "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The pages are
-added, confirmed, in their order. Files are checked as a whole before. The target is made
-if there is none. Repeat an interrupted import: pages that are there are passed over.
+added, confirmed, in their order. Files are checked as a whole before. A target that is missing is
+made. Repeat an interrupted import: pages that are there are passed over.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite
@@ -26,7 +26,7 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import add_shared_options, index_url, url_of_index
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.values import Entry
+from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.offline.prints import entries_in
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -41,17 +41,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    url, source = index_url(options, settings), options.source
+    url = index_url(options, settings)
     chosen = FilterSettings.from_settings(settings)
     passed: Counter[bool] = Counter()
     with ExitStack() as stack:
-        if _is_index(source):
-            old = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
-            spec, total, entries = old.spec, len(old), old.with_blocks()
-        else:
-            spec, read = entries_in(Path(source), chosen.recipe)
-            # All of it is read once before anything is added.
-            total, entries = sum(1 for _ in progress("checking", None, of=read())), read()
+        spec, total, entries = _source(options.source, settings, stack)
         spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
         added = index.put(_delivered(progress("importing", total, of=entries), passed))
@@ -60,6 +54,20 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if passed[False]:
         lines.append(f"left out: {count(passed[False], 'page')} in progress")
     say(lines)
+
+
+def _source(
+    source: str, settings: BaseSettings, stack: ExitStack
+) -> tuple[IndexSpec, int, Iterable[Entry]]:
+    """Return how the entries of a source were made, how many they are, and the entries."""
+    if _is_index(source):
+        old = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
+        return old.spec, len(old), old.with_blocks()
+    recipe = FilterSettings.from_settings(settings).recipe
+    spec, read = entries_in(Path(source), recipe)
+    # The whole file is read once before anything is added.
+    total = sum(1 for _ in progress("checking", None, of=read()))
+    return spec, total, read()
 
 
 def _is_index(source: str) -> bool:

@@ -51,29 +51,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    logs = log_paths(options.logs, settings, options.index)
+    logs = [Path(log) for log in log_paths(options.logs, settings, options.index)]
     if options.distance is not None:
         table = LogTable(log_lines(logs))
         say(lines_for(table, _chosen(table, options.crawl), options.distance))
         return
-    paths = [Path(log) for log in logs]
-    with whole_file(options.output, *paths) as file:
-        table = LogTable(log_lines(logs))
-        crawl = _chosen(table, options.crawl)
-        bits = FilterSettings.from_settings(settings).recipe.bits
-        missing = _missing(options, settings, table, crawl)
-        report = Report(table, [str(log) for log in logs], crawl, bits, missing)
+    with whole_file(options.output, *logs) as file:
+        report = _report(logs, options, settings)
         file.write(report.html().encode("utf-8", "replace"))
     if options.csv:
-        with whole_file(options.csv, *paths) as file:
+        with whole_file(options.csv, *logs) as file:
             file.write(_as_csv(report).encode("utf-8", "replace"))
-    verdicts = table.counts(crawl, "verdict")
-    dropped = verdicts.get("duplicate", 0)
+    say([_said(report, options.output)], aside="-" in (options.output, options.csv))
+
+
+def _report(logs: Sequence[Path], options: argparse.Namespace, settings: BaseSettings) -> Report:
+    table = LogTable(log_lines(logs))
+    crawl = _chosen(table, options.crawl)
+    bits = FilterSettings.from_settings(settings).recipe.bits
+    missing = _missing(options, settings, table, crawl)
+    return Report(table, [str(log) for log in logs], crawl, bits, missing)
+
+
+def _said(report: Report, output: str) -> str:
+    verdicts = report.table.counts(report.name, "verdict")
+    copies = verdicts.get("duplicate", 0)
     judged = sum(verdicts.values())
-    share = f"{count(dropped, 'near-duplicate')} ({percent(dropped, judged)})"
-    is_file = options.output != "-"
-    place = f": {Path(options.output).absolute().as_uri()}" if is_file else ""
-    say([f"{count(judged)} judged, {share}{place}"], aside="-" in (options.output, options.csv))
+    share = percent(copies, judged)
+    place = "" if output == "-" else f": {Path(output).absolute().as_uri()}"
+    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}){place}"
 
 
 def _as_csv(report: Report) -> str:

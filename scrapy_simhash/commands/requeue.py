@@ -21,7 +21,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scrapy.settings import BaseSettings
@@ -59,18 +59,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
-    originals, patterns = Selection.of(options.original), set(options.pattern)
-    dropped, spared = _absent(log_lines(log_paths(options.log, settings, options.index)))
-    meta = {}
-    if patterns:
-        urls = [
-            line.url
-            for line in spared
-            if patterns & {"all", line.host + line.signature} and selection.has(line.url)
-        ]
-    elif selection or originals or options.reason:
-        # The originals would have them dropped once more.
-        meta = {"dont_simhash": True}
+    originals = Selection.of(options.original)
+    lines = log_lines(log_paths(options.log, settings, options.index))
+    dropped, spared = _absent(lines)
+    is_selected = bool(selection or originals or options.reason)
+    if options.pattern:
+        urls = _urls_of_patterns(spared, {*options.pattern}, selection)
+    elif is_selected:
         urls = _urls(
             line
             for line in dropped
@@ -79,14 +74,33 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
             and (not options.reason or line.reason in options.reason)
         )
     else:
-        with chosen_index(options, settings) as index:
-            keys = {key for line in dropped for key in (line.key, line.original) if key}
-            in_index = {entry.key for entry in index.entries_of(keys)}
-        urls = _urls(line for line in dropped if not in_index & {line.key, line.original})
+        urls = _urls(_without_original(dropped, options, settings))
+    # The originals of what was selected would have it dropped once more.
+    meta = {"dont_simhash": True} if is_selected and not options.pattern else {}
     say([json.dumps({"url": url, "meta": meta}) if options.json else url for url in urls])
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1
+
+
+def _urls_of_patterns(
+    spared: Iterable[SparedLine], patterns: set[str], selection: Selection
+) -> list[str]:
+    return [
+        line.url
+        for line in spared
+        if patterns & {"all", line.host + line.signature} and selection.has(line.url)
+    ]
+
+
+def _without_original(
+    dropped: Sequence[LogLine], options: argparse.Namespace, settings: BaseSettings
+) -> list[LogLine]:
+    """Return the dropped pages of which the index has neither original nor page."""
+    keys = {key for line in dropped for key in (line.key, line.original) if key}
+    with chosen_index(options, settings) as index:
+        in_index = {entry.key for entry in index.entries_of(keys)}
+    return [line for line in dropped if not in_index & {line.key, line.original}]
 
 
 def _absent(lines: Iterable[Line | None]) -> tuple[list[LogLine], list[SparedLine]]:

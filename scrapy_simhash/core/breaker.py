@@ -1,8 +1,8 @@
 """A circuit breaker around an index whose store can be away.
 
-While the store is away, pages claim in an index in memory, so they are compared with those of the
-outage alone. How pages fared is kept for the store, and told when it is back. Nothing else is
-carried over: a copy across an outage is delivered twice, and no page is lost.
+While the store is away, pages claim in an index in memory, so they are compared with pages of the
+outage alone. The breaker remembers how pages fared, and tells the store when it is back. Nothing
+else is carried over: a copy across an outage is delivered twice, and no page is lost.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ class Breaker:
         return 0 if self._store is None else self._store.damaged
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
-        """See the contract. Entries of an outage are below 0, and stand in the memory alone.
+        """See the contract. Entries of an outage have numbers below 0.
 
         There is no answer while the store is away and ``MOST_PAGES`` are remembered.
         """
@@ -91,7 +91,7 @@ class Breaker:
         with contextlib.suppress(StoreUnavailable):
             return self._ask(lambda store: store.claim_all(arrivals))
         if not was_away:
-            # Some may be originals over there, although nobody said so.
+            # The store may have made originals of some before its answer was lost.
             self._owe([page.key for page in arrivals], failed=True)
         if self._memory is None:
             self._memory = open_index("memory://", self.spec)
@@ -126,7 +126,7 @@ class Breaker:
             unsettled = self._ask(lambda store: store.report(self._with_owed(news)))
         except StoreUnavailable:
             entries = frozenset(news.entries)
-            # Nobody could renew a lease meanwhile.
+            # No lease could be renewed meanwhile.
             if time.monotonic() - (self._away_since or 0.0) > self.spec.lease:
                 return Unsettled(frozenset(), gone=entries)
             return Unsettled(provisional=entries, gone=frozenset())
@@ -152,7 +152,7 @@ class Breaker:
     def _owe(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note what the store has to be told."""
         for key in keys:
-            # The first end of a key is that of the page that the store has.
+            # The store has the page that ended first.
             self._owed.setdefault(key, failed)
         while len(self._owed) > MOST_PAGES:
             del self._owed[next(iter(self._owed))]

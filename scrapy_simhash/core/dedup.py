@@ -60,7 +60,7 @@ class Dedup:
         start_without: whether a remote store may be away at the start.
         runs: it takes part in a run of its spider; without, every page counts as seen in this one.
         resumed: the number of the unfinished run that it goes on with; "last" for the last one.
-        keep_runs: pages that none of so many finished runs has seen are forgotten.
+        keep_runs: a page is forgotten when the last ``keep_runs`` finished runs have not seen it.
 
     Raises:
         ValueError: the URL or the recipe is not known.
@@ -100,7 +100,7 @@ class Dedup:
         self._breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
             spec,
-            # A file on this machine that cannot be opened now will not come by itself.
+            # A file that cannot be opened now cannot be opened later either.
             start_without=start_without and store_of(url).remote,
         )
         self._workers = Workers(
@@ -200,7 +200,7 @@ class Dedup:
         return await (self._claim_in_the_end(claim, original) if wait else claim())
 
     async def _claim(self, arrival: Arrival, analysis: PageAnalysis, url: str) -> Verdict:
-        """Return the verdict as it is now, which may be provisional."""
+        """Return the verdict, which may be provisional."""
         claim = await self._index.claim(arrival)
         if claim is None:
             key, fingerprint = arrival.key, arrival.fingerprint

@@ -16,7 +16,7 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# A shared store serves nobody else while it answers them.
+# A shared store serves no other crawler while it answers these claims.
 CLAIMS_AT_ONCE = 64
 # Seconds for which a claim waits for others.
 PATIENCE = 0.01
@@ -50,7 +50,7 @@ class IndexThread:
         If the caller is cancelled, an original has no owner, and its lease runs out.
 
         Raises:
-            ValueError: the page could not stand in the index.
+            ValueError: the index cannot take the page.
         """
         self._index.spec.check([arrival])
         loop = asyncio.get_running_loop()

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop in a thread of its own, which runs within the ``with`` block."""
+    """A thread with an event loop, which runs within the ``with`` block."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -39,9 +39,9 @@ class LoopThread:
 
 
 class SyncDedup:
-    """A :class:`.Dedup` on an event loop in a thread of its own, which renews leases meanwhile.
+    """A :class:`.Dedup` on the event loop of another thread, which also renews leases.
 
-    Any number of threads may call it. Arguments, and what its methods do, are those of Dedup::
+    Any number of threads may call it. Dedup describes the arguments and methods::
 
         with SyncDedup("sqlite:///pages.sqlite") as dedup:
             with dedup.page(Document(url, html)) as verdict:
@@ -65,7 +65,7 @@ class SyncDedup:
 
     @contextmanager
     def page(self, document: Document, *, wait: bool = True) -> Iterator[Verdict]:
-        """See :meth:`.Dedup.page`; a copy must not wait in the block of its own original."""
+        """See :meth:`.Dedup.page`; a copy must not wait within the block of its original."""
         checked = self.check(document, wait=wait)
         with settling(checked, self.delivered, self.failed) as verdict:
             yield verdict

@@ -45,8 +45,8 @@ class Upkeep:
     Args:
         thread: asks the index.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
-        keep_runs: entries that none of so many finished runs has seen are deleted, a few at a time;
-            0 to delete none but those of crawlers that are gone.
+        keep_runs: an entry is deleted when the last ``keep_runs`` finished runs have not seen it;
+            with 0, only entries of crawlers that are gone are deleted.
 
     Attributes:
         expired: the number of entries that were deleted, of old runs and of crawlers that are gone.
@@ -144,7 +144,7 @@ class Upkeep:
         """Tell the index what only this crawler knows; doing so twice does no harm.
 
         Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
-        their originals were not delivered, because nobody will know.
+        their originals were not delivered, because it can no longer be known.
         """
         if self._running is not None:
             self._running.cancel()

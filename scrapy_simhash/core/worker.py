@@ -1,6 +1,6 @@
 """The program of a worker process, which turns pages into analyses beside the crawl.
 
-It is started as a program of its own, not by multiprocessing: a crawl started from a script
+It is started as a program, not by multiprocessing: a crawl started from a script
 without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in the child.
 
 Parent and child send messages of plain values through the child's standard input and output, each
@@ -35,7 +35,7 @@ MOST_MEMORY = 512 << 20
 
 
 def message(values: Any) -> bytes:
-    """Return plain values as they are sent. A page can choose none of their types."""
+    """Return plain values as they are sent; a page cannot choose their types."""
     data = marshal.dumps(values)
     return len(data).to_bytes(4, "big") + data
 

@@ -3,9 +3,9 @@
 Pages wait by site and sites take turns, so that no site holds up the others. Equal bodies are
 analysed once.
 
-Pools of multiprocessing, such as those of concurrent.futures, pebble and loky, pickle what they
-send and import a script without a ``__main__`` guard again, or cannot end a job that hangs.
-asyncio's own subprocesses may lose the status of a child that ends as it is killed.
+Pools such as concurrent.futures, pebble and loky pickle what they send. They import a script
+without a ``__main__`` guard again, or cannot end a job that hangs. asyncio's subprocesses may lose
+the status of a child that ends at the moment at which it is killed.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ MOST_ANSWER = 64 << 20
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
 
-# After so many pages of a site that cost a worker process, each within PAUSE seconds of the one
-# before, the site is let through for PAUSE seconds.
+# A site is let through for PAUSE seconds after STRIKES of its pages cost a worker process, each
+# within PAUSE seconds of the one before.
 STRIKES = 3
 PAUSE = 600.0
 
@@ -71,7 +71,7 @@ class Job:
     strikes: int
 
     def end(self, analysis: PageAnalysis) -> None:
-        """Answer, unless nobody waits any more."""
+        """Answer, unless the caller has given up."""
         if not self.answer.done():
             self.answer.set_result(analysis)
 
@@ -85,7 +85,7 @@ class Turns:
     Pages without a site wait together, and are never let through for their site.
 
     Args:
-        patience: a page that waits is let through when so many others have cost a worker.
+        patience: pages that may cost a worker while another page waits; then it is let through.
 
     Attributes:
         strikes: pages that cost a worker so far.
@@ -261,7 +261,7 @@ class Workers:
         self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
         )
-        # Nobody can make a page with the digest of another one without knowing the seed.
+        # Without the seed, a page cannot be made to have the digest of another one.
         self._seed = secrets.randbits(64)
 
     @property

@@ -38,10 +38,10 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
 
 
 def _only_shows(crawler: Crawler) -> bool:
-    """Return whether the crawler is that of ``scrapy shell``, ``fetch``, ``parse`` or ``check``.
+    """Return whether ``scrapy shell``, ``fetch``, ``parse`` or ``check`` made the crawler.
 
     The shell makes components outside of any crawl; the others give the spider a start of their
-    own. A page that somebody only looks at must not stand in the index, and none must be hidden.
+    own. A page that somebody only looks at must not get into the index, and must not be hidden.
     """
     start = getattr(crawler.spidercls, "start", None)
     return not crawler.crawling or getattr(start, "__module__", "") in _COMMANDS

@@ -38,9 +38,9 @@ class Delivery:
 
     Args:
         upkeep: is told how the page and its items fare.
-        key: the page in progress; None if nobody waits for its delivery.
+        key: the page in progress; None if its delivery does not count.
         drops_items: whether the spider's requests go on without its items.
-        unchanged: whether only what changed is wanted, and the page did not.
+        unchanged: whether the page did not change, and only changed pages are wanted.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class Delivery:
 
 
 class _OutsideDelivery(Delivery):
-    """The items of start methods and errbacks, which have no response, so nobody counts them."""
+    """The items of start methods and errbacks, which have no response, so they are not counted."""
 
     def _end_claims(self) -> None:
-        """Leave claims to the end of their own items."""
+        """Do nothing: each claim ends with its item."""
 
 
 class Deliveries:
@@ -129,6 +129,7 @@ class Deliveries:
 
     def __init__(self, crawler: Crawler, settings: FilterSettings, upkeep: Upkeep) -> None:
         self._settings = settings
+        self._compares_items = settings.has_items
         self._upkeep = upkeep
         self._outside = _OutsideDelivery(upkeep)
         # Deliveries of pages on their way to the spider, with the request, by the page's key.
@@ -147,10 +148,10 @@ class Deliveries:
             request: the request of the page.
             key: the key of the page.
             owned: whether its delivery counts. The items of any other page are dropped.
-            unchanged: whether only what changed is wanted, and the page did not.
+            unchanged: whether the page did not change, and only changed pages are wanted.
         """
-        # An item that is compared has a change of its own.
-        drops_items = not owned or (unchanged and not self._settings.has_items)
+        # An item that is compared may have changed although its page did not.
+        drops_items = not owned or (unchanged and not self._compares_items)
         delivery = Delivery(
             self._upkeep,
             key if owned else None,
@@ -188,7 +189,7 @@ class Deliveries:
         """Note an item that a callback has yielded."""
         delivery = self.of(response)
         delivery.item_sent()
-        if self._settings.has_items:
+        if self._compares_items:
             self._of_item[id(item)] = item, delivery
 
     def take_item(self, item: Any) -> Delivery:
@@ -200,19 +201,17 @@ class Deliveries:
         # A pipeline before ours may have dropped it.
         self._of_item.pop(id(item), None)
         delivery = self.of(response) if isinstance(response, Response) else self._outside
-        key = item_key(item, self._settings)
+        key = item_key(item, self._settings.item_key_field) if self._compares_items else None
         delivery.item_ended(item, key, failed=signal is signals.item_error)
 
 
-def item_key(item: Any, settings: FilterSettings) -> str | None:
-    """Return the key of an item; None if it is not compared, or has no key."""
-    if not settings.has_items:
-        return None
+def item_key(item: Any, field: str) -> str | None:
+    """Return the key of an item, which a field of it has; None if it has no key."""
     from itemadapter import ItemAdapter  # heavy, with pydantic
 
     if not ItemAdapter.is_item(item):
         return None
-    value = ItemAdapter(item).get(settings.item_key_field)
+    value = ItemAdapter(item).get(field)
     try:
         return key_of(str(value)) if value else None
     except ValueError:  # no address at all, such as http://[

@@ -41,7 +41,7 @@ from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, 
 
 logger = logger_of(__name__)
 
-# A copy for which an errback asks again is let through after so many drops.
+# The number of drops after which a copy is let through, if an errback asks for it again.
 MAX_DROPS = 2
 
 
@@ -166,7 +166,7 @@ class CrawlFilter:
         return None
 
     def withholds(self, verdict: Verdict) -> bool:
-        """Return whether only what changed is wanted, and a page did not change."""
+        """Return whether a page did not change, and only changed pages are wanted."""
         return verdict.unchanged and self.settings.recrawl == "changed"
 
     def last_seen(self, verdict: Verdict) -> float | None:

@@ -68,7 +68,7 @@ class Preferred:
         self._waiting_for: dict[str, list[str]] = {}
         # Hashes of the keys of addresses that have come or failed.
         self._ended: LRUCache[int, None] = LRUCache(_MOST)
-        # Pages by the form of their addresses, and those of them that waited in vain.
+        # The number of pages, and of pages that waited in vain, by the form of their addresses.
         self._of_form: LRUCache[str, int] = LRUCache(_MOST)
         self._in_vain: LRUCache[str, int] = LRUCache(_MOST)
 
@@ -104,13 +104,11 @@ class Preferred:
         return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
 
     def before_download(self, request: Request) -> None:
-        """Take off what says who asks, if a request goes before a page.
+        """Take off what says who asks from a request that goes before a page.
 
         Raises:
             IgnoreRequest: the address that a page waits for redirects to that page.
         """
-        if PREFERRED not in request.meta:
-            return
         if page_key(request.url) in self._pages:
             raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
         take_identity_off(request)
@@ -145,7 +143,7 @@ class Preferred:
             self.address_ended(request)
 
     def give_up(self, patience: float | None = None) -> bool:
-        """Let pages go on that have waited for so many seconds; return whether any did."""
+        """Let pages go on that have waited for ``patience`` seconds; return whether any did."""
         late = monotonic() - (PATIENCE if patience is None else patience)
         keys = [key for key, page in self._pages.items() if page.since <= late]
         self._let_go_on(keys)
@@ -181,7 +179,7 @@ def _canonical_url(request: Request, response: Response) -> str | None:
     try:
         url = urldefrag(urljoin(response.url, declared)).url if declared else ""
         return url if _may_be_fetched(url, response.url) else None
-    except ValueError:  # such as http://[ or a port that is none
+    except ValueError:  # such as http://[ or http://a:b
         return None
 
 

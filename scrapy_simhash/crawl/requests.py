@@ -14,7 +14,7 @@ _OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency
 #: Entries of meta by which a spider tells the filter what to do with a page.
 ORDERS = ("simhash_key", "simhash_action")
 #: In the meta of a request that lies in the queue or comes from it. Code that asks the engine for a
-#: download by itself, as in the middle of a callback, passes the queue by.
+#: download, as in the middle of a callback, passes the queue by.
 QUEUED = "simhash_queued"
 #: In the meta of a request that goes before a page, because the page declares its address
 #: canonical: the key of that address.
@@ -83,7 +83,7 @@ def once_more(request: Request) -> Request:
 def is_on_plain_route(response: Response) -> bool:
     """Return whether Scrapy itself has fetched a page, so that its route can be taken again.
 
-    A browser, or a service that renders pages, has a route of its own.
+    A browser, or a service that renders pages, has another route.
     """
     is_download = response.protocol is not None or "cached" in response.flags
     return type(response) is HtmlResponse and is_download

@@ -38,7 +38,7 @@ _PAGES = {
     "SIMHASH_INDEX_URL gives each spider an index of its own",
     "followed": "followed: requests sent, items dropped",
     "flagged": "flagged and delivered",
-    "doubtful": "of these near-duplicates doubtful: the same sentences with other numbers",
+    "doubtful": "of these doubtful: other numbers in the same text, or next to no text",
     "skipped": "not compared",
 }
 _ITEMS = {

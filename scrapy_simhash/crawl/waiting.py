@@ -109,7 +109,7 @@ class Copies:
         copy = _Copy(*request.meta[COPY])
         is_delivered = self._fates.pop(copy, None)
         if is_delivered is None:
-            # First of all, because a crawler that is killed loses what it has taken out.
+            # First of all, because a crawler that is killed loses the requests in its hands.
             self._put_back(request, copy)
             await self._ask_about(copy)
             _ignore(request, f"waits for {copy.original}")
@@ -133,7 +133,7 @@ class Copies:
     async def _was_delivered(self, key: str) -> bool | None:
         """Return whether a page was delivered; None while it is in progress.
 
-        A page that nobody knows was not delivered, and no page is while the index is away.
+        A page that is not in the index was not delivered. While the index is away, no page is.
         """
         if self._dedup.upkeep.in_progress(key):
             return None

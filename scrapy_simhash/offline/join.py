@@ -5,7 +5,8 @@ each, and judges the nearest. Whether a page is an original depends on the pages
 join knows. So the join guesses which pages are copies, pairs each page with what are originals by
 that guess, and decides in the order of the pages; what comes out is the next guess, until it is
 the same again. Each round is right about one page more at least, and only the verdicts of a crawl
-that takes one page after the other stay as they are.
+that takes one page after the other stay as they are. From the second round on, only pages are
+paired again that share a bucket with an earlier page about which the last guess was wrong.
 
 The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view ``prints``,
 with the columns of prints and ``id``, their place, and the function ``ruling`` of
@@ -48,16 +49,31 @@ _FIRST_GUESS = """
         order by id) place from members) m
     group by id having min(place) > 1
 """
+# Pages behind one in a bucket about which the guess has changed, and all that shares their buckets.
+_AGAIN = """
+    select distinct m.id from members m join (select block, scope, v, min(m.id) first
+        from members m join changed c on m.id = c.id group by block, scope, v) t
+    on m.block = t.block and m.scope = t.scope and m.v = t.v and m.id > t.first
+"""
+_BESIDE_AGAIN = """
+    select m.* from members m join (select distinct block, scope, v
+        from members m join again a on m.id = a.id) t
+    on m.block = t.block and m.scope = t.scope and m.v = t.v
+"""
 # The number of originals that come before a page in its bucket.
 _RANKED = """
     select m.*, c.id is null is_original, cast(coalesce(
         sum(case when c.id is null then 1 else 0 end) over (partition by m.block, m.scope, m.v
         order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
-    from members m left join copies c on m.id = c.id
+    from beside m left join copies c on m.id = c.id
+"""
+_NEAR = """
+    select p, q, d from near n where not exists (select 1 from again a where a.id = n.p)
+    union all select p, q, d from found
 """
 _KNOWN = """
     select * from known union all
-    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from near n
+    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from found n
     join pages x on n.p = x.id join pages y on n.q = y.id
     where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
 """
@@ -135,8 +151,8 @@ class DuckDB:
 class Spark:
     """Joins on many machines.
 
-    Each worker has this package. The near pairs and the verdicts pass through the driver, with some
-    50 bytes a pair.
+    Each worker has this package installed, or the first query fails. The near pairs and the
+    verdicts pass through the driver, with some 50 bytes a pair.
 
     Args:
         session: of Spark 4.
@@ -147,6 +163,8 @@ class Spark:
     def __init__(self, session: Any, path: str, k: int) -> None:
         self._session = session
         session.udf.register("ruling", ruling_at(k), "string")
+        # A worker without this package is told of here, and not after minutes.
+        session.sql("select ruling(0, '', x'', '', x'')").collect()
         read = session.read.parquet(path).select("*", "_metadata.file_name", "_metadata.row_index")
         read.createOrReplaceTempView("read")
         names = sorted(
@@ -184,16 +202,24 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
     engine.keep("members", _members(words, blocks))
     engine.keep("copies", _FIRST_GUESS)
     engine.keep("known", _NOTHING_KNOWN)
-    guess: set[int] | None = None
+    engine.keep("near", "select p, q, d from known")
+    engine.keep("again", "select id from pages")
+    engine.keep("beside", "select * from members")
+    guess = {copy for rows in engine.rows("select id from copies") for copy in rows[0].to_pylist()}
     while True:
         engine.keep("ranked", _RANKED)
-        engine.keep("near", _near(words, spec.reach))
+        engine.keep("found", _found(words, spec.reach))
+        engine.keep("near", _NEAR)
         engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
         pairs = [pa.array(ids, pa.int64()) for ids in ([*copies], [*copies.values()])]
         engine.put("copies", pa.table(pairs, ["id", "original"]))
-        if copies.keys() == guess:
+        changed = copies.keys() ^ guess
+        if not changed:
             return len(copies)
+        engine.put("changed", pa.table([pa.array([*changed], pa.int64())], ["id"]))
+        engine.keep("again", _AGAIN)
+        engine.keep("beside", _BESIDE_AGAIN)
         guess = {*copies}
 
 
@@ -220,8 +246,8 @@ def _members(words: list[str], blocks: list[str]) -> str:
     )
 
 
-def _near(words: list[str], reach: int) -> str:
-    """Return a query for the nearest originals of each page."""
+def _found(words: list[str], reach: int) -> str:
+    """Return a query for the nearest originals of each page that is paired again."""
     # Exclusive or in the words that all dialects have.
     distance = " + ".join(
         f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words
@@ -233,7 +259,8 @@ def _near(words: list[str], reach: int) -> str:
     )
     near = (
         f"select distinct y.id p, x.id q, {distance} d "
-        f"from (select *, {stretch} part from ranked) y join ({originals}) x "
+        f"from (select m.*, {stretch} part from ranked m join again a on m.id = a.id) y "
+        f"join ({originals}) x "
         "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.part = y.part "
         f"and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT} where {distance} <= {reach}"
     )

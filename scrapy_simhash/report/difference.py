@@ -72,17 +72,21 @@ def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> li
 
 def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
-    a, b = _tokens(before), _tokens(after)
-    parts = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        mine, theirs = "".join(a[i1:i2]), "".join(b[j1:j2])
-        joins = i1 > 0 and i2 < len(a) and width(mine) < _NARROW
-        parts.append(Stretch(mine, theirs, tag != "equal" or joins))
+    parts = groupby(_parts(_tokens(before), _tokens(after)), key=lambda part: part.changed)
     joined = []
-    for changed, group in groupby(parts, key=lambda part: part.changed):
-        befores, afters, _ = zip(*group, strict=True)
-        joined.append(Stretch("".join(befores), "".join(afters), changed))
+    for changed, group in parts:
+        members = [*group]
+        removed = "".join(part.before for part in members)
+        added = "".join(part.after for part in members)
+        joined.append(Stretch(removed, added, changed))
     return joined
+
+
+def _parts(before: list[str], after: list[str]) -> Iterator[Stretch]:
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, False).get_opcodes():
+        part = "".join(before[i1:i2])
+        is_joint = i1 > 0 and i2 < len(before) and width(part) < _NARROW
+        yield Stretch(part, "".join(after[j1:j2]), tag != "equal" or is_joint)
 
 
 def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
@@ -95,14 +99,16 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     """
     mark = CUT.strip()
     is_cut = mark in (*before[-1:], *after[-1:]) or max(len(before), len(after)) > _LINES
-    a, b = ([line for line in side[:_LINES] if line != mark] for side in (before, after))
-    both = {line for line in {*a} & {*b} if not any(map(str.isdigit, line))}
+    old = [line for line in before[:_LINES] if line != mark]
+    new = [line for line in after[:_LINES] if line != mark]
+    both = {line for line in {*old} & {*new} if not any(map(str.isdigit, line))}
+    ends = (len(old), len(new))
     pairs: list[tuple[str, str]] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b).get_opcodes():
-        at_cut = is_cut and i2 == len(a) and j2 == len(b)
-        if tag != "equal" and not at_cut:
-            sides = _named(a, i1, i2, both), _named(b, j1, j2, both)
-            pairs += zip_longest(*sides, fillvalue="")
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
+        if tag != "equal" and not (is_cut and (i2, j2) == ends):
+            removed = _named(old, i1, i2, both)
+            added = _named(new, j1, j2, both)
+            pairs += zip_longest(removed, added, fillvalue="")
     return pairs
 
 

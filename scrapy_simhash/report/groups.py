@@ -12,8 +12,16 @@ from scrapy_simhash.report.signatures import Signature, signature_of
 _SHOWN = 8
 
 CSV_COLUMNS = (
-    *("group", "url", "original", "similarity", "distance", "reason"),
-    *("doubtful", "hides_many", "better", "differences"),
+    "group",
+    "url",
+    "original",
+    "similarity",
+    "distance",
+    "reason",
+    "doubtful",
+    "hides_many",
+    "better",
+    "differences",
 )
 
 
@@ -100,11 +108,19 @@ def csv_rows(groups: Sequence[Group], similarity: dict[int, str]) -> Iterator[li
     """Yield a row of ``CSV_COLUMNS`` for each drop; ``similarity`` is by distance."""
     for number, group in enumerate(groups, 1):
         for copies in group.copies:
-            told = "; ".join(map(str, copies.differs))
             for line in copies.lines:
-                distance = line.distance or 0
-                row = [number, line.url, copies.original, similarity.get(distance, ""), distance]
-                row += [line.reason, line.doubtful, group.hides_many, line.better, told]
+                row = [
+                    number,
+                    line.url,
+                    copies.original,
+                    similarity.get(line.distance or 0, ""),
+                    line.distance,
+                    line.reason,
+                    line.doubtful,
+                    group.hides_many,
+                    line.better,
+                    "; ".join(map(str, copies.differs)),
+                ]
                 yield [_cell(value) for value in row]
 
 

@@ -24,7 +24,7 @@ from scrapy_simhash.rule.rule import REASONS
 #: Changes of each kind that are shown at most.
 SHOWN = 20
 # Rows of a table of the overview.
-_ROWS = 8
+_ROWS = 5
 # Drops that are shown, and characters of their groups: a report stays below some 3 MB.
 _DROPS = 2000
 _DROPS_SIZE = 1_000_000

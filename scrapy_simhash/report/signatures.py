@@ -7,6 +7,7 @@ In a REPL::
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.keys import host_of
@@ -39,7 +40,7 @@ class Signature(NamedTuple):
 
 
 def signature_of(url: str) -> Signature:
-    """Return the signature of an address; for one that cannot be taken apart, that of its host."""
+    """Return the signature of an address, or of its host if the address cannot be taken apart."""
     address = read_address(url)
     if address is None:
         host = host_of(url)
@@ -50,18 +51,22 @@ def signature_of(url: str) -> Signature:
     parameters = [
         (name, _star(value[0]) if len(value) == 1 else "*") for name, value in address.parameters
     ]
+    return _signature(address.host, stars, parameters)
+
+
+def _signature(
+    host: str, segments: Sequence[str], parameters: Sequence[tuple[str, str]]
+) -> Signature:
     query = "&".join(f"{name}={star}" for name, star in parameters)
-    path = "".join(f"/{_expression_of(star)}" for star in stars)
+    path = "".join(f"/{_expression_of(star)}" for star in segments)
     wanted = "".join(_with_parameter(name, star) for name, star in parameters)
     end = wanted if parameters else "[?&;]*(?:#|$)"
-    return Signature(
-        f"{address.host}/{'/'.join(stars)}" + f"?{query}" * bool(query),
-        f"://{_escaped(address.host)}{path}{end}",
-    )
+    text = f"{host}/{'/'.join(segments)}"
+    return Signature(f"{text}?{query}" if query else text, f"://{_escaped(host)}{path}{end}")
 
 
 def _star(value: str) -> str:
-    """Return a name as it is, and what stands for any other value."""
+    """Return a name unchanged, and a star in place of any other value."""
     found = shape(value)
     return value if found.kind == "name" else found.star
 

@@ -178,3 +178,16 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
     second = crawl(Pages, settings=settings, urls=again)
     assert [item["url"] for item in second.items] == again[:1]
     assert requeued(capsys, "--index", url, "--log", log) == []
+
+
+def test_a_page_leaves_the_index_and_the_log_by_one_command(url: str, log: Path) -> None:
+    assert simhash("forget", A, "--index", url, "--log", log, "--yes") == 0
+    assert A not in keys(url)
+    text = log.read_text()
+    assert f'"{A}"' not in text
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["original"] for line in lines if line["url"] in COPIES] == [None, None, C]
+    # A page that was dropped stands in the log alone.
+    assert simhash("forget", COPIES[2], "--index", url, "--log", log, "--yes") == 0
+    assert COPIES[2] not in log.read_text()
+    assert simhash("forget", "--older-than", 1, "--index", url, "--log", log, "--yes") == 2

@@ -46,6 +46,7 @@ CASES = [
     (f"explain {PAGE} --index redis://127.0.0.1:1/0", "cannot use"),
     ("stats", "name the index"),
     ("stats --bogus", "unrecognized arguments: --bogus"),
+    ("patterns --log dedup.jsonl", "unrecognized arguments: --log dedup.jsonl"),
     ("stats --index nowhere.sqlite", NO_INDEX),
     ("stats --index memory://", "memory"),
     ("stats --index i -s SIMHASH_DISTNCE=3", "did you mean SIMHASH_DISTANCE?"),

@@ -48,7 +48,7 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(
                 raise ConnectionError("the queue is away")
             return super().enqueue_request(request)
 
-    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 1}
+    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 9}
     crawled = crawl(FailingLate, settings=settings, site=articles, paths=[])
     assert Away.asked[articles.url + "/0/copy"] == 3
     assert "cannot be put into the queue" in caplog.text
@@ -126,3 +126,18 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(
     # It waits for no lease, which is longer than a test may take.
     crawled = crawl(Pages, settings=settings, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]
+
+
+def test_a_flagged_copy_is_delivered_once_though_its_original_fails(
+    crawl: Any, articles: Any
+) -> None:
+    class Flagged(FailingLate):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/0"):
+                await until(lambda: self.counted("flagged"))
+                raise RuntimeError("too late")
+            yield {"path": response.url.removeprefix(self.base)}
+
+    crawled = crawl(Flagged, settings={"SIMHASH_ACTION": "flag"}, site=articles, paths=[])
+    assert paths(crawled) == ["/0/copy"]
+    assert crawled.stat("crawled_again") == 0

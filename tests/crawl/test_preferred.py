@@ -292,3 +292,11 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
     assert Closed.late == []
     second = paths(crawl(Pages, settings=settings, site=site, paths=[]))
     assert sorted(first + second) == ["/other", "/print"]
+
+
+def test_no_page_waits_for_an_address_that_has_come(crawl: Any, site: Any) -> None:
+    site.pages = {"/story": page(1), "/print": page(1, "/story")}
+    settings = SETTINGS | ONE_AT_A_TIME
+    crawled = crawl(Pages, settings=settings, site=site, paths=["/story", "/print"])
+    assert paths(crawled) == ["/story"]
+    assert crawled.stat("preferred/waited") == 0

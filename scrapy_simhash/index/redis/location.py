@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
@@ -115,7 +116,9 @@ def parse_location(url: str) -> Location:
     if topology == "cluster":
         known |= set(signature(RedisCluster).parameters)
     if unknown := sorted((client.keys() | sentinel.keys()) - (known - _OBJECTS)):
-        raise ValueError(f"{shown}: a URL of an index has no option {unknown[0]}")
+        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
+        hint = f"; did you mean {meant[0]}?" if meant else ""
+        raise ValueError(f"{shown}: a URL of an index has no option {unknown[0]}{hint}")
     if scheme == "rediss":
         client["ssl"] = True
     for part in (client, sentinel):

@@ -56,6 +56,7 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("unix+cluster:///r.sock", "sentinel or cluster"),
         ("redis://h?nme=a", "nme"),
         ("redis://h?retry=3", "no option retry"),
+        ("redis://h?nmae=shop", "no option nmae; did you mean name?"),
         ("redis://h?path=/r.sock", "no option path"),
         (
             "redis+sentinel://h/m?sentinel_ssl=perhaps&sentinel_socket_timeout=soon",
