@@ -18,15 +18,15 @@ Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 # Characters of a key as it is; indexes read the keys of many pages together.
-LONGEST = 4096
-_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
+LONGEST_KEY = 4096
+_KEY_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 # Parameters that are no part of a page's name. They name the link by which a visitor came, the page
 # to which a form leads back, the session of the visit by a long number, or the moment, so that no
 # cache answers; or they have no value, because a form sends them for fields that nobody filled in.
 # Sessions stand in paths, too. Others sign a request, or put into a cart or on a list what the page
 # shows. AMP is another form of a page.
-_VISIT = re.compile(
+_PARAMETERS_OF_VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
     r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
     r"|hsctatracking|at_(?:medium|campaign)|[a-z]{1,4}clid|[gw]braid|gad_source|srsltid|mc_[ce]id"
@@ -50,7 +50,7 @@ _canonical = functools.lru_cache(maxsize=1024)(canonicalize_url)
 
 def plain_key(value: object) -> str:
     """Return a key of the user's as text that every store takes: with no lone surrogates."""
-    return _short(str(value).encode("utf-8", "backslashreplace").decode())
+    return _short_key(str(value).encode("utf-8", "backslashreplace").decode())
 
 
 def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
@@ -62,9 +62,9 @@ def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     """
     canonical = _canonical(url)
     if method == "GET":
-        return _short(canonical)
+        return _short_key(canonical)
     digest = hashlib.blake2b(body, digest_size=8).hexdigest()
-    return _short(f"{method} {digest} {canonical}")
+    return _short_key(f"{method} {digest} {canonical}")
 
 
 def key_of(name: str) -> str:
@@ -107,12 +107,12 @@ def _variants(key: str) -> Iterator[str]:
         yield f"{each}://{'' if www else 'www.'}{rest}"
 
 
-def _short(key: str) -> str:
+def _short_key(key: str) -> str:
     """Return a key without userinfo; a long one, such as a ``data:`` URL, is cut."""
-    key = _USERINFO.sub(r"\1", key)
-    if len(key) <= LONGEST:
+    key = _KEY_USERINFO.sub(r"\1", key)
+    if len(key) <= LONGEST_KEY:
         return key
-    return f"{key[:LONGEST]}… {hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
+    return f"{key[:LONGEST_KEY]}… {hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
 
 
 def page_scope(url: str, scope: Scope) -> str:
@@ -159,7 +159,7 @@ def without_visit(address: str) -> str:
     # Most addresses have no place for such a mark, and a search for one takes longer.
     if "?" not in address and ";" not in address and "(" not in address:
         return address
-    place, mark, query = _VISIT.sub("", address).rstrip("?&").partition("?")
+    place, mark, query = _PARAMETERS_OF_VISIT.sub("", address).rstrip("?&").partition("?")
     return f"{place}{mark}{'&'.join(dict.fromkeys(query.split('&')))}" if query else place
 
 

@@ -82,7 +82,7 @@ def _error(name: str, said: str) -> SettingError:
     return SettingError(f"{name:.80}: {said:.300}")
 
 
-def _name(field_name: str) -> str:
+def _setting_name(field_name: str) -> str:
     return _PREFIX + field_name.upper()
 
 
@@ -195,7 +195,7 @@ def _recipe(settings: BaseSettings, name: str) -> Recipe:
     try:
         recipe = named_recipe(text)
         for change, read in _CHANGES.items():
-            name = _name(change)
+            name = _setting_name(change)
             if (value := read(settings, name)) is not None:
                 recipe = replace(recipe, **{change: value})
                 load_extractor(recipe.extractor)
@@ -364,7 +364,9 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        read = cls(*(each.metadata["read"](settings, _name(each.name)) for each in fields(cls)))
+        read = cls(
+            *(each.metadata["read"](settings, _setting_name(each.name)) for each in fields(cls))
+        )
         if read.recrawl == "changed" and not read.survives:
             said = "'changed' needs an index that outlives the crawl, so name one"
             raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
@@ -395,8 +397,8 @@ class FilterSettings:
 #: Every setting of the plugin, with its default; the recipe is made of several.
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
-    **{_name(change): None for change in _CHANGES},
-    **{_name(each.name): each.metadata["default"] for each in fields(FilterSettings)},
+    **{_setting_name(change): None for change in _CHANGES},
+    **{_setting_name(each.name): each.metadata["default"] for each in fields(FilterSettings)},
 }
 
 

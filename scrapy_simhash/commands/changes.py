@@ -33,7 +33,7 @@ from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.log_table import CHANGES, LogTable, PageChange
 from scrapy_simhash.report.words import moment
 
-_FIELDS = ("change", "key", "url", "moved_from", "distance", "last_seen")
+_CHANGE_FIELDS = ("change", "key", "url", "moved_from", "distance", "last_seen")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
-        last = _chosen(runs, options.run)
+        last = _asked_run(runs, options.run)
         unseen = {page.key: page for page in missing_pages(index, runs, last.number)}
     logged = _logged(options, settings, last)
     changes = sorted(
@@ -57,12 +57,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "known": kinds,
         "changes": [_as_values(each) for each in changes],
     }
-    show(options, _lines(last, changes, kinds), values)
+    show(options, _run_lines(last, changes, kinds), values)
     return 0 if changes else 1
 
 
 def _as_values(change: PageChange) -> dict[str, Any]:
-    return {name: getattr(change, name) for name in _FIELDS} | {"differs": change.differs()}
+    return {name: getattr(change, name) for name in _CHANGE_FIELDS} | {"differs": change.differs()}
 
 
 def _logged(
@@ -83,7 +83,7 @@ def _logged(
     return table.changes([last.number])
 
 
-def _chosen(runs: Sequence[Run], number: int | None) -> Run:
+def _asked_run(runs: Sequence[Run], number: int | None) -> Run:
     if not runs:
         raise UsageError("the index has no runs: no crawl has used it, or it was emptied")
     finished = [run for run in runs if run.finished] or runs
@@ -93,7 +93,7 @@ def _chosen(runs: Sequence[Run], number: int | None) -> Run:
     return candidates[-1]
 
 
-def _lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterable[str]:
+def _run_lines(last: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterable[str]:
     numbers = Counter(each.change for each in changes)
     told = {**numbers, "missing": last.missing, "failed": last.failed}
     counts = ", ".join(f"{told.get(kind, 0):,} {kind}" for kind in kinds)

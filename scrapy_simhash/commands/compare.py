@@ -49,7 +49,7 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.settings import FilterSettings
 
-_LONGEST = 60_000  # characters of a text that are compared word by word
+_LONGEST_TEXT = 60_000  # characters of a text that are compared word by word
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ class _Side(NamedTuple):
     @property
     def shown(self) -> Shown:
         text, details = self.extraction.text, self.extraction.details
-        return Shown(text[:_LONGEST], first_lines(details, _LONGEST))
+        return Shown(text[:_LONGEST_TEXT], first_lines(details, _LONGEST_TEXT))
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -77,7 +77,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     read = _text_side if options.text else partial(_page_side, settings=settings)
     a, b = read(options.a, recipe), read(options.b, recipe)
     is_copy, verdict = _verdict(a, b, recipe)
-    lines = [f"A  {_short(options.a)}", f"B  {_short(options.b)}", "", *_table(a, b, recipe.bits)]
+    lines = [
+        f"A  {_shown_name(options.a)}",
+        f"B  {_shown_name(options.b)}",
+        "",
+        *_table_of_sides(a, b, recipe.bits),
+    ]
     lines += ["", *verdict]
     if differs := difference_lines(a.shown, b.shown, columns(), 40):
         lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
@@ -89,11 +94,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if is_copy else 1
 
 
-def _short(name: str) -> str:
+def _shown_name(name: str) -> str:
     return clipped(" ".join(name.split()), 90)
 
 
-def _table(a: _Side, b: _Side, bits: int) -> list[str]:
+def _table_of_sides(a: _Side, b: _Side, bits: int) -> list[str]:
     words = [f"from bit {start}" if start else "fingerprint" for start in range(0, bits, 64)]
     table = [["", "characters", *words]]
     for letter, side in (("A", a), ("B", b)):

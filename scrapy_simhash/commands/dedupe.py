@@ -86,7 +86,7 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
         for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
             kinds[verdict.kind if is_kept else "copies"] += 1
             if file is not None:
-                file.write(_line(page, verdict, is_kept, chosen.recipe.distance))
+                file.write(_json_line(page, verdict, is_kept, chosen.recipe.distance))
     lines = [_total(kinds.total() - kinds["copies"], kinds["copies"])]
     if kinds["revisit"]:
         lines.append(f"{kinds['revisit']:,} of those to keep were in the index already")
@@ -109,7 +109,7 @@ def _verdicts(
     return decide(itertools.chain(first, analyses), index, chosen.scope)
 
 
-def _line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
+def _json_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
     line = line_of("page", page.url or page.name, verdict, None if is_kept else "drop", k)
     values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
     return json.dumps(values).encode() + b"\n"

@@ -33,7 +33,7 @@ from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
-_SHOWN = 10
+_MOST_MATCHES = 10
 _LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
 
 
@@ -108,15 +108,15 @@ def _in_index(index: Index, entry: Entry) -> Iterator[str]:
     matches = index.query(entry.fingerprint, scope=entry.scope)
     near = [match for match in matches if match.key != entry.key]
     yield f"  near it: {count(len(near), 'page')} of the index"
-    for match in near[:_SHOWN]:
+    for match in near[:_MOST_MATCHES]:
         pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
         ruling = Rule(k)(*pages, match.distance)
         beyond = f"  (beyond k = {k})" if match.distance > k else ""
         yield f"    {match.distance:3} bits  {match.key}{beyond}"
         verdict = "a copy" if ruling.is_copy else "another page"
         yield f"              {verdict}: {sentence(ruling.reason)}"
-    if len(near) > _SHOWN:
-        yield f"    and {count(len(near) - _SHOWN, 'other page')}"
+    if len(near) > _MOST_MATCHES:
+        yield f"    and {count(len(near) - _MOST_MATCHES, 'other page')}"
 
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
@@ -143,5 +143,5 @@ def _in_log(line: LogLine, compared: LogLine | None) -> Iterator[str]:
     if line.reason:
         yield f"    {sentence(line.reason)}"
     if compared is not None and line.text:
-        differs = difference_lines(line.shown, compared.shown, columns() - 4, _SHOWN)
+        differs = difference_lines(line.shown, compared.shown, columns() - 4, _MOST_MATCHES)
         yield from (f"    {text}" for text in differs and [_LEGEND, *differs])

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     counts = Counter[str]()
     with reading(paths.values(), chosen) as reader:
         for name, path in paths.items():
-            for number, piece in enumerate(_pieces(reader.read(path))):
+            for number, piece in enumerate(_page_pieces(reader.read(path))):
                 target = Path(options.to) / f"{name}.{number:06}.parquet"
                 if target.exists():
                     counts["old"] += sum(1 for _ in piece)
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
 
 
-def _pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:
+def _page_pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:
     """Yield the pages of each file; whoever takes the next ones has read all of the last."""
     for first in pages:
         yield itertools.chain([first], itertools.islice(pages, ROWS - 1))

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     signatures = _signatures(shared)
     listed = signatures if options.all else [row for row in signatures if row[0]]
     if listed:
-        say(_lines(listed))
+        say(_listed_lines(listed))
     else:
         learned = count(len(signatures), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
@@ -109,7 +109,7 @@ def _signatures(shared: SharedRows) -> list[_Listed]:
     return sorted(signatures, key=lambda row: -row[2].bytes)
 
 
-def _lines(listed: list[_Listed]) -> Iterator[str]:
+def _listed_lines(listed: list[_Listed]) -> Iterator[str]:
     rows = [("copies", "distinct", "at least", "in bytes", "signature")]
     examples = [""]
     for bound, name, row in listed:

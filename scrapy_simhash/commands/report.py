@@ -33,7 +33,7 @@ from scrapy_simhash.commands.selection import (
     missing_pages,
 )
 from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows
-from scrapy_simhash.report.html_report import SHOWN, Report
+from scrapy_simhash.report.html_report import SHOWN, HtmlReport
 from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.other_distance import lines_for
 from scrapy_simhash.report.words import count, percent
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = [Path(log) for log in log_paths(options.logs, settings, options.index)]
     if options.distance is not None:
         table = LogTable(log_lines(logs))
-        say(lines_for(table, _chosen(table, options.crawl), options.distance))
+        say(lines_for(table, _crawl_name(table, options.crawl), options.distance))
         return
     with whole_file(options.output, *logs) as file:
         report = _report(logs, options, settings)
@@ -65,15 +65,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     say([_said(report, options.output)], aside="-" in (options.output, options.csv))
 
 
-def _report(logs: Sequence[Path], options: argparse.Namespace, settings: BaseSettings) -> Report:
+def _report(
+    logs: Sequence[Path], options: argparse.Namespace, settings: BaseSettings
+) -> HtmlReport:
     table = LogTable(log_lines(logs))
-    crawl = _chosen(table, options.crawl)
+    crawl = _crawl_name(table, options.crawl)
     bits = FilterSettings.from_settings(settings).recipe.bits
     missing = _missing(options, settings, table, crawl)
-    return Report(table, [str(log) for log in logs], crawl, bits, missing)
+    return HtmlReport(table, [str(log) for log in logs], crawl, bits, missing)
 
 
-def _said(report: Report, output: str) -> str:
+def _said(report: HtmlReport, output: str) -> str:
     verdicts = report.table.counts(report.name, "verdict")
     copies = verdicts.get("duplicate", 0)
     judged = sum(verdicts.values())
@@ -82,7 +84,7 @@ def _said(report: Report, output: str) -> str:
     return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}){place}"
 
 
-def _as_csv(report: Report) -> str:
+def _as_csv(report: HtmlReport) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(CSV_COLUMNS)
@@ -101,7 +103,7 @@ def _missing(
         return [*islice(missing_pages(index, index.runs(), number), SHOWN)]
 
 
-def _chosen(table: LogTable, name: str | None) -> str:
+def _crawl_name(table: LogTable, name: str | None) -> str:
     """Return the name of the crawl that is asked for, or of the last one."""
     crawls = [crawl.name for crawl in table.crawls()]
     if name is not None and name not in crawls:

@@ -45,14 +45,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "runs": [each._asdict() for each in runs],
         **({"damaged": damages} if options.check else {}),
     }
-    rows = _rows(census, spec)
+    rows = _rows_of_runs(census, spec)
     rows += [("damaged", text) for text in damages]
     rows += [("whole", "yes")] if options.check and not damages else []
     show(options, [*aligned(rows), *_table(runs)], values)
     return 1 if damages else 0
 
 
-def _rows(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
+def _rows_of_runs(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
     per_page = f", {size(census.size / census.pages)} a page" if census.pages else ""
     return [
         ("pages", f"{census.pages:,}"),

@@ -28,7 +28,7 @@ logger = logger_of(__name__)
 # Pages that are remembered while the store is away, and as many that it is told of afterwards.
 MOST_PAGES = 100_000
 # Seconds for which a store that failed is left alone.
-PAUSE = 1.0
+STORE_PAUSE = 1.0
 
 T = TypeVar("T")
 
@@ -186,7 +186,7 @@ class Breaker:
     def _failed(self, error: Exception, seconds: float = 0.0) -> None:
         now = time.monotonic()
         # Claims wait for each attempt.
-        self._due = now + max(PAUSE, 5 * seconds)
+        self._due = now + max(STORE_PAUSE, 5 * seconds)
         if not self.away:
             self._away_since = now
             logger.warning(

@@ -225,7 +225,7 @@ class Dedup:
             if not verdict.provisional or verdict.original == original:
                 return verdict
             is_delivered = loop.create_future()
-            self.follow(verdict, partial(_answer, is_delivered))
+            self.follow(verdict, partial(_set_delivered, is_delivered))
             try:
                 if await asyncio.wait_for(is_delivered, deadline - loop.time()):
                     return verdict
@@ -308,6 +308,6 @@ def settling(
         delivered(verdict.key)
 
 
-def _answer(future: asyncio.Future[bool], is_delivered: bool) -> None:
+def _set_delivered(future: asyncio.Future[bool], is_delivered: bool) -> None:
     if not future.done():
         future.set_result(is_delivered)

@@ -19,7 +19,7 @@ logger = logger_of(__name__)
 # A shared store serves no other crawler while it answers these claims.
 CLAIMS_AT_ONCE = 64
 # Seconds for which a claim waits for others.
-PATIENCE = 0.01
+CLAIM_WAIT = 0.01
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class IndexThread:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
             is_full = len(self._waiting) >= CLAIMS_AT_ONCE
-            await asyncio.sleep(PATIENCE if self._are_more_coming() and not is_full else 0)
+            await asyncio.sleep(CLAIM_WAIT if self._are_more_coming() and not is_full else 0)
             batch = self._waiting[:CLAIMS_AT_ONCE]
             del self._waiting[:CLAIMS_AT_ONCE]
             arrivals = [arrival for arrival, _ in batch]

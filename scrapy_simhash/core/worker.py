@@ -84,10 +84,10 @@ def main() -> None:
     # The parent may be gone, or does not wait for this child any more.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError), answers:
         if order is not None:
-            _answer(pages, answers, *order)
+            _answer_pages(pages, answers, *order)
 
 
-def _answer(
+def _answer_pages(
     pages: BinaryIO,
     answers: BinaryIO,
     recipe_values: dict[str, Any],

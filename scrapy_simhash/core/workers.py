@@ -38,10 +38,10 @@ MOST_ANSWER = 64 << 20
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
 
-# A site is let through for PAUSE seconds after STRIKES of its pages cost a worker process, each
-# within PAUSE seconds of the one before.
+# A site is let through for SITE_PAUSE seconds after STRIKES of its pages cost a worker process,
+# each within SITE_PAUSE seconds of the one before.
 STRIKES = 3
-PAUSE = 600.0
+SITE_PAUSE = 600.0
 
 # The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
 # modules in it may have names of Python's own.
@@ -95,7 +95,7 @@ class Turns:
         self.strikes = 0
         self._patience = patience
         self._waiting: dict[str, deque[Job]] = {}
-        self._strikes_of: TTLCache[str, int] = TTLCache(1000, PAUSE, lambda: time.monotonic())
+        self._strikes_of: TTLCache[str, int] = TTLCache(1000, SITE_PAUSE, lambda: time.monotonic())
         self._arrived = asyncio.Event()
 
     def put(self, job: Job) -> None:
@@ -134,7 +134,7 @@ class Turns:
                 " pages are let through unchecked for %g minutes",
                 number,
                 site,
-                PAUSE / 60,
+                SITE_PAUSE / 60,
             )
             for job in self._waiting.pop(site, ()):
                 job.skip("slow_host")

@@ -20,7 +20,7 @@ MOST_TOLD = 3
 _EXAMPLES = 3
 # Addresses of one original that are told apart, and characters of one that is shown.
 _MOST_SEEN = 50
-_LONGEST = 300
+_LONGEST_EXAMPLE = 300
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Hiding:
             return
         self.pages += 1
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(url[:_LONGEST])
+            self.examples.append(url[:_LONGEST_EXAMPLE])
         if len(self._seen) < _MOST_SEEN:
             self._seen.add(name)
             self._signatures[hash(signature_of(url))] += 1

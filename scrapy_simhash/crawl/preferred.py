@@ -19,8 +19,8 @@ from scrapy.http import Response
 from scrapy_simhash.crawl.queue import MOST_BYTES
 from scrapy_simhash.crawl.requests import (
     COPY,
-    FAR,
     PREFERRED,
+    PRIORITY_STEP,
     QUEUED,
     WAITED,
     bare_request,
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.summary import Judged
 
 # Seconds after which a page no longer waits for an address.
-PATIENCE = 600.0
+CANONICAL_WAIT = 600.0
 # Addresses and forms that are remembered.
-_MOST = 100_000
+_MOST_ADDRESSES = 100_000
 
 
 class _Page(NamedTuple):
@@ -67,10 +67,10 @@ class Preferred:
         self._pages: dict[str, _Page] = {}
         self._waiting_for: dict[str, list[str]] = {}
         # Hashes of the keys of addresses that have come or failed.
-        self._ended: LRUCache[int, None] = LRUCache(_MOST)
+        self._ended: LRUCache[int, None] = LRUCache(_MOST_ADDRESSES)
         # The number of pages, and of pages that waited in vain, by the form of their addresses.
-        self._of_form: LRUCache[str, int] = LRUCache(_MOST)
-        self._in_vain: LRUCache[str, int] = LRUCache(_MOST)
+        self._of_form: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
+        self._in_vain: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
 
     def request_before(self, request: Request, response: Response) -> Request | None:
         """Return the request that goes before a page, which waits; None if it need not wait."""
@@ -144,7 +144,7 @@ class Preferred:
 
     def give_up(self, patience: float | None = None) -> bool:
         """Let pages go on that have waited for ``patience`` seconds; return whether any did."""
-        late = monotonic() - (PATIENCE if patience is None else patience)
+        late = monotonic() - (CANONICAL_WAIT if patience is None else patience)
         keys = [key for key, page in self._pages.items() if page.since <= late]
         self._let_go_on(keys)
         return bool(keys)
@@ -160,7 +160,7 @@ class Preferred:
             waiting.remove(key)
             if not waiting:
                 del self._waiting_for[page.canonical]
-            request = page.request.replace(priority=page.request.priority + FAR)
+            request = page.request.replace(priority=page.request.priority + PRIORITY_STEP)
             self._queue.put_waited(key, request)
 
 

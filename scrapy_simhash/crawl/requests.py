@@ -35,7 +35,7 @@ _OF_CRAWL = ("depth", "rule", "link_text")
 _ROUTE = ("proxy", "_auth_proxy", "bindaddress")
 _LIMITS = ("download_timeout", "download_maxsize", "download_warnsize")
 #: The priority of requests that must come soon, or last, changes by more than projects change any.
-FAR = 1_000_000
+PRIORITY_STEP = 1_000_000
 
 
 def is_start(request: Request) -> bool:
@@ -102,7 +102,7 @@ def bare_request(url: str, request: Request, key: str) -> Request:
         callback=request.callback,
         cb_kwargs=request.cb_kwargs,
         meta={**_route(request, url), PREFERRED: key, "dont_merge_cookies": True},
-        priority=request.priority + FAR,
+        priority=request.priority + PRIORITY_STEP,
     )
     for name in request.headers:
         bare.headers.setlist(name, request.headers.getlist(name))

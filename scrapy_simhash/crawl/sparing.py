@@ -19,7 +19,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.crawl.requests import FAR, PREFERRED, is_plain, is_start
+from scrapy_simhash.crawl.requests import PREFERRED, PRIORITY_STEP, is_plain, is_start
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.decision import RULINGS
@@ -33,7 +33,7 @@ from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
 from scrapy_simhash.url_patterns.replay import Replay, Spared
 from scrapy_simhash.url_patterns.rows import Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
-from scrapy_simhash.url_patterns.traps import PAGES, Traps
+from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 
 logger = logger_of(__name__)
 
@@ -104,7 +104,7 @@ class Sparing:
             logger.warning(
                 "%d pages in a row were near others and linked nothing new but more of their kind, "
                 "as in a calendar without end: deny %s in your link extractor, such as %s",
-                PAGES,
+                PAGES_OF_TRAP,
                 signature,
                 link,
                 extra={"spider": self._crawler.spider},
@@ -124,7 +124,7 @@ class Sparing:
         """
         level: int = request.meta.pop(_HELD_BACK, 0)
         if level:
-            request.dont_filter, request.priority = False, request.priority + level * FAR
+            request.dont_filter, request.priority = False, request.priority + level * PRIORITY_STEP
         if not self._skips or not self._may_spare(request):
             return None
         forecast = self._learner.forecast(without_userinfo(request.url))
@@ -132,7 +132,7 @@ class Sparing:
         if behind > level:
             self._counts["spared/held_back"] += not level
             return request.replace(
-                priority=request.priority - behind * FAR,
+                priority=request.priority - behind * PRIORITY_STEP,
                 dont_filter=True,
                 meta={**request.meta, _HELD_BACK: behind},
             )

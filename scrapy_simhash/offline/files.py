@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 #: Bytes of a page beyond which it is passed over unread, and characters of an object of JSON.
-LARGEST = 1 << 24
+LARGEST_PAGE = 1 << 24
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _BETWEEN = re.compile(r"[\s,\[\]]*")  # two objects: lines, or elements of an array
 
@@ -66,9 +66,9 @@ def json_objects(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, A
                 raise FileError(f"{path}, entry {number}: not a JSON object")
             yield f"{path}, entry {number}", value
         text = text[at:]
-        if len(text) > LARGEST:
+        if len(text) > LARGEST_PAGE:
             raise FileError(
-                f"{path}, entry {number + 1}: no JSON object of at most {LARGEST:,} characters"
+                f"{path}, entry {number + 1}: no JSON object of at most {LARGEST_PAGE:,} characters"
             )
     if text.strip():
         raise FileError(f"{path}, entry {number + 1}: cut off, or no JSON object")

@@ -26,7 +26,7 @@ from scrapy_simhash.offline.files import FileError, json_objects, opened
 ROWS = 1 << 16
 # The attributes of an IndexSpec that a file names.
 _SPEC = ("recipe", "bits", "distance", "blocks")
-_NAME = b"scrapy-simhash prints"
+_METADATA = b"scrapy-simhash prints"
 
 
 class Print(NamedTuple):
@@ -77,7 +77,7 @@ def write_batches(
     _, parquet = pyarrow()
     if spec:
         about = json.dumps({name: getattr(spec, name) for name in _SPEC})
-        schema = schema.with_metadata({_NAME: about})
+        schema = schema.with_metadata({_METADATA: about})
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches:
@@ -113,7 +113,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     specs = []
     for file in files:
         try:
-            about = json.loads(parquet.read_schema(file).metadata[_NAME])
+            about = json.loads(parquet.read_schema(file).metadata[_METADATA])
             reach = reach_of(about["bits"], about["distance"])
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}, reach=reach))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:

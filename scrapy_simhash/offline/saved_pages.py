@@ -21,7 +21,13 @@ from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, page_key, page_scope, plain_key
-from scrapy_simhash.offline.files import LARGEST, FileError, json_objects, opened, unpacked_name
+from scrapy_simhash.offline.files import (
+    LARGEST_PAGE,
+    FileError,
+    json_objects,
+    opened,
+    unpacked_name,
+)
 from scrapy_simhash.offline.warc import read_records
 
 _JSON, _HTML = (".jsonl", ".jl", ".ndjson", ".json"), (".html", ".htm", ".xhtml")
@@ -90,9 +96,9 @@ class PageReader:
         elif kind.endswith(_JSON):
             yield from self._items(path, name, json_objects(file, path))
         else:
-            data = file.read(LARGEST + 1)
-            if len(data) > LARGEST:
-                self.passed_over[f"file of more than {LARGEST:,} bytes"] += 1
+            data = file.read(LARGEST_PAGE + 1)
+            if len(data) > LARGEST_PAGE:
+                self.passed_over[f"file of more than {LARGEST_PAGE:,} bytes"] += 1
             else:
                 is_text = kind.endswith(".txt")
                 yield _saved(name, None, text_body(decode_html(data)) if is_text else Body(data))

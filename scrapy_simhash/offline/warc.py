@@ -13,10 +13,10 @@ from typing import IO, Any
 
 from scrapy_simhash.core.analysis import Body, body_of, text_body
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.offline.files import LARGEST, FileError
+from scrapy_simhash.offline.files import LARGEST_PAGE, FileError
 from scrapy_simhash.readers import kind_of
 
-_KINDS = ("response", "resource", "conversion")
+_RECORD_TYPES = ("response", "resource", "conversion")
 
 
 def read_records(
@@ -36,10 +36,10 @@ def read_records(
             kind, url = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
             if record.length is None:
                 raise ArchiveLoadFailed(f"the record of {url or kind} has no length")
-            if kind not in _KINDS or not url:
+            if kind not in _RECORD_TYPES or not url:
                 continue
-            body: Body | str = f"record of more than {LARGEST:,} bytes"
-            if record.length <= LARGEST:
+            body: Body | str = f"record of more than {LARGEST_PAGE:,} bytes"
+            if record.length <= LARGEST_PAGE:
                 content = record.raw_stream.read()
                 if len(content) < record.length:
                     raise ArchiveLoadFailed(f"cut off in the record of {url}")
@@ -70,14 +70,14 @@ def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body 
     body = body_of(b"", headers.get_header("content-type", ""), recipe)
     if body is None:
         return "record that nothing reads"
-    data = _unpacked(headers, stream)
-    if data is None or len(data) > LARGEST:
-        return f"page that does not unpack to {LARGEST:,} bytes"
+    data = _unpacked_body(headers, stream)
+    if data is None or len(data) > LARGEST_PAGE:
+        return f"page that does not unpack to {LARGEST_PAGE:,} bytes"
     return body._replace(data=data)
 
 
-def _unpacked(headers: Any, stream: IO[bytes]) -> bytes | None:
-    """Return the body of an answer, up to ``LARGEST`` bytes and one more if there are more.
+def _unpacked_body(headers: Any, stream: IO[bytes]) -> bytes | None:
+    """Return the body of an answer, up to ``LARGEST_PAGE`` bytes and one more if there are more.
 
     None if nothing here can unpack it. warcio unpacks too, but to any size.
     """
@@ -90,7 +90,9 @@ def _unpacked(headers: Any, stream: IO[bytes]) -> bytes | None:
         if coding == "br":
             import brotli
 
-            unpacked: bytes = brotli.Decompressor().process(data, output_buffer_limit=LARGEST + 1)
+            unpacked: bytes = brotli.Decompressor().process(
+                data, output_buffer_limit=LARGEST_PAGE + 1
+            )
             return unpacked
         if coding in ("gzip", "x-gzip", "deflate"):
             return _inflated(data)
@@ -105,7 +107,7 @@ def _unpacked(headers: Any, stream: IO[bytes]) -> bytes | None:
 def _inflated(data: bytes) -> bytes:
     try:
         # 32 + 15: with the header of gzip or of zlib.
-        return zlib.decompressobj(47).decompress(data, LARGEST + 1)
+        return zlib.decompressobj(47).decompress(data, LARGEST_PAGE + 1)
     except zlib.error:
         # Some servers send "deflate" without a header.
-        return zlib.decompressobj(-15).decompress(data, LARGEST + 1)
+        return zlib.decompressobj(-15).decompress(data, LARGEST_PAGE + 1)

@@ -24,13 +24,13 @@ from scrapy_simhash.report.difference import Shown
 
 logger = logger_of(__name__)
 
-VERDICTS = ("unique", "revisit", "duplicate", "skipped")
+VERDICT_KINDS = ("unique", "revisit", "duplicate", "skipped")
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
-_LONGEST = 1 << 24
+_LONGEST_LINE = 1 << 24
 # Lines that wait in memory while the disk takes none.
 _MOST_WAITING = 20_000
-_MOST = 2.5e11  # a time in the year 9892, and above any size or duration
+_LARGEST_NUMBER = 2.5e11  # a time in the year 9892, and above any size or duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LogLine:
 
 Line = LogLine | SparedLine
 
-_KINDS: dict[str, type[Line]] = {"page": LogLine, "item": LogLine, "spared": SparedLine}
+_LINE_TYPES: dict[str, type[Line]] = {"page": LogLine, "item": LogLine, "spared": SparedLine}
 
 
 def _types_of(hint: Any) -> tuple[type, ...]:
@@ -88,9 +88,9 @@ def _types_of(hint: Any) -> tuple[type, ...]:
 
 
 # The types that each field may have in JSON; a number with a fraction may be written without it.
-_FIELDS: dict[type, dict[str, tuple[type, ...]]] = {
+_FIELD_TYPES: dict[type, dict[str, tuple[type, ...]]] = {
     kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
-    for kind in _KINDS.values()
+    for kind in _LINE_TYPES.values()
 }
 
 
@@ -135,7 +135,7 @@ def line_of(
 
 
 def to_json(line: Line) -> str:
-    values = {name: getattr(line, name) for name in _FIELDS[type(line)]}
+    values = {name: getattr(line, name) for name in _FIELD_TYPES[type(line)]}
     text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
@@ -145,17 +145,17 @@ def parse_line(text: str | bytes) -> Line | None:
     """Return what a line says, None if it cannot be read; unknown fields are left out."""
     try:
         values = json.loads(text)
-        kind = _KINDS[values["what"]]
-        fields = {name: values[name] for name in _FIELDS[kind]}
+        kind = _LINE_TYPES[values["what"]]
+        fields = {name: values[name] for name in _FIELD_TYPES[kind]}
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     fits = all(
         # The type itself: true and false are no numbers here.
-        type(value) in _FIELDS[kind][name]
-        and (type(value) not in (int, float) or 0 <= value < _MOST)
+        type(value) in _FIELD_TYPES[kind][name]
+        and (type(value) not in (int, float) or 0 <= value < _LARGEST_NUMBER)
         for name, value in fields.items()
     )
-    return kind(**fields) if fits and fields.get("verdict", "unique") in VERDICTS else None
+    return kind(**fields) if fits and fields.get("verdict", "unique") in VERDICT_KINDS else None
 
 
 class DedupLog:
@@ -253,7 +253,7 @@ def read_lines(
     """
     for path in map(Path, paths):
         with path.open("rb") as file:
-            while text := file.readline(_LONGEST):
+            while text := file.readline(_LONGEST_LINE):
                 passed(len(text))
                 yield parse_line(text)
 

@@ -72,7 +72,7 @@ def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> li
 
 def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
-    parts = groupby(_parts(_tokens(before), _tokens(after)), key=lambda part: part.changed)
+    parts = groupby(_stretches(_tokens(before), _tokens(after)), key=lambda part: part.changed)
     joined = []
     for changed, group in parts:
         members = [*group]
@@ -82,7 +82,7 @@ def stretches(before: str, after: str) -> list[Stretch]:
     return joined
 
 
-def _parts(before: list[str], after: list[str]) -> Iterator[Stretch]:
+def _stretches(before: list[str], after: list[str]) -> Iterator[Stretch]:
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, False).get_opcodes():
         part = "".join(before[i1:i2])
         is_joint = i1 > 0 and i2 < len(before) and width(part) < _NARROW
@@ -106,13 +106,13 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     pairs: list[tuple[str, str]] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
         if tag != "equal" and not (is_cut and (i2, j2) == ends):
-            removed = _named(old, i1, i2, both)
-            added = _named(new, j1, j2, both)
+            removed = _differing_lines(old, i1, i2, both)
+            added = _differing_lines(new, j1, j2, both)
             pairs += zip_longest(removed, added, fillvalue="")
     return pairs
 
 
-def _named(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
+def _differing_lines(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
     """Return lines but those of both pages, the first with its field's name."""
     result = [line for line in lines[first:end] if line not in both]
     if first and result and result[0] == lines[first] and ":" not in result[0]:

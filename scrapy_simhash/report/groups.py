@@ -9,7 +9,7 @@ from scrapy_simhash.report.log_table import Drop
 from scrapy_simhash.report.signatures import Signature, signature_of
 
 #: Differences of two pages that are shown.
-_SHOWN = 8
+_MOST_GROUPS = 8
 
 CSV_COLUMNS = (
     "group",
@@ -25,7 +25,7 @@ CSV_COLUMNS = (
 )
 
 
-class Copies(NamedTuple):
+class AlikeCopies(NamedTuple):
     """The copies of a page that differ from it in the same way."""
 
     original: str
@@ -34,7 +34,7 @@ class Copies(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Copies that people look at together.
+    """AlikeCopies that people look at together.
 
     Attributes:
         original: the page that all of them repeat; empty for pairs of one signature.
@@ -48,7 +48,7 @@ class Group(NamedTuple):
     signature: Signature
     pages: int
     hides_many: bool
-    copies: list[Copies]
+    copies: list[AlikeCopies]
 
     @property
     def lines(self) -> list[LogLine]:
@@ -85,12 +85,12 @@ def _group(original: str, drops: Sequence[Drop], many: float) -> Group:
     return Group(original, signature, pages, hides_many, _by_difference(drops))
 
 
-def _by_difference(drops: Sequence[Drop]) -> list[Copies]:
+def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
     """Return drops by what differs, so that each difference is shown once."""
-    found: dict[tuple[str, tuple[Difference, ...]], Copies] = {}
+    found: dict[tuple[str, tuple[Difference, ...]], AlikeCopies] = {}
     for line, original, _ in drops:
         differs = unlike(original, line) if original else []
-        empty = Copies(line.original or "", [], differs)
+        empty = AlikeCopies(line.original or "", [], differs)
         found.setdefault((empty.original, (*differs,)), empty).lines.append(line)
     return [*found.values()]
 
@@ -101,7 +101,7 @@ def unlike(original: LogLine, line: LogLine) -> list[Difference]:
         (difference.removed, difference.added): difference
         for difference in reversed(differences(original.shown, line.shown))
     }
-    return [*reversed(by_words.values())][:_SHOWN]
+    return [*reversed(by_words.values())][:_MOST_GROUPS]
 
 
 def csv_rows(groups: Sequence[Group], similarity: dict[int, str]) -> Iterator[list[object]]:

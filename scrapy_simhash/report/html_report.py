@@ -26,13 +26,13 @@ SHOWN = 20
 # Rows of a table of the overview.
 _ROWS = 5
 # Drops that are shown, and characters of their groups: a report stays below some 3 MB.
-_DROPS = 2000
+_MOST_DROPS = 2000
 _DROPS_SIZE = 1_000_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
 @dataclass
-class Report:
+class HtmlReport:
     """A crawl of a log.
 
     Attributes:
@@ -55,8 +55,8 @@ class Report:
         many = min(MANY, max(FEW, SHARE * pages))
         shown: list[Group] = []
         length = 0
-        for group in groups_of([*self.table.drops(self.name, many, _DROPS)], many):
-            length += _length(group)
+        for group in groups_of([*self.table.drops(self.name, many, _MOST_DROPS)], many):
+            length += _shown_length(group)
             if length > _DROPS_SIZE and shown:
                 break
             shown.append(group)
@@ -86,7 +86,7 @@ class Report:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-            finalize=_plain,
+            finalize=_printable_value,
         )
         for name in ("count", "moment", "percent", "clipped"):
             environment.filters[name] = getattr(words, name)
@@ -116,12 +116,12 @@ class Report:
         )
 
 
-def _plain(value: object) -> object:
+def _printable_value(value: object) -> object:
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return printable(value, "\n\t") if is_text else value
 
 
-def _length(group: Group) -> int:
+def _shown_length(group: Group) -> int:
     """Return about how many characters a group takes."""
     # Each address is shown and linked; the lines to copy have it twice.
     urls = sum(2 * len(line.url) for line in group.lines)

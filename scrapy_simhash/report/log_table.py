@@ -16,14 +16,14 @@ from scrapy_simhash.report.signatures import signature_of
 
 CHANGES = ("new", "changed", "moved", "missing", "failed")
 
-_NAMES = [each.name for each in fields(LogLine)]
-_VALUES = attrgetter(*_NAMES)
+_COLUMNS = [each.name for each in fields(LogLine)]
+_VALUES = attrgetter(*_COLUMNS)
 # The page with which another one is compared, as the crawl last saw it.
 _ORIGINAL = """
     SELECT * FROM pages WHERE key = ? AND verdict IN ('unique', 'revisit') AND rowid < ?
     ORDER BY text != '' DESC, rowid DESC LIMIT 1
 """
-_DROPS = """
+_DROPS_QUERY = """
     SELECT * FROM (
         SELECT *, rowid AS number, count(*) OVER of_original AS copies,
             max(doubtful) OVER of_original AS doubt,
@@ -89,9 +89,9 @@ class LogTable:
     def __init__(self, lines: Iterable[Line | None]) -> None:
         self.unreadable = 0
         self._db = sqlite3.connect("")
-        names = ", ".join(f'"{name}"' for name in _NAMES)
+        names = ", ".join(f'"{name}"' for name in _COLUMNS)
         self._db.execute(f"CREATE TABLE pages ({names})")
-        marks = ", ".join("?" for _ in _NAMES)
+        marks = ", ".join("?" for _ in _COLUMNS)
         for line in lines:
             self.unreadable += line is None
             if isinstance(line, LogLine):
@@ -128,10 +128,10 @@ class LogTable:
         original, a quarter of ``most`` is yielded; -1 is no bound.
         """
         of_one = most // 4 if most > 0 else 1 << 62
-        rows = self._db.execute(_DROPS, (crawl, of_one, many, most)).fetchall()
+        rows = self._db.execute(_DROPS_QUERY, (crawl, of_one, many, most)).fetchall()
         last: tuple[str | None, LogLine | None] = (None, None)
         for *values, number, copies, _, _ in rows:
-            line = _line(values)
+            line = _line_of_row(values)
             if last[0] != line.original:
                 last = line.original, self._first(_ORIGINAL, line.original, number)
             yield Drop(line, last[1], copies)
@@ -151,7 +151,7 @@ class LogTable:
             "SELECT * FROM pages WHERE crawl = ? AND verdict = 'unique' AND near NOT NULL"
             " ORDER BY distance, rowid"
         )
-        return [*map(_line, self._db.execute(query, (crawl,)))]
+        return [*map(_line_of_row, self._db.execute(query, (crawl,)))]
 
     def changes(self, runs: Collection[int], most: int = -1) -> dict[str, PageChange]:
         """Return the pages that are new, changed or moved in some runs, by their keys.
@@ -162,7 +162,7 @@ class LogTable:
         changes = {}
         for kind in CHANGES[:3]:
             for *values, _ in self._db.execute(_CHANGED.format(marks), (*runs, kind, most)):
-                line = _line(values)
+                line = _line_of_row(values)
                 change = PageChange(kind, line.key, line.url, line.moved_from)
                 if kind != "new":
                     change.distance = line.distance
@@ -181,9 +181,9 @@ class LogTable:
 
     def _first(self, query: str, *values: Any) -> LogLine | None:
         row = self._db.execute(query, values).fetchone()
-        return _line(row) if row else None
+        return _line_of_row(row) if row else None
 
 
-def _line(row: Collection[Any]) -> LogLine:
-    values = dict(zip(_NAMES, row, strict=True))
+def _line_of_row(row: Collection[Any]) -> LogLine:
+    values = dict(zip(_COLUMNS, row, strict=True))
     return LogLine(**values | {"doubtful": bool(values["doubtful"])})

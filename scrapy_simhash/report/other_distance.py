@@ -8,7 +8,7 @@ from scrapy_simhash.report.words import count, percent
 
 #: Kept pages for which the distance decided, or the share of it that short texts may have.
 _BY_DISTANCE = ("short", "far")
-_SHOWN = 20
+_MOST_PAIRS = 20
 
 
 def lines_for(table: LogTable, crawl: str, k: int) -> Iterator[str]:
@@ -38,8 +38,8 @@ def _share(part: Sequence[LogLine], whole: Sequence[LogLine]) -> str:
 
 
 def _listed(lines: Sequence[LogLine], verb: str) -> Iterator[str]:
-    for line in sorted(lines, key=lambda line: -(line.distance or 0))[:_SHOWN]:
+    for line in sorted(lines, key=lambda line: -(line.distance or 0))[:_MOST_PAIRS]:
         yield f"  {line.distance:>3} bits  {line.url}"
         yield f"            {verb} {line.original or line.near}"
-    if len(lines) > _SHOWN:
-        yield f"  and {count(len(lines) - _SHOWN)} more"
+    if len(lines) > _MOST_PAIRS:
+        yield f"  and {count(len(lines) - _MOST_PAIRS)} more"

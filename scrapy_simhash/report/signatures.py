@@ -17,7 +17,7 @@ from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
 MANY = 20
 #: The same for addresses of any signature, if they are this share of a crawl's pages.
 FEW, SHARE = 10, 0.1
-_NAME = re.compile(r"[\w.-]+", re.ASCII)
+_PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
 class Signature(NamedTuple):
@@ -79,9 +79,9 @@ def _expression_of(star: str) -> str:
 
 def _with_parameter(name: str, star: str) -> str:
     """Return an expression that looks ahead for a parameter, in whatever place it stands."""
-    if not _NAME.fullmatch(name):
+    if not _PLAIN_NAME.fullmatch(name):
         return ""
-    value = f"={_escaped(star)}(?![^&;#])" if _NAME.fullmatch(star) else "(?![^=&;#])"
+    value = f"={_escaped(star)}(?![^&;#])" if _PLAIN_NAME.fullmatch(star) else "(?![^=&;#])"
     return f"(?=.*[?&;]{_escaped(name)}{value})"
 
 

@@ -14,8 +14,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 from scrapy_simhash.keys import host_of, split_address
 
-LONGEST_ADDRESS = 2000  # characters; nothing is learned from a longer one
-LONGEST_VALUE = 96  # characters, as a title in an address may have
+LONGEST_URL = 2000  # characters; nothing is learned from a longer one
+LONGEST_TITLE = 96  # characters, as a title in an address may have
 MOST_PARTS = 12  # segments of a path, or parameters
 MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
 #: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
@@ -38,9 +38,9 @@ _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
 # The namespaces of a wiki that tell kinds of pages apart have capitals, or another script.
-_PREFIX = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
+_NAMESPACE = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
 _SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
-_KINDS = re.compile(
+_SHAPES = re.compile(
     r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
         |[0-3]?\d[-.](?:0?[1-9]|1[0-2])[-.](?:19|20)\d\d)
     |(?P<number>[-+]?\d[\d.,]{0,30})
@@ -89,7 +89,7 @@ def read_address(url: str) -> Address | None:
     Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
     ``;name=value``.
     """
-    parts = split_address(url) if len(url) <= LONGEST_ADDRESS else None
+    parts = split_address(url) if len(url) <= LONGEST_URL else None
     if parts is None or not _HOST.fullmatch(host := host_of(url)):
         return None
     path, query = parts.path.removeprefix("/"), parts.query
@@ -146,16 +146,16 @@ def plain(value: str) -> str:
 @lru_cache(maxsize=16_384)
 def shape(value: str) -> Shape:
     """Return the shape of one value of an address or of a signature."""
-    prefix = match.group() if (match := _PREFIX.match(value)) else ""
+    prefix = match.group() if (match := _NAMESPACE.match(value)) else ""
     rest = value[len(prefix) :]
     suffix = match.group() if (match := _SUFFIX.search(rest)) else ""
     stem = rest.removesuffix(suffix)
     if stem in STARS.values() or value == DEEPER:
         return Shape(STAR, value)
-    if len(value) > LONGEST_VALUE:
+    if len(value) > LONGEST_TITLE:
         kind = "token"
     else:
-        kind = (match.lastgroup if (match := _KINDS.fullmatch(stem)) else None) or "word"
+        kind = (match.lastgroup if (match := _SHAPES.fullmatch(stem)) else None) or "word"
         if kind == "name" and (prefix or suffix):
             kind = "word"  # the name of a file or a page is no keyword
     return Shape(kind, f"{prefix}{STARS[kind]}{suffix}")

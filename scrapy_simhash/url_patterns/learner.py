@@ -17,7 +17,7 @@ from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import REMEMBERED, STARS
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.rows import Row
-from scrapy_simhash.url_patterns.table import PatternTable, Place
+from scrapy_simhash.url_patterns.table import PatternTable, PlacedAddress
 from scrapy_simhash.url_patterns.traps import Traps
 
 #: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
@@ -191,7 +191,7 @@ class Learner:
         if place := self.table.place(wrong.url):
             place.add(Row(wrong=-1))
 
-    def _count_copy(self, place: Place, url: str, visit: Visit) -> None:
+    def _count_copy(self, place: PlacedAddress, url: str, visit: Visit) -> None:
         original = visit.original
         first = self.first.get(original, original)
         source = self.table.place(first)
@@ -214,7 +214,7 @@ class Learner:
         if has_better and self._is_new(original, ""):
             source.add(Row(lesser=int(visit.is_canonical), shared=1))
 
-    def _is_telling(self, place: Place) -> bool:
+    def _is_telling(self, place: PlacedAddress) -> bool:
         """Note the values of a copy; return whether it is evidence of other addresses.
 
         Thirty versions of one file in gitweb are copies of each other, and tell nothing about

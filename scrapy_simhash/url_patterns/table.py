@@ -156,7 +156,7 @@ class HostTable:
         return forms
 
 
-class Place(NamedTuple):
+class PlacedAddress(NamedTuple):
     """The place of an address: its host, signature, and the values at starred places."""
 
     host: str
@@ -199,9 +199,9 @@ class PatternTable:
         self._hosts[host] = table
         return table
 
-    def place(self, url: str, *, learn: bool = False) -> Place | None:
+    def place(self, url: str, *, learn: bool = False) -> PlacedAddress | None:
         """Return the place of an address, None if nothing can be learned from it."""
         if (address := read_address(url)) is None:
             return None
         table = self.of(address.host)
-        return Place(address.host, table, *table.places.signature(address, learn=learn))
+        return PlacedAddress(address.host, table, *table.places.signature(address, learn=learn))

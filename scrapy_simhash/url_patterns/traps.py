@@ -10,7 +10,7 @@ from cachetools import LRUCache
 from scrapy_simhash.url_patterns.address import REMEMBERED
 
 #: Pages of a signature in a row that each brought a new link to another one, and nothing else.
-PAGES = 50
+PAGES_OF_TRAP = 50
 
 
 class Traps:
@@ -25,7 +25,7 @@ class Traps:
 
     def page(self, url: str, signature: str, *, is_poor: bool) -> None:
         """Note a page. A poor one is distinct, but near another one."""
-        self._linked[_name(url)] = None  # a page's links to itself are not new
+        self._linked[_address_hash(url)] = None  # a page's links to itself are not new
         if is_poor:
             self._poor[url] = signature
         else:
@@ -36,7 +36,7 @@ class Traps:
 
         ``signature_of`` returns the signature of an address.
         """
-        name = _name(link)
+        name = _address_hash(link)
         is_new = name not in self._linked
         self._linked[name] = None
         if not is_new or url not in self._poor:
@@ -46,15 +46,15 @@ class Traps:
             self._rows.pop(self._poor.pop(url), None)
             return ""
         row = self._rows[signature] = self._rows.get(signature, 0) + 1
-        if row < PAGES or signature in self._told:
+        if row < PAGES_OF_TRAP or signature in self._told:
             return ""
         self._told[signature] = None
         return signature
 
     def holds(self, signature: str) -> bool:
         """Tell whether a signature that was a trap is one still."""
-        return self._rows.get(signature, 0) >= PAGES
+        return self._rows.get(signature, 0) >= PAGES_OF_TRAP
 
 
-def _name(url: str) -> int:
+def _address_hash(url: str) -> int:
     return hash(url.partition("#")[0])

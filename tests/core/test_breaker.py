@@ -300,7 +300,7 @@ def test_no_cluster_is_lost(acts, answers, bad, pause):
     """Whatever the pattern of outages, and whichever pages fail."""
     script = [answer for answer, times in answers for _ in range(times)]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(breaker, "PAUSE", pause)
+        patch.setattr(breaker, "STORE_PAUSE", pause)
         crawl = Crawl(Path(folder), script, set(bad))
         for act, keys in acts:
             getattr(crawl, act)(keys)

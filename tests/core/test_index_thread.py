@@ -80,11 +80,11 @@ def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch: Any
             tasks.append(asyncio.ensure_future(thread.claim(arrival(number))))
             await asyncio.sleep(0.001)
         await asyncio.gather(*tasks)
-        monkeypatch.setattr(module, "PATIENCE", math.inf)
+        monkeypatch.setattr(module, "CLAIM_WAIT", math.inf)
         await asyncio.gather(*(thread.claim(arrival(n)) for n in range(3, 3 + CLAIMS_AT_ONCE)))
 
     index = Counting()
-    monkeypatch.setattr(module, "PATIENCE", 1)
+    monkeypatch.setattr(module, "CLAIM_WAIT", 1)
     with_thread(index, together, more_to_come=True)
     assert index.sizes == [3, CLAIMS_AT_ONCE]
     with_thread(Counting(), lambda thread: thread.claim(arrival(0)))

@@ -20,7 +20,7 @@ import pytest
 from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
-from scrapy_simhash.core.workers import PAUSE, STRIKES, Job, Turns, Workers
+from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.offline.analyses import analyse_all
@@ -252,14 +252,14 @@ def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch: Any, ca
     for _ in range(STRIKES + 1):
         turns.strike("evil")
         turns.strike("")
-        clock.now += PAUSE + 1
+        clock.now += SITE_PAUSE + 1
     waiting, innocent, item = put(turns, "evil"), put(turns, "good"), put(turns, "")
     for _ in range(STRIKES):
         assert reason(waiting) is None
         turns.strike("evil")
     assert reason(waiting) == reason(put(turns, "evil")) == "slow_host"
     assert reason(innocent) == reason(item) == reason(put(turns, "good")) is None
-    clock.now += PAUSE + 1
+    clock.now += SITE_PAUSE + 1
     assert reason(put(turns, "evil")) is None
     assert len(caplog.records) == 1
 

@@ -87,7 +87,7 @@ class Store:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path / "far.sqlite")
     monkeypatch.setattr("scrapy_simhash.core.dedup.open_index", store.open)
-    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.3)
     return store
 
 
@@ -174,7 +174,7 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     crawl: Any, families: Any, store: Store, monkeypatch: Any, reactor_loop: Any
 ) -> None:
     """Neither while pages come nor when the spider is idle nor at the end."""
-    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.0)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.0)
     turned_in_time: list[bool] = []
 
     def hang() -> None:
@@ -201,7 +201,7 @@ needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-serve
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
     pytest.importorskip("redis")
-    monkeypatch.setattr("scrapy_simhash.core.breaker.PAUSE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.3)
     with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
         yield server
 

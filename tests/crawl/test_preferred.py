@@ -249,7 +249,7 @@ def test_a_page_that_cannot_wait_any_longer_is_delivered(
     crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
-    monkeypatch.setattr("scrapy_simhash.crawl.preferred.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_simhash.crawl.preferred.CANONICAL_WAIT", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
     assert len(crawled.items) == 11
     assert {*prints.hits.values()} == {1}

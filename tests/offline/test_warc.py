@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import RECIPES
-from scrapy_simhash.offline.files import LARGEST, FileError
+from scrapy_simhash.offline.files import LARGEST_PAGE, FileError
 from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.offline.warc import read_records
 
@@ -118,10 +118,10 @@ def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
 def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str, pack: Any) -> None:
     small = record(answer(pack(HTML), f"Content-Encoding: {coding}"))
-    large = record(answer(pack(b"a" * (LARGEST + 1)), f"Content-Encoding: {coding}"))
+    large = record(answer(pack(b"a" * (LARGEST_PAGE + 1)), f"Content-Encoding: {coding}"))
     pages, over = read(large, small)
     assert [body.data for _, body in pages] == [HTML]
-    assert over == {f"page that does not unpack to {LARGEST:,} bytes": 1}
+    assert over == {f"page that does not unpack to {LARGEST_PAGE:,} bytes": 1}
 
 
 # The kernel's figure for a process begins with that of the one that started it, elsewhere than in

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.html_report import Report
+from scrapy_simhash.report.html_report import HtmlReport
 from tests.pages import article, edited
 from tests.report.lines import CRAWL, HOSTILE, copy, line, table_of, write
 
@@ -62,7 +62,7 @@ def report(tmp_path_factory: Any) -> Path:
     folder = tmp_path_factory.mktemp("report")
     log = write(folder / "dedup.jsonl", log_lines())
     path: Path = folder / "report.html"
-    path.write_bytes(Report(table_of(log), [log.name], CRAWL).html().encode("utf-8", "replace"))
+    path.write_bytes(HtmlReport(table_of(log), [log.name], CRAWL).html().encode("utf-8", "replace"))
     return path
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows, groups_of
-from scrapy_simhash.report.html_report import Report
+from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable, PageChange
 from scrapy_simhash.report.words import clipped, count, percent, size
 from tests.pages import article
@@ -22,10 +22,10 @@ from tests.report.lines import CRAWL, HOSTILE, copy, line
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
-def report(lines: Sequence[Line | None]) -> Report:
+def report(lines: Sequence[Line | None]) -> HtmlReport:
     table = LogTable(lines)
     crawls = table.crawls()
-    return Report(table, ["dedup.jsonl"], crawls[-1].name if crawls else "")
+    return HtmlReport(table, ["dedup.jsonl"], crawls[-1].name if crawls else "")
 
 
 def page(lines: Sequence[Line | None]) -> str:
@@ -245,7 +245,7 @@ def test_changes_are_shown_from_the_second_run_on() -> None:
         line(url="http://a.example/9", change="new", run=2, crawl="later"),
     ]
     missing = [PageChange("missing", "http://a.example/0", "http://a.example/0", last_seen=1.0)]
-    html = Report(LogTable([*first, *second]), ["log"], "later", missing=missing).html()
+    html = HtmlReport(LogTable([*first, *second]), ["log"], "later", missing=missing).html()
     text = " ".join(Structure(html).text.split())
     assert "1 new, 1 changed, 0 moved, 0 same." in text
     assert "changed: http://a.example/1 old new" in text
