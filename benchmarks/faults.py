@@ -14,6 +14,8 @@ clock of a file jumps. Then the notes are checked:
 - I2: a duplicate names a page that had asked before with such a text.
 - I3: what was surely confirmed is there in the end, and each cluster has one confirmed entry.
 - I4: a key has one entry, and nothing repeats the text that it had before.
+- I5: what is confirmed in the end was confirmed by a crawler.
+- I6: the index counts what is there, and all of it can be read.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks import mutants  # noqa: F401 - puts a fault into the index, if one is named
 from benchmarks.measuring import Table
 from benchmarks.promises import LEASE, Disturbed, Hold, Note, broken_ones
 from scrapy_simhash.index import open_index
@@ -75,6 +78,8 @@ class Crawler:
         self.index: Index = self.tried(lambda: opened(order["url"], order["clock"]))
         # Keys in progress, and those that were confirmed; the numbers of their clusters.
         self.mine, self.done = dict[str, int](), dict[str, int]()
+        # Until when keys stay in progress whose pages take longer than a lease.
+        self.slow = dict[str, float]()
         self.number = 0
 
     def note(self, act: str, key: str, asked: float, *more: Any) -> None:
@@ -91,8 +96,10 @@ class Crawler:
     def work(self) -> None:
         while time.monotonic() < self.until:
             self.claim([self.page(place) for place in range(self.chance.choice([1, 1, 3, 8]))])
+            now = time.monotonic()
             for act in ("renew", "release", "confirm"):
-                self.tell(act, [key for key in self.mine if self.chance.random() < 0.25])
+                keys = [key for key in self.mine if act == "renew" or self.slow.get(key, 0) < now]
+                self.tell(act, [key for key in keys if self.chance.random() < 0.25])
             time.sleep(self.chance.random() * 0.02)
         self.index.close()
 
@@ -123,12 +130,14 @@ class Crawler:
             self.note("claim", page.key, asked, cluster, outcome, matches[0].key if matches else "")
             if outcome in ("original", "superseded"):
                 self.mine[page.key] = cluster
+                if self.chance.random() < 0.1:
+                    self.slow[page.key] = asked + 3 * LEASE
 
     def tell(self, act: str, keys: list[str]) -> None:
         if not keys:
             return
         asked = time.monotonic()
-        for key in keys if act == "release" else ():  # whoever is killed meanwhile may have done it
+        for key in keys if act != "renew" else ():  # whoever is killed meanwhile may have done it
             self.note(act, key, asked, 0, "unknown")
         self.tried(lambda: getattr(self.index, act)(keys))
         for key in keys:
@@ -159,7 +168,7 @@ class Faults:
         self.disturbed = Disturbed()
         self.kinds = ["kill -9", "SIGSTOP"]
         if server:
-            self.kinds += ["CLIENT KILL", "SCRIPT FLUSH", "SIGSTOP of Redis", "lost writes"]
+            self.kinds += ["CLIENT KILL", "SCRIPT FLUSH", "SIGSTOP of Redis", "lost writes", "jump"]
         self.kinds += ["failover"] * bool(group) + ["clock"] * bool(clock)
         # Each kind comes as often as the others; at first the last one.
         self.next = [*self.kinds]
@@ -206,6 +215,9 @@ class Faults:
             server.kill()
             self.disturbed.losses.append((started, time.monotonic()))
             server.start()
+        elif server and kind == "jump":
+            with server.client() as client:
+                client.hincrby("{simhash}:meta", "last", self.chance.randrange(1, 40))
         elif server and kind == "SIGSTOP of Redis":
             with server.frozen():
                 time.sleep(chance.uniform(0.1, 0.9))
@@ -264,12 +276,17 @@ def check(
         lines = [line for file in files for line in file.read_text().splitlines()]
     with contextlib.closing(opened(url)) as index:
         stored = list(index)
+        complaints = index.check()
     notes = [Note(*json.loads(line)) for line in lines]
     if url.startswith("sqlite:"):
         for note in notes:
             ends = faults.disturbed.ends
             ends[note.crawler] = max(ends.get(note.crawler, 0.0), note.answered)
     broken = list(broken_ones(notes, faults.disturbed, stored))
+    asked = {note.key for note in notes if note.act == "confirm"}
+    final = [entry.key for entry in stored if not entry.provisional]
+    broken += [("I5", (key,)) for key in final if key not in asked]
+    broken += [("I6", (complaint,)) for complaint in complaints]
     if broken:
         show(broken, notes, faults.disturbed)
     return len(notes), faults.done, Counter(promise for promise, _ in broken)
@@ -300,6 +317,7 @@ def main() -> None:
     if args.work:
         Crawler(json.loads(args.work)).work()
         return
+    is_broken = False
     table = Table("store", "events", "faults", "broken promises")
     for name in args.only.split(","):
         with contextlib.ExitStack() as stack:
@@ -319,6 +337,8 @@ def main() -> None:
             events, done, broken = check(url, args.seconds, args.seed, single, group, jumps=jumps)
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(done.items()))
         table.row(name, events, shown, dict(broken) or "none")
+        is_broken |= bool(broken)
+    sys.exit(is_broken)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+"""Which check notices which fault that is put into the index.
+
+    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30]
+
+Each *mutant* breaks one promise of the index in every process of a check. A check that passes with
+a mutant cannot see that fault. The checks are ``benchmarks.faults`` (promises), the tests of the
+contract in ``tests/index`` (model), and ``benchmarks.kills`` (kills).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from benchmarks.measuring import Table
+from scrapy_simhash.index import index, registry
+from scrapy_simhash.index.neighbours import Neighbours
+from scrapy_simhash.index.redis import client
+from scrapy_simhash.index.values import Unsettled
+
+VARIABLE = "SIMHASH_MUTANT"
+
+
+def confirm_does_nothing() -> None:
+    report = index.Index.report
+    index.Index.report = lambda self, news: report(self, news._replace(delivered=()))  # type: ignore[method-assign]
+
+
+def renewals_are_lost() -> None:
+    report = index.Index.report
+    index.Index.report = lambda self, news: report(self, news._replace(renewed=None))  # type: ignore[method-assign]
+
+
+def states_are_not_compared() -> None:
+    from scrapy_simhash.index import sqlite_store
+
+    stands = sqlite_store._stands
+    sqlite_store._stands = lambda part, near, _: stands(part._replace(checks={}), near, {})
+    _in_scripts("if part.fate == 0 and state_of", "if false and state_of")
+
+
+def what_is_near_is_overlooked() -> None:
+    find = Neighbours.find
+    Neighbours.find = lambda self, words, values, most=None: [  # type: ignore[method-assign]
+        [pair for pair in pairs if pair[0] == 0] for pairs in find(self, words, values, most)
+    ]
+    _in_scripts("if distance then result", "if distance == 0 then result")
+
+
+def copies_are_forgotten() -> None:
+    unsettled = index.Index.unsettled
+
+    def forgetful(self: Any, entries: Any) -> Unsettled:
+        return unsettled(self, entries)._replace(gone=frozenset())
+
+    index.Index.unsettled = forgetful  # type: ignore[method-assign]
+
+
+def an_index_each() -> None:
+    numbers, opened = count(), registry.Scheme.open
+
+    def apart(self: Any, url: str, spec: Any) -> Any:
+        own = f"{os.getpid()}-{next(numbers)}"
+        return opened(self, _renamed(url, own) if spec else url, spec)
+
+    registry.Scheme.open = apart  # type: ignore[method-assign]
+
+
+MUTANTS: dict[str, Callable[[], None]] = {
+    "confirm does nothing": confirm_does_nothing,
+    "renewals are lost": renewals_are_lost,
+    "states are not compared": states_are_not_compared,
+    "what is near is overlooked": what_is_near_is_overlooked,
+    "copies are forgotten": copies_are_forgotten,
+    "an index each": an_index_each,
+}
+MODEL = ("test_histories.py", "test_races.py", "test_claims.py", "test_stores.py")
+CHECKS = {
+    "promises": ["-m", "benchmarks.faults", "--only", "redis"],
+    "model": [
+        *("-m", "pytest", "-q", "-x", "-p", "benchmarks.mutants", "-p", "no:cacheprovider"),
+        *("-k", "sqlite or Sqlite", *(f"tests/index/{name}" for name in MODEL)),
+    ],
+    "kills": ["-m", "benchmarks.kills", "--seeds", "1"],
+}
+
+
+def _in_scripts(old: str, new: str) -> None:
+    for digest, source in client._SOURCES.items():
+        client._SOURCES[digest] = source.replace(old, new)
+    assert any(new in source for source in client._SOURCES.values()), old
+
+
+def _renamed(url: str, own: str) -> str:
+    if url.startswith("sqlite"):
+        return f"{url}.{own}"
+    return f"{url}{'&' if '?' in url else '?'}name={own}"
+
+
+def apply() -> None:
+    """Put the fault into this process that the environment names."""
+    if name := os.environ.get(VARIABLE):
+        from scrapy_simhash.index.redis import redis_store  # noqa: F401 - its scripts
+
+        MUTANTS[name]()
+
+
+def is_noticed(check: str, mutant: str, seconds: float) -> bool:
+    command = [sys.executable, *CHECKS[check]]
+    if check == "promises":
+        command += ["--seconds", str(seconds)]
+    env = {**os.environ, VARIABLE: mutant}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return done.returncode != 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="promises,model")
+    parser.add_argument("--mutants", default=",".join(MUTANTS))
+    parser.add_argument("--seconds", type=float, default=30)
+    args = parser.parse_args()
+    checks = args.only.split(",")
+    table = Table("mutant", *checks)
+    for mutant in ("", *args.mutants.split(",")):
+        seen = [is_noticed(check, mutant, args.seconds) for check in checks]
+        table.row(mutant or "none", *("noticed" if noticed else "not" for noticed in seen))
+
+
+if __name__ == "__main__":
+    main()
+else:
+    apply()
