@@ -8,6 +8,10 @@ the crawl goes on, crawlers are killed (-9) and started again. The same seeds ru
 and without it. A cluster is lost if nobody delivered a page of it, although one of its callbacks
 succeeds: *by a kill*, if killed crawlers had taken all such pages from the queue, as scrapy-redis
 itself loses them; else *by the filter*.
+
+Crawlers that live on deliver one page of a cluster, *twice* counts what they deliver beyond that,
+and all crawlers share one index. It fails if the filter loses a cluster, if a cluster comes twice,
+or if there is another number of indexes.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from benchmarks import mutants  # noqa: F401 - puts a fault into the index, if one is named
 from benchmarks.measuring import Table
 from tests.pages import article, html
 from tests.servers import redis_server
@@ -150,11 +155,29 @@ def read(events: Path) -> list[Event]:
 
 
 class Crawl(NamedTuple):
-    """Events, the processes that were killed, and how many requests are left in the queue."""
+    """Events, the processes that were killed, and what is left in Redis: requests, and indexes."""
 
     events: list[Event]
     killed: set[int]
     left: int
+    indexes: int
+
+    def twice(self) -> int:
+        """Return how many pages of known clusters came from crawlers that were not killed."""
+        delivered = [event for event in self.events if event.what == "delivered"]
+        clusters = [cluster_of(one.path) for one in delivered if one.process not in self.killed]
+        return len(clusters) - len({*clusters})
+
+    def lost(self, clusters: int) -> Counter[bool]:
+        """Return how many clusters were lost, by whether it was by a kill."""
+        delivered = {cluster_of(event.path) for event in self.events if event.what == "delivered"}
+        lost = Counter[bool]()
+        for cluster in map(str, range(clusters)):
+            paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
+            paths = [path for path in paths if succeeds(path)]
+            if paths and cluster not in delivered:
+                lost[all(is_lost_by_kill(path, self) for path in paths)] += 1
+        return lost
 
 
 def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
@@ -196,7 +219,8 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
                 crawler.wait()
         with server.client() as client:
             left = client.zcard("pages:requests")
-        return Crawl(read(events), killed, left)
+            indexes = len(client.keys("{*}:meta"))
+        return Crawl(read(events), killed, left, indexes)
 
 
 def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
@@ -222,22 +246,20 @@ def main() -> None:
     options = parser.parse_args()
     if options.order:
         return crawl(*options.order)
-    columns = ("downloads", "pages delivered", "clusters delivered")
+    columns = ("downloads", "pages delivered", "clusters delivered", "twice", "indexes")
     table = Table("seed", "filter", *columns, "lost by a kill", "lost by the filter")
+    is_broken = False
     for seed in range(1, 1 + options.seeds):
         for is_on in (False, True):
             crawled = run(options.clusters, options.kills, seed, is_on)
             counts = Counter(event.what for event in crawled.events)
             delivered = {cluster_of(e.path) for e in crawled.events if e.what == "delivered"}
-            lost = Counter[bool]()
-            for cluster in map(str, range(options.clusters)):
-                paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
-                paths = [path for path in paths if succeeds(path)]
-                if paths and cluster not in delivered:
-                    lost[all(is_lost_by_kill(path, crawled) for path in paths)] += 1
+            lost, twice = crawled.lost(options.clusters), crawled.twice()
             figures = (counts["downloaded"], counts["delivered"], len(delivered))
+            figures += (twice, crawled.indexes)
             table.row(seed, "on" if is_on else "off", *figures, lost[True], lost[False])
-    return None
+            is_broken |= is_on and (lost[False] > 0 or twice > 0 or crawled.indexes != 1)
+    return sys.exit(is_broken)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Which check notices which fault that is put into the index.
 
-    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30]
+    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30] [--mutants ...]
 
 Each *mutant* breaks one promise of the index in every process of a check. A check that passes with
-a mutant cannot see that fault. The checks are ``benchmarks.faults`` (promises), the tests of the
-contract in ``tests/index`` (model), and ``benchmarks.kills`` (kills).
+a mutant cannot see that fault. The checks are ``benchmarks.faults`` with a Redis (promises), the
+tests of histories, races and claims in ``tests/index`` with SQLite (model), and
+``benchmarks.kills`` (kills). It fails if no check notices some mutant, or if one fails without any.
 """
 
 from __future__ import annotations
@@ -111,6 +112,7 @@ def apply() -> None:
 
 
 def is_noticed(check: str, mutant: str, seconds: float) -> bool:
+    """Return whether a check fails with a mutant, or without any if the name is empty."""
     command = [sys.executable, *CHECKS[check]]
     if check == "promises":
         command += ["--seconds", str(seconds)]
@@ -121,15 +123,18 @@ def is_noticed(check: str, mutant: str, seconds: float) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="promises,model")
+    parser.add_argument("--only", default=",".join(CHECKS))
     parser.add_argument("--mutants", default=",".join(MUTANTS))
     parser.add_argument("--seconds", type=float, default=30)
     args = parser.parse_args()
     checks = args.only.split(",")
     table = Table("mutant", *checks)
+    is_good = True
     for mutant in ("", *args.mutants.split(",")):
-        seen = [is_noticed(check, mutant, args.seconds) for check in checks]
-        table.row(mutant or "none", *("noticed" if noticed else "not" for noticed in seen))
+        noticed = [is_noticed(check, mutant, args.seconds) for check in checks]
+        table.row(mutant or "none", *("noticed" if one else "not" for one in noticed))
+        is_good &= any(noticed) == bool(mutant)
+    sys.exit(not is_good)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,7 @@ class Client:
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self.address
+        is_lasting = False
         try:
             answer = call()
             self._was_reached = True
@@ -156,11 +157,13 @@ class Client:
             reason = "no answer in time, which socket_timeout in its URL sets"
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
-            if not self._was_reached and _answers_without_tls(address):
-                reason = "it answers without TLS: use redis:// in place of rediss://"
-                raise StoreRefused(f"cannot use {self.where}: {reason}") from None
-            if not self._was_reached and _is_lasting(error):
-                raise StoreRefused(f"cannot use {self.where}: {reason}") from None
+            is_lasting = _is_lasting(error)
+        # A server without TLS waits for the end of a line, which the hello of TLS may not have.
+        if not self._was_reached and _answers_without_tls(address):
+            reason = "it answers without TLS: use redis:// in place of rediss://"
+            is_lasting = True
+        if is_lasting and not self._was_reached:
+            raise StoreRefused(f"cannot use {self.where}: {reason}")
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
 
     def _refusal(self, text: str) -> StoreError:

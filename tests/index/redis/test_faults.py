@@ -243,6 +243,25 @@ def test_a_command_does_not_wait_as_long_for_a_server_that_never_says_anything(m
     assert time.monotonic() - started < 300
 
 
+def test_a_server_without_tls_that_waits_for_the_end_of_the_hello_is_refused():
+    def answer() -> None:
+        for _ in range(2):
+            connection, _ = listening.accept()
+            connections.append(connection)
+            if connection.recv(1) == b"P":
+                connection.sendall(b"+PONG\r\n")
+
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=answer)
+        server.start()
+        with pytest.raises(StoreRefused, match="without TLS"):
+            open_existing(f"rediss://127.0.0.1:{listening.getsockname()[1]}/0")
+        server.join()
+    for connection in connections:
+        connection.close()
+
+
 def test_a_redis_that_is_taken_for_a_sentinel_is_refused(server, opened):
     with pytest.raises(StoreRefused, match="is a Redis and no sentinel: use redis://"):
         opened(f"redis+sentinel://127.0.0.1:{server.port}/mymaster/0")
