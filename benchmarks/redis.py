@@ -1,12 +1,17 @@
 """What an index costs Redis, and whether crawlers that race keep one page of each cluster.
 
-    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8]
+    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8] [--injected 10000000]
+    python -m benchmarks.redis --flood
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
 Each has a key of some 60 bytes and 83 bytes of facts. CPU is that of the server and of the client,
 memory is the server's, and what is written is the growth of its append-only file. In the race each
 process claims a copy of each cluster, in batches of its own sizes; the pages share half of their
 block values, as those of one template do.
+
+A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at once,
+without the pages, and measures what the next ones cost. ``--flood`` measures what pages of one
+template cost beside unrelated ones, turn by turn, and how many copies of the oldest ones are lost.
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ import time
 from collections.abc import Iterator
 from random import Random
 
+import numpy as np
+
 from benchmarks.measuring import Table, cpu_seconds, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
@@ -27,6 +34,8 @@ from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
 from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
+# Leaves of a block in a small index, and positions for each in a larger one, as in commit.lua.
+LEAVES, LOAD = 4096, 256
 SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
 
 
@@ -85,6 +94,77 @@ def measure(server: servers.RedisServer, count: int, batch: int) -> None:
     index.close()
 
 
+def inject(server: servers.RedisServer, count: int) -> None:
+    """Write the leaves that an index of so many pages has."""
+    chance, leaf_count, half = np.random.default_rng(1), max(count // LOAD, LEAVES), LEAVES
+    while 2 * half <= leaf_count:
+        half *= 2
+    with server.client() as client:
+        for block in range(BLOCKS + 1):
+            pipeline = client.pipeline(transaction=False)
+            for number in range(leaf_count):
+                is_split = number < leaf_count - half or number >= half
+                size = chance.poisson(count / (2 * half if is_split else half))
+                pairs = chance.integers(1 << 20, size=size) << 28
+                pairs |= np.sort(chance.integers(1, count, size))
+                octets = pairs.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
+                name = bytes([block]) + (number % LEAVES).to_bytes(2, "big")
+                name += bytes([number // LEAVES] if number >= LEAVES else [])
+                pipeline.set(b"{simhash}:" + name, octets.tobytes())
+                if len(pipeline) == 1000:
+                    pipeline.execute()
+            pipeline.execute()
+        client.hset("{simhash}:meta", mapping={"last": count, "leaves": leaf_count})
+
+
+def measure_injected(server: servers.RedisServer, count: int, batch: int) -> None:
+    open_index(server.url, SPEC).close()
+    inject(server, count)
+    index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
+    admit(index, arrivals, 2000, batch)
+    costs = Costs(server)
+    admit(index, arrivals, 20_000, batch)
+    table = Table("injected", "claims", "server us", "client us", "bytes written")
+    table.row(count, f"{batch} a call", *costs.of_each(20_000))
+    index.close()
+
+
+def flood() -> Iterator[Arrival]:
+    """Yield pages of one template, which share half of their block values."""
+    chance, shared = Random(9), bytes(2 * BLOCKS)
+    for number in itertools.count():
+        blocks = shared + chance.randbytes(2 * BLOCKS)
+        fingerprint = Fingerprint(chance.getrandbits(256), 256, blocks)
+        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(83))
+
+
+def changed(page: Arrival, chance: Random) -> Arrival:
+    """Return a copy of a page, which differs from it in ten bits."""
+    value = page.fingerprint.value
+    for place in chance.sample(range(256), 10):
+        value ^= 1 << place
+    fingerprint = Fingerprint(value, 256, page.fingerprint.blocks)
+    return page._replace(key=f"{page.key}?copy", fingerprint=fingerprint)
+
+
+def measure_flood(server: servers.RedisServer, batch: int) -> None:
+    index = open_index(f"{server.url}?socket_timeout=60", SPEC)
+    kinds = {"unrelated": pages(), "flood": flood()}
+    admit(index, kinds["unrelated"], 20_000, batch)
+    admit(index, kinds["flood"], 3000, batch)
+    used = dict.fromkeys(kinds, 0)
+    for kind in [*kinds] * 5:
+        costs = Costs(server)
+        admit(index, kinds[kind], 2000, batch)
+        used[kind] += costs.of_each(10_000)[0]
+    oldest, chance = [*itertools.islice(flood(), 0, 3000, 30)], Random(3)
+    claims = index.claim_all([changed(page, chance) for page in oldest])
+    lost = sum(claim.outcome is not Outcome.DUPLICATE for claim in claims)
+    table = Table("us of an unrelated page", "us of a flood's page", "times", "lost copies of 100")
+    table.row(*used.values(), used["flood"] / used["unrelated"], lost)
+    index.close()
+
+
 def copies(crawler: int) -> Iterator[Arrival]:
     """Yield a page of each cluster, which differs in ten bits from those of the others."""
     chance, shared = Random(7), bytes(2 * BLOCKS)
@@ -132,6 +212,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--race", type=int, default=8)
+    parser.add_argument("--injected", type=int)
+    parser.add_argument("--flood", action="store_true")
     parser.add_argument("--url")
     parser.add_argument("--work", type=int)
     args = parser.parse_args()
@@ -140,6 +222,12 @@ def main() -> None:
         return
     need_redis()
     with servers.redis_server("--appendonly yes --auto-aof-rewrite-percentage 0") as server:
+        if args.injected:
+            measure_injected(server, args.injected, args.batch)
+            return
+        if args.flood:
+            measure_flood(server, args.batch)
+            return
         measure(server, args.pages, args.batch)
         if args.race:
             compare(server, args.race)
