@@ -64,7 +64,7 @@ __all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    # Nobody imports more than what they ask for: workers and other engines do without Scrapy, and
+    # A program imports only what it asks for: workers and other engines do without Scrapy, and
     # a filter that is switched off does without the core.
     if name in _MODULES:
         return getattr(import_module(f"scrapy_simhash.{_MODULES[name]}"), name)

@@ -19,7 +19,7 @@ class Addon:
 
         Raises:
             SettingError: a setting cannot be used. Here, since Scrapy 2.13 hides what a middleware
-                raises behind an error of its own.
+                raises behind another error.
         """
         if not is_enabled(settings):
             return

@@ -13,7 +13,7 @@ class SettingError(ValueError):
 
 
 def _repeats(key: str, original: str, distance: int) -> str:
-    # Scrapy logs the text of an exception as it is, and pages write keys.
+    # Scrapy logs the text of an exception unchanged, and pages write keys.
     return printable(without_userinfo(f"{key} repeats {original} (distance {distance})"))
 
 
@@ -51,7 +51,7 @@ class SparedPage(IgnoreRequest):
 class NearDuplicateItem(DropItem):
     """An item was dropped because its text repeats an item or page seen before.
 
-    Its attributes are those of :class:`NearDuplicatePage`.
+    It has the attributes of :class:`NearDuplicatePage`.
     """
 
     def __init__(self, key: str, original: str, distance: int) -> None:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 Scope = Literal["global", "domain", "host"]
 SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
-# Characters of a key as it is; indexes read the keys of many pages together.
+# Characters of a key that is not cut; indexes read the keys of many pages together.
 LONGEST_KEY = 4096
 _KEY_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 # Parameters that are no part of a page's name. They name the link by which a visitor came, the page
 # to which a form leads back, the session of the visit by a long number, or the moment, so that no
-# cache answers; or they have no value, because a form sends them for fields that nobody filled in.
-# Sessions stand in paths, too. Others sign a request, or put into a cart or on a list what the page
+# cache answers; or they have no value, because a form also sends its empty fields.
+# Paths have sessions, too. Others sign a request, or put into a cart or on a list what the page
 # shows. AMP is another form of a page.
 _PARAMETERS_OF_VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
@@ -56,9 +56,8 @@ def plain_key(value: object) -> str:
 def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
     """Return the key of a page: its canonical URL.
 
-    For anything but GET the method and a digest of the request body stand before it, since the
-    same URL then answers with different pages. What stands before an ``@`` of the host, such as a
-    password, is no part of a key.
+    Any method but GET comes first, with a digest of the request body, since the same URL then
+    answers with different pages. The key has neither user name nor password.
     """
     canonical = _canonical(url)
     if method == "GET":
@@ -133,8 +132,8 @@ def page_scope(url: str, scope: Scope) -> str:
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
 
-    The tenants of a service such as ``github.io`` are domains of their own, if the list has it. An
-    IP address and a host without a dot stand for themselves. Under a suffix that is not on the
+    Each tenant of a service such as ``github.io`` has a domain, if the list has the service. An
+    IP address and a host without a dot are returned unchanged. Under a suffix that is not on the
     list, as in an intranet, the last two names count, as the list itself has it.
     """
     suffix = _suffixes()(host)
@@ -174,6 +173,6 @@ def split_address(text: str) -> SplitResult | None:
 
 
 def host_of(url: str) -> str:
-    """Return the host of an http address, with its port if it names one; empty if it has none."""
+    """Return the host, and any port, of an http address; empty for other addresses."""
     parts = split_address(url)
     return parts.netloc.rpartition("@")[2].lower() if parts else ""

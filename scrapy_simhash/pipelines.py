@@ -49,7 +49,7 @@ class NearDuplicatePipeline:
 
         Raises:
             NearDuplicateItem: it repeats another item or page.
-            DropItem: only what changed is wanted, and the item did not.
+            DropItem: SIMHASH_RECRAWL wants changed items only, and this one is the same.
         """
         if not self._compares_items:
             return item

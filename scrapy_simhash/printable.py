@@ -1,4 +1,4 @@
-"""Text that strangers wrote, as it may stand in a message, a log or a terminal."""
+"""Text that strangers wrote, made fit for messages, logs and terminals."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ def printable(text: object, allowed: Container[str] = ()) -> str:
 
     Args:
         text: anything that has a text.
-        allowed: what stays as it is, such as ends of lines, or the escape sequences of the caller.
+        allowed: what stays unchanged, such as ends of lines, or the escape sequences of the caller.
     """
     return _STEERING.sub(
         lambda match: match[0] if match[0] in allowed else ascii(match[0])[1:-1], str(text)
@@ -35,7 +35,7 @@ def without_userinfo(text: str) -> str:
 
 
 def indented(text: str) -> str:
-    """Return a printable text of several lines, none of which looks like a message."""
+    """Return a printable text, whose lines cannot be taken for messages of the log."""
     return textwrap.indent(printable(text.rstrip(), "\n"), "  ")
 
 
@@ -84,10 +84,10 @@ def excerpt(text: str, length: int) -> str:
 
 
 def first_lines(lines: Iterable[str], size: int) -> list[str]:
-    """Return the first lines, of 100 characters at most, that take so many bytes together.
+    """Return the first lines, of 100 characters at most, that take ``size`` bytes together.
 
-    A line without a digit, such as that of a button, stands once. If some do not fit, the last line
-    is the mark of a cut.
+    A line without a digit, such as the text of a button, is returned once. If some lines do not
+    fit, the last line is the mark of a cut.
     """
     made: dict[tuple[str, int], str] = {}
     for number, line in enumerate(lines):

@@ -78,7 +78,7 @@ def read_bytes(data: bytes, _: str | None) -> Extraction | None:
 
 
 def in_letters(data: bytes, size: int = 16) -> str:
-    """Return a digest of so many bytes, two letters each."""
+    """Return a digest of ``size`` bytes, two letters each."""
     return shake_128(data).hexdigest(size).translate(_LETTERS)
 
 
@@ -97,7 +97,7 @@ def read_json(data: bytes, charset: str | None) -> Extraction | None:
 
 
 def _in_json(root: Any) -> Iterator[tuple[str, str]]:
-    """Yield names and values in the order of the document, objects in that of their names."""
+    """Yield names and values in the order of the document; objects are sorted by name."""
     waiting: list[tuple[str, Any]] = [("", root)]
     while waiting:
         name, value = waiting.pop()
@@ -172,9 +172,9 @@ def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | N
 
 # Readers by content types.
 
-#: The name of what the recipe's extractor reads, and of a text that stands for itself.
+#: The name of what the recipe's extractor reads, and of a text that is compared whole.
 HTML, ITEM = "html", "item"
-#: Readers by their names, those of HTML and of items apart.
+#: Readers by their names, without HTML and items.
 READERS: dict[str, Reader] = {
     "text": read_text,
     "json": read_json,

@@ -11,7 +11,7 @@ from scrapy_simhash.exceptions import SettingError
 
 
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
-    """Return whether the scheduler is that of scrapy-redis, or is derived from it."""
+    """Return whether the scheduler is of scrapy-redis, or inherits from it."""
     scheduler = settings.get("SCHEDULER")
     if isinstance(scheduler, str):
         if scheduler.startswith("scrapy_redis."):
@@ -82,7 +82,7 @@ def _address(params: dict[str, Any]) -> SplitResult:
 
 
 def _options(address: SplitResult, params: dict[str, Any]) -> dict[str, str]:
-    """Return the options of a URL, with those of TLS that are said beside it."""
+    """Return the options of a URL, and the TLS options of ``params``."""
     query = dict(parse_qsl(address.query, keep_blank_values=True))
     for name, value in params.items():
         if name == "ssl_cert_reqs":
@@ -95,7 +95,7 @@ def _options(address: SplitResult, params: dict[str, Any]) -> dict[str, str]:
 
 
 def _login(address: SplitResult, params: dict[str, Any]) -> str:
-    """Return user and password as they stand before the host of a URL."""
+    """Return user and password as a URL has them before its host."""
     user, _, password = address.netloc.rpartition("@")[0].partition(":")
     user = user or quote(str(params.get("username") or ""), "")
     password = password or quote(str(params.get("password") or ""), "")

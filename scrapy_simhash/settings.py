@@ -38,7 +38,7 @@ Spare = Literal["watch", "skip", "off"]
 _PREFIX = "SIMHASH_"
 #: The index in the folder of a job.
 INDEX_OF_JOB = "simhash.sqlite"
-#: Stands for the name of the spider in SIMHASH_NAMESPACE and SIMHASH_INDEX_URL.
+#: Replaced by the name of the spider in SIMHASH_NAMESPACE and SIMHASH_INDEX_URL.
 SPIDER = "{spider}"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
@@ -131,7 +131,7 @@ def _number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read
 
 
 def _list(value: Any) -> Any:
-    """Return a list as it is; on a command line, text that is no list in JSON is its only part."""
+    """Return a list unchanged; a text of a command line as its only part, unless it is JSON."""
     if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):
             if isinstance(read := json.loads(value), list):
@@ -261,7 +261,7 @@ def _log(settings: BaseSettings, name: str) -> Path | None:
 
 
 def log_beside(index_url: str) -> Path | None:
-    """Return the log beside the file of an index, which is kept because nobody asked for none."""
+    """Return the log beside the file of an index, which a crawl writes by default."""
     from scrapy_simhash.index.registry import file_of  # heavy
 
     file = file_of(index_url)
@@ -294,7 +294,7 @@ def _index_url(settings: BaseSettings, name: str) -> str:
 
 
 def _need_name(url: str, settings: BaseSettings) -> None:
-    """Refuse a namespace that would separate spiders, for a file, which has none."""
+    """Refuse a namespace that would separate spiders: a file has no namespace."""
     from scrapy_simhash.index.registry import store_of  # heavy
 
     store = store_of(url)

@@ -9,7 +9,7 @@ made. Repeat an interrupted import: pages that are there are passed over.
     scrapy simhash import redis://localhost/0 --index backup.sqlite
     scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
 
-Pages in progress are left out, because nobody knows yet whether they were delivered.
+Pages in progress are left out, because they may not be delivered.
 Fingerprints of another program are JSON lines with url and fingerprint, a number or
 hexadecimal text, of 64 bits, as --recipe makes them.
 """

@@ -47,7 +47,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def sentence(reason: str) -> str:
-    """Return a reason, with the sentence of the rule if it stands for one."""
+    """Return a reason, behind its sentence if the rule has one."""
     return f"{REASONS[reason]} ({reason})" if reason in REASONS else reason
 
 
@@ -86,7 +86,7 @@ def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, An
 def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing.
 
-    None of the files that its content comes from may be replaced: that is a ValueError. ``-`` is
+    A ValueError refuses to replace one of ``sources``, from which the content comes. ``-`` is
     standard output; what is no regular file, such as a pipe, is written to and never replaced.
     """
     if path == "-":

@@ -122,7 +122,7 @@ def analysed(
 
 
 def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
-    """Return the URL of the index that is named, or of that of the settings."""
+    """Return the URL of the index that an option names, or else the settings."""
     return url_of_index(options.index or FilterSettings.from_settings(settings).index_url, settings)
 
 
@@ -172,7 +172,7 @@ def log_paths(
 ) -> list[str | Path]:
     """Return the dedup logs that are given, or else the one beside an index, or of the settings.
 
-    Where there is none, that is a UsageError.
+    A missing log is a UsageError.
     """
     if paths:
         return list(dict.fromkeys(paths))

@@ -42,7 +42,7 @@ SkipReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class PageAnalysis:
-    """The fingerprint of a page and its facts, or the reason why it has none.
+    """The fingerprint of a page and its facts, or the reason why the page is not compared.
 
     Attributes:
         fingerprint: of the main text; of a page without main text, of all that it shows.
@@ -79,7 +79,7 @@ class Body(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """True if it is a text that stands for itself, as that of an item does."""
+        """True if all of the text is compared, as for an item, and nothing is extracted."""
         return self.reader == ITEM
 
 
@@ -95,7 +95,7 @@ def located(body: Body, url: str) -> Body:
 def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:
     """Return the body of a document; None if nothing reads its content type.
 
-    A str of plain text stands for itself.
+    A str of plain text is compared whole.
     """
     kind = kind_of(content_type)
     if isinstance(data, str) and kind == "text/plain":
@@ -108,7 +108,7 @@ def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None
 
 
 def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAnalysis:
-    """Decode, extract and fingerprint; the excerpt has so many characters of the text at most.
+    """Decode, extract and fingerprint; ``excerpt_length`` bounds the characters of the excerpt.
 
     It never raises, because anything may come from an extractor given by import path.
     """

@@ -29,7 +29,7 @@ class Document:
         url: where it was found in the end; its host tells which pages are of one site.
         data: the decompressed body of a response, or its text.
         content_type: the header, which may declare a charset and names the reader. A str of plain
-            text stands for itself, as that of an item does. A type without a reader is skipped.
+            text is compared whole, like an item. A type without a reader is skipped.
         key: names it in the index; if empty, its canonical URL does.
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         aliases: other keys of it, by which an earlier run may have known it.
@@ -54,8 +54,8 @@ class Verdict:
         reason: for a duplicate, the reason of the rule, see
             :data:`scrapy_simhash.rule.rule.REASONS`; for a skipped page, see
             :data:`scrapy_simhash.core.analysis.SkipReason`.
-        fingerprint: the page's fingerprint; None if there is none, because the page was skipped
-            before it had one.
+        fingerprint: the page's fingerprint; None if the page was skipped before it
+            had one.
         matches: for a duplicate, the originals that it repeats, the nearest first; at least one.
         near: originals within the distance that are other pages by the rule, the nearest first.
         change: for a unique page, what became of it since earlier runs: ``new``, ``same``,

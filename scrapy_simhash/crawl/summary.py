@@ -115,7 +115,7 @@ class Summary:
             self._alarms.hidden(verdict.matches[0].key, url, counts["responses"])
             if action == "drop":
                 counts["bytes_dropped"] += len(response.body)
-                # A whole site may stand behind such a page.
+                # Such a page may link a whole site.
                 counts["dropped_starts"] += is_start(judged.request)
         self._write("page", response.url, verdict, action, len(response.body))
 
@@ -205,7 +205,7 @@ class Summary:
         )
 
     def _since_earlier_runs(self) -> str:
-        """Return what became of pages since earlier runs; a first run has none."""
+        """Return what became of pages since earlier runs; nothing in a first run."""
         names = ("new", "changed", "moved", "same", "missing", "failed")
         if not any(self._counts[name] for name in names[1:]):
             return ""

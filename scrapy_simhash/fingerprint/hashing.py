@@ -3,7 +3,7 @@
 A hash is an array of *lanes*, uint64, shape (bits / 64, n): lane 0 holds the most significant 64
 bits of the hashes of n features. Nothing here depends on Python's salted ``hash()``.
 
-A secret seed changes the hashes, and so the fingerprints; nobody can compute them without it. It
+A secret seed changes the hashes, and so the fingerprints, which cannot be computed without it. It
 makes collisions harder to plan; these are not cryptographic hashes.
 """
 

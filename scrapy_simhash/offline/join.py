@@ -26,7 +26,7 @@ from scrapy_simhash.offline.prints import column_names
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
-# Rows of a file at most, as a power of two: a page's place is that of its file, and its own.
+# Rows of a file at most, as a power of two: a page's place is its file's place and its row.
 _FILE_ROWS = 40
 #: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
@@ -252,7 +252,7 @@ def _found(words: list[str], reach: int) -> str:
     distance = " + ".join(
         f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words
     )
-    # Originals that a crawl reads stand in the page's own stretch of ranks, or in the one before.
+    # A crawl reads the originals of the page's stretch of ranks, and of the stretch before.
     stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
     originals = " union all ".join(
         f"select *, {stretch} + {n} part from ranked where is_original" for n in range(2)

@@ -95,7 +95,7 @@ def _row(page: Print, words: Sequence[str], blocks: Sequence[str]) -> dict[str, 
 
 
 def print_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files of prints: those given, and those of folders by their names."""
+    """Return the files of prints: the files given, and the files of folders by their names."""
     files: list[Path] = []
     for path in paths:
         files += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
@@ -107,7 +107,7 @@ def print_files(paths: Iterable[Path]) -> list[Path]:
 def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     """Return how an index for the pages of some files is opened.
 
-    A file that has no fingerprints, or those of another recipe, is a FileError.
+    A file without fingerprints, or with fingerprints of another recipe, is a FileError.
     """
     pa, parquet = pyarrow()
     specs = []
@@ -153,8 +153,8 @@ def entries_in(path: Path, recipe: Recipe) -> tuple[IndexSpec, Callable[[], Iter
 def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
     """Yield the pages of JSON lines with ``url`` and ``fingerprint``, of 64 bits.
 
-    A fingerprint is a number or hexadecimal text. A negative number stands for its bits, as in
-    languages whose integers are signed: -1 has all.
+    A fingerprint is a number or hexadecimal text. A negative number is a signed integer: -1 has
+    all bits.
     """
     now = time.time()
     with opened(path) as (file, _):
@@ -165,7 +165,7 @@ def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
                 value = number if type(number) is int else int(number, 16)
                 if -(1 << recipe.bits - 1) <= value < 0:
                     value += 1 << recipe.bits
-                # The key is that of a crawl, which would else take the page for a copy of itself.
+                # With another key, a crawl would take the page for a copy of itself.
                 yield Entry(key_of(str(values["url"])), recipe.restored(value), time=now)
             except (KeyError, TypeError, ValueError) as error:
                 raise FileError(f"{where}: no url and fingerprint: {error!r:.200}") from None

@@ -59,7 +59,7 @@ class PageReader:
             conversions are taken.
         text_field, html_field, key_field: of an entry that has its text, its HTML or its key.
         report: is called with the number of bytes on the disk that were read since its last call.
-        passed_over: counts what is passed over, by what it is.
+        passed_over: counts what is passed over, by its kind.
     """
 
     recipe: Recipe = RECIPES["default"]
@@ -164,7 +164,7 @@ def page_files(path: Path) -> list[Path]:
 
 
 def _saved(name: str, url: str | None, body: Body) -> SavedPage:
-    """Return a page; what is no address is a mere name, because nobody can mend an archive."""
+    """Return a page; a malformed address is a name, because an archive cannot be mended."""
     address = url or name
     try:
         if "://" in address:

@@ -53,7 +53,7 @@ def read_records(
 
 
 def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body | str:
-    """Return the body of a page; of no page, what it is."""
+    """Return the body of a page, or the kind of a record that is no page."""
     if kind == "conversion" and kind_of(content_type) == "text/plain":
         return text_body(content.decode("utf-8", "replace"))
     if kind != "response":

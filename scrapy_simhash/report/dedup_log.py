@@ -1,7 +1,7 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
 A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
-same fields; a request that was not sent has a line of its own. Times are in seconds since 1970; a
+same fields; a request that was not sent has other fields. Times are in seconds since 1970; a
 host has its port if the address names one. Several processes may write to one log.
 """
 
@@ -159,7 +159,7 @@ def parse_line(text: str | bytes) -> Line | None:
 
 
 class DedupLog:
-    """Appends lines to a log from a thread of its own, so that nobody waits for the disk.
+    """Appends lines to a log from another thread, so that no page waits for the disk.
 
     The file and its folder are made when there is something to write, and opened anew each time, so
     that it may be moved aside. Up to 20,000 lines that cannot be written, because the disk is full

@@ -54,7 +54,7 @@ class Difference(NamedTuple):
 def differences(before: Shown, after: Shown, columns: int = 120) -> list[Difference]:
     """Return what differs between two pages: the lines that one of them has, then their texts.
 
-    Each difference takes no more than so many columns.
+    Each difference fits into ``columns`` columns of a terminal.
     """
     of_lines = [_of_pair(*pair, columns) for pair in own_lines(before.details, after.details)]
     return of_lines + list(_of_texts(before.text, after.text, columns))
@@ -113,7 +113,7 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
 
 
 def _differing_lines(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
-    """Return lines but those of both pages, the first with its field's name."""
+    """Return lines that ``both`` pages do not share, the first with its field's name."""
     result = [line for line in lines[first:end] if line not in both]
     if first and result and result[0] == lines[first] and ":" not in result[0]:
         name = lines[first - 1]

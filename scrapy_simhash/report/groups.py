@@ -40,7 +40,7 @@ class Group(NamedTuple):
         original: the page that all of them repeat; empty for pairs of one signature.
         signature: of an address that was dropped.
         pages: copies in the log, of which some may not be shown.
-        hides_many: the original hides so many addresses that people should look at it first.
+        hides_many: people should look at it first, because the original hides many addresses.
         copies: by original and by what differs.
     """
 

@@ -74,7 +74,7 @@ class PageChange:
     after: Shown = NOTHING
 
     def differs(self, columns: int = 120) -> list[str]:
-        """Return a few lines, of so many columns, that show what differs; none without a log."""
+        """Return a few lines that show what differs; no line without a log."""
         is_known = self.before.text and self.after.text
         return difference_lines(self.before, self.after, columns, 5) if is_known else []
 

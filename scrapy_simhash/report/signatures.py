@@ -86,5 +86,5 @@ def _with_parameter(name: str, star: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return an expression for a text; a hyphen stands for itself."""
+    """Return an expression for a text, with plain hyphens."""
     return re.escape(text).replace(r"\-", "-")

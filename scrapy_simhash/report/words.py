@@ -28,7 +28,7 @@ def size(number: float) -> str:
 
 
 def moment(time: float) -> str:
-    """Return a time, in seconds since 1970, as it is in UTC."""
+    """Return the date and time in UTC of seconds since 1970."""
     return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -59,13 +59,13 @@ def pad(text: str, columns: int) -> str:
 
 
 def clipped(text: str, columns: int) -> str:
-    """Return a text in so many columns, without its middle if it needs more."""
+    """Return a text that fits into ``columns``, without its middle if it is longer."""
     tail = columns // 3
     return text if width(text) <= columns else ends(text, columns - tail - 1, tail)
 
 
 def ends(text: str, head: int, tail: int) -> str:
-    """Return so many columns of the two ends of a text with a mark between, or all of it."""
+    """Return ``head`` and ``tail`` columns of a text with a mark between, or all of it."""
     if width(text) <= head + tail:
         return text
     return f"{_fitting(text, head).rstrip()}…{_fitting(text[::-1], tail)[::-1].lstrip()}"
