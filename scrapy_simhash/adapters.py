@@ -63,7 +63,8 @@ class CrawleeDedup:
         spider: str = "crawlee",
         **options: Any,
     ) -> None:
-        self._crawler, self._duplicate = crawler, duplicate
+        self._crawler = crawler
+        self._duplicate = duplicate
         self.dedup = Dedup(url, spider=f"crawlee:{spider}", **options)
 
     async def run(self, requests: Sequence[str | Request]) -> None:
@@ -86,7 +87,8 @@ class CrawleeDedup:
 
 
 async def _document(context: Any) -> Document:
-    request, response = context.request, getattr(context, "http_response", None)
+    request = context.request
+    response = getattr(context, "http_response", None)
     url = request.loaded_url or request.url
     key = page_key(url, request.method, request.payload or b"")
     if response is None:  # a browser's

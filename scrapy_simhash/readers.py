@@ -56,7 +56,8 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
     """Return the text of the first pages; a file without text, such as a scan, passes."""
     import pypdfium2
 
-    texts, size = list[str](), 0
+    texts = list[str]()
+    size = 0
     try:
         with closing(pypdfium2.PdfDocument(data)) as document:
             for number in range(min(len(document), 300)):
@@ -122,7 +123,8 @@ def read_xml(data: bytes, charset: str | None) -> Extraction | None:
     except expat.ExpatError:
         if not values:
             return read_text(data, charset)
-        values, is_whole = [("", text)], False
+        values = [("", text)]
+        is_whole = False
     return _of_values(values, data, is_whole=is_whole)
 
 
@@ -173,7 +175,8 @@ def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | N
 # Readers by content types.
 
 #: The name of what the recipe's extractor reads, and of a text that is compared whole.
-HTML, ITEM = "html", "item"
+HTML = "html"
+ITEM = "item"
 #: Readers by their names, without HTML and items.
 READERS: dict[str, Reader] = {
     "text": read_text,

@@ -68,14 +68,16 @@ class _Side(NamedTuple):
 
     @property
     def shown(self) -> Shown:
-        text, details = self.extraction.text, self.extraction.details
+        text = self.extraction.text
+        details = self.extraction.details
         return Shown(text[:_LONGEST_TEXT], first_lines(details, _LONGEST_TEXT))
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     recipe = FilterSettings.from_settings(settings).recipe
     read = _text_side if options.text else partial(_page_side, settings=settings)
-    a, b = read(options.a, recipe), read(options.b, recipe)
+    a = read(options.a, recipe)
+    b = read(options.b, recipe)
     is_copy, verdict = _verdict(a, b, recipe)
     lines = [
         f"A  {_shown_name(options.a)}",
@@ -109,17 +111,21 @@ def _table_of_sides(a: _Side, b: _Side, bits: int) -> list[str]:
 
 def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
     """Return whether two pages are near-duplicates, and lines that say so, and why."""
-    first, second = a.analysis.fingerprint, b.analysis.fingerprint
+    first = a.analysis.fingerprint
+    second = b.analysis.fingerprint
     if not (first and second):
         lines = ["distance  not compared: not near-duplicates"]
         reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
         lines += [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
         return False, lines
-    distance, because, is_copy = hamming_distance(first.value, second.value), list[str](), False
+    distance = hamming_distance(first.value, second.value)
+    because = list[str]()
+    is_copy = False
     if distance <= recipe.reach:
         pages = Page(b.key, b.analysis.facts), Page(a.key, a.analysis.facts)
         ruling = Rule(recipe.distance)(*pages, distance)
-        because, is_copy = [f"because   {sentence(ruling.reason)}"], ruling.is_copy
+        because = [f"because   {sentence(ruling.reason)}"]
+        is_copy = ruling.is_copy
     verdict = "near-duplicates" if is_copy else "not near-duplicates"
     apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
     return is_copy, [f"distance  {apart}: {verdict}", *because]
@@ -135,12 +141,14 @@ def _text_side(name: str, recipe: Recipe) -> _Side:
 
 def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
     """Analyse a page, unless a crawl would not."""
-    key, most = name, FilterSettings.from_settings(settings).max_body_size
+    key = name
+    most = FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
         data, content_type, url = _fetch(name, most, settings["USER_AGENT"])
         key = page_key(url)
     elif Path(name).exists():
-        data, content_type = Path(name).read_bytes(), mimetypes.guess_type(name)[0] or ""
+        data = Path(name).read_bytes()
+        content_type = mimetypes.guess_type(name)[0] or ""
     else:
         raise UsageError(
             f"{name}: no such file; an address has http:// before it, a text needs --text"
@@ -149,7 +157,8 @@ def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
     looks_like = responsetypes.from_args(filename=name, body=data[:5000])
     if issubclass(looks_like, HtmlResponse) or not content_type:
         content_type = f"text/html;{content_type.partition(';')[2]}"
-    body, extraction = body_of(data, content_type, recipe), None
+    body = body_of(data, content_type, recipe)
+    extraction = None
     reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
     if body and reason != "too_large":
         extraction = read_body(located(body, key), recipe)

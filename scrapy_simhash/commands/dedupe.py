@@ -61,7 +61,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    paths, chosen = [*map(Path, options.pages)], FilterSettings.from_settings(settings)
+    paths = [*map(Path, options.pages)]
+    chosen = FilterSettings.from_settings(settings)
     are_prints = [path.suffix == ".parquet" or any(path.glob("*.parquet")) for path in paths]
     if all(are_prints):
         if options.index:

@@ -43,7 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    url, logs = None, []
+    url = None
+    logs = []
     with suppress(UsageError):
         url = index_url(options, settings)
     with suppress(UsageError):
@@ -121,7 +122,8 @@ def _in_index(index: Index, entry: Entry) -> Iterator[str]:
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
     """Return what the log has of the page that another one was compared with."""
-    key, compared = last.original or last.near, None
+    key = last.original or last.near
+    compared = None
     for line in log_lines(logs) if key else ():
         if isinstance(line, LogLine) and line.key == key and line.text:
             compared = line

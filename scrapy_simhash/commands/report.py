@@ -42,7 +42,8 @@ from scrapy_simhash.settings import FilterSettings
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
-    default, says = "simhash-report.html", "where the report goes (%(default)s), or -"
+    default = "simhash-report.html"
+    says = "where the report goes (%(default)s), or -"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
     parser.add_argument("--csv", metavar="FILE", help="write the drops as a table, too; or -")
     parser.add_argument("--distance", type=int, metavar="K", help="what another distance would do")

@@ -135,7 +135,8 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if ":" not in url.partition("/")[0]:
         url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
-    url, store = named_url(url, settings), store_of(url)
+    store = store_of(url)
+    url = named_url(url, settings)
     if SPIDER in url:
         raise UsageError(f"each spider has its own index: name one, with --index and no {SPIDER}")
     if not store.lasting:

@@ -203,7 +203,8 @@ class Dedup:
         """Return the verdict, which may be provisional."""
         claim = await self._index.claim(arrival)
         if claim is None:
-            key, fingerprint = arrival.key, arrival.fingerprint
+            key = arrival.key
+            fingerprint = arrival.fingerprint
             return Verdict("skipped", key, "unavailable", fingerprint, excerpt=analysis.excerpt)
         verdict = verdict_of(arrival, claim, analysis.excerpt)
         declared = analysis.canonical

@@ -151,7 +151,8 @@ class Upkeep:
         self.fail_all()
         self._thread.run(lambda index: index.retry())
         await self._round()
-        copies, self._copies_by_entry = self._copies_by_entry, {}
+        copies = self._copies_by_entry
+        self._copies_by_entry = {}
         for callback in [callback for callbacks in copies.values() for callback in callbacks]:
             callback(False)
 
@@ -179,7 +180,8 @@ class Upkeep:
         # Also without a page in progress, because a crawler lives in its run while it renews.
         renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
-            self._renewed, renewed = now, list(self._parts)
+            self._renewed = now
+            renewed = list(self._parts)
         entries = self._entries()
         self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
         if now >= self._expires_at:

@@ -142,7 +142,8 @@ def spec_of(
 
 
 def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
-    key, fingerprint = arrival.key, arrival.fingerprint
+    key = arrival.key
+    fingerprint = arrival.fingerprint
     near = tuple(match for match in claim.near if match.reason != FAR)
     if claim.outcome is Outcome.DUPLICATE:
         original = claim.matches[0]

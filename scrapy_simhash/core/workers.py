@@ -303,7 +303,8 @@ class Workers:
 
     async def _work(self) -> None:
         """Answer pages with a worker."""
-        task, worker = asyncio.current_task(), Worker(self._order, self._timeout)
+        task = asyncio.current_task()
+        worker = Worker(self._order, self._timeout)
         assert task is not None
         try:
             while True:

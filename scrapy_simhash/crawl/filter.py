@@ -224,7 +224,8 @@ class CrawlFilter:
             self._stopping = asyncio.ensure_future(self._stop())
 
     async def _stop(self) -> None:
-        engine, spider = self._crawler.engine, self._crawler.spider
+        engine = self._crawler.engine
+        spider = self._crawler.spider
         assert engine is not None
         assert spider is not None
         reason = "simhash_unavailable"

@@ -124,7 +124,8 @@ class Sparing:
         """
         level: int = request.meta.pop(_HELD_BACK, 0)
         if level:
-            request.dont_filter, request.priority = False, request.priority + level * PRIORITY_STEP
+            request.dont_filter = False
+            request.priority = request.priority + level * PRIORITY_STEP
         if not self._skips or not self._may_spare(request):
             return None
         forecast = self._learner.forecast(without_userinfo(request.url))
@@ -285,7 +286,8 @@ class Sparing:
 
     def _talk(self, index: Index, fresh: dict[str, Rows]) -> tuple[set[str], set[str], str]:
         """Send rows; return the hosts that were sent and that have changed, and what failed."""
-        sent, changed = set[str](), set[str]()
+        sent = set[str]()
+        changed = set[str]()
         try:
             changed = self._shared.read(index)
             for host, rows in fresh.items():

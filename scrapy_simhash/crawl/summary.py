@@ -86,7 +86,9 @@ class Summary:
         self._crawl = f"{name}, {moment(run.begun if run else time.time())}"
 
     def judged(self, judged: Judged) -> None:
-        verdict, response, counts = judged.verdict, judged.response, self._counts
+        verdict = judged.verdict
+        response = judged.response
+        counts = self._counts
         if verdict.reason == "no_callback":
             counts["no_page"] += 1  # whatever a component fetches for itself
             return

@@ -64,7 +64,8 @@ class FeatureSpec:
 
 def heavier(text: str, weights: Sequence[int]) -> str:
     """Return the lines of a text that have more than half of the most weight."""
-    lines, half = zip(text.split("\n"), weights, strict=False), max(weights) / 2
+    lines = zip(text.split("\n"), weights, strict=False)
+    half = max(weights) / 2
     return "\n".join([line for line, weight in lines if weight > half])
 
 

@@ -42,7 +42,8 @@ def hash_features(
     32 bits are the low half of a lane. ``package.module.function`` is called with a feature and
     the number of bits, and returns as many bits, most significant first.
     """
-    digest, bits = _DIGESTS.get(name) or load(name), max(bits, 64)
+    digest = _DIGESTS.get(name) or load(name)
+    bits = max(bits, 64)
     prefix = key_from_seed(seed).hex() if seed else ""
     digests = b"".join([digest(prefix + feature, bits) for feature in features])
     lanes = np.frombuffer(digests, dtype=">u8").reshape(-1, bits // 64).T

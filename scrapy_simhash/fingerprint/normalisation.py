@@ -103,7 +103,8 @@ def _compatible(text: str) -> str:
     """Return the first ``LONGEST`` characters of a text in NFKC."""
     if len(text) <= _PIECE:
         return unicodedata.normalize("NFKC", text)
-    pieces, size = [], 0
+    pieces = []
+    size = 0
     for start in range(0, len(text), _PIECE):
         if size >= LONGEST:
             break

@@ -123,11 +123,13 @@ def ngram_sums(
         each = _weights_of_ngrams(text, n, weights)
         if not each.any():
             return ngram_sums(text.replace("\n", ""), n, bits, seed)
-        values, each = values.compress(each), each.compress(each)
+        values = values.compress(each)
+        each = each.compress(each)
     else:
         each = np.ones(len(values), np.uint8)
     order = values.argsort()
-    values, each = values.take(order), each.take(order)
+    values = values.take(order)
+    each = each.take(order)
     is_first = np.ones(len(values), np.bool_)
     is_first[1:] = values[1:] != values[:-1]
     lanes = spread(values.compress(is_first), bits)

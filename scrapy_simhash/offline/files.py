@@ -52,10 +52,13 @@ def json_objects(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, A
     Anything else is a FileError.
     """
     reader = codecs.getreader("utf-8-sig")(file, "replace")
-    decoder, text, number = json.JSONDecoder(), "", 0
+    decoder = json.JSONDecoder()
+    text = ""
+    number = 0
     # An object that is not all there is tried again when twice as much is.
     while piece := reader.read(max(1 << 18, len(text))):
-        text, at = text + piece, 0
+        text += piece
+        at = 0
         while (at := _BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
             try:
                 value, at = decoder.raw_decode(text, at)

@@ -278,12 +278,14 @@ def _decide(batches: Iterable[Any]) -> dict[int, int]:
     and distance. Each page that is dropped is returned with its original.
     """
     copies: dict[int, int] = {}
-    last, rulings = -1, 0
+    last = -1
+    rulings = 0
     for batch in batches:
         columns = (column.to_pylist() for column in batch.columns)
         for page, earlier, is_copy in zip(*columns, strict=True):
             if page != last:
-                last, rulings = page, 0
+                last = page
+                rulings = 0
             if earlier in copies or page in copies or rulings == RULINGS:
                 continue
             rulings += 1

@@ -52,7 +52,8 @@ def pyarrow() -> tuple[Any, Any]:
 
 
 def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
-    words, blocks = range(spec.bits // 64), range(spec.blocks)
+    words = range(spec.bits // 64)
+    blocks = range(spec.blocks)
     return [f"f{n}" for n in words], [f"b{n}" for n in blocks]
 
 
@@ -60,7 +61,8 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     """Write pages, which have the width and blocks of an index; return how many there are."""
     pa, _ = pyarrow()
     words, blocks = column_names(spec)
-    text, number = pa.string(), pa.int64()
+    text = pa.string()
+    number = pa.int64()
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
     fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
     schema = pa.schema([*fields, ("facts", pa.binary())])

@@ -30,7 +30,8 @@ from scrapy_simhash.offline.files import (
 )
 from scrapy_simhash.offline.warc import read_records
 
-_JSON, _HTML = (".jsonl", ".jl", ".ndjson", ".json"), (".html", ".htm", ".xhtml")
+_JSON = (".jsonl", ".jl", ".ndjson", ".json")
+_HTML = (".html", ".htm", ".xhtml")
 _WARC = (".warc", ".wet")
 _READABLE = (*_JSON, *_HTML, ".txt", *_WARC)
 
@@ -106,7 +107,8 @@ class PageReader:
     def _items(
         self, path: Path, name: str, items: Iterable[tuple[str, dict[str, Any]]]
     ) -> Iterator[SavedPage]:
-        count, names_of_first = 0, ""
+        count = 0
+        names_of_first = ""
         for where, item in items:
             try:
                 body = self._body(item)
@@ -195,9 +197,11 @@ def decide(
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
         for page, analysis in pages:
             if analysis.fingerprint is None:
-                verdict, is_repeated = Verdict("skipped", page.key, analysis.reason), False
+                verdict = Verdict("skipped", page.key, analysis.reason)
+                is_repeated = False
             else:
-                verdict, value = next(verdicts), analysis.fingerprint.value
+                verdict = next(verdicts)
+                value = analysis.fingerprint.value
                 is_repeated = verdict.kind == "revisit" and any(
                     hamming_distance(value, earlier) <= index.spec.reach
                     for earlier in values[page.key]

@@ -33,7 +33,8 @@ def read_records(
         raise FileError("WARC needs warcio: pip install 'scrapy-simhash[warc]'") from None
     try:
         for record in ArchiveIterator(file, no_record_parse=True):
-            kind, url = record.rec_type, record.rec_headers.get_header("WARC-Target-URI")
+            kind = record.rec_type
+            url = record.rec_headers.get_header("WARC-Target-URI")
             if record.length is None:
                 raise ArchiveLoadFailed(f"the record of {url or kind} has no length")
             if kind not in _RECORD_TYPES or not url:
@@ -85,7 +86,8 @@ def _unpacked_body(headers: Any, stream: IO[bytes]) -> bytes | None:
 
     if headers.get_header("transfer-encoding", "").lower() == "chunked":
         stream = ChunkedDataReader(stream)
-    data, coding = stream.read(), headers.get_header("content-encoding", "").strip().lower()
+    data = stream.read()
+    coding = headers.get_header("content-encoding", "").strip().lower()
     try:
         if coding == "br":
             import brotli

@@ -137,7 +137,8 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
 
     Words beside the cut of an excerpt differ because the other one is cut at another place.
     """
-    mark, edge = CUT.strip(), Stretch("", "", changed=False)
+    mark = CUT.strip()
+    edge = Stretch("", "", changed=False)
     parts = [edge, *stretches(before, after), edge]
     for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
         at_cut = mark in change.before + change.after

@@ -177,7 +177,9 @@ class LogTable:
         before = self._first(last.format("<"), change.moved_from or change.key, min(runs))
         after = self._first(last.format("<="), change.key, max(runs))
         if before and after:
-            change.last_seen, change.before, change.after = before.time, before.shown, after.shown
+            change.last_seen = before.time
+            change.before = before.shown
+            change.after = after.shown
 
     def _first(self, query: str, *values: Any) -> LogLine | None:
         row = self._db.execute(query, values).fetchone()

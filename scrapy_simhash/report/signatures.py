@@ -15,8 +15,9 @@ from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
 
 #: Addresses of one signature that a page may hide before people should look.
 MANY = 20
-#: The same for addresses of any signature, if they are this share of a crawl's pages.
-FEW, SHARE = 10, 0.1
+#: The same for addresses of any signature, if they are also ``SHARE`` of a crawl's pages.
+FEW = 10
+SHARE = 0.1
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 

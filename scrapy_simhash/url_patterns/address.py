@@ -92,7 +92,8 @@ def read_address(url: str) -> Address | None:
     parts = split_address(url) if len(url) <= LONGEST_URL else None
     if parts is None or not _HOST.fullmatch(host := host_of(url)):
         return None
-    path, query = parts.path.removeprefix("/"), parts.query
+    path = parts.path.removeprefix("/")
+    query = parts.query
     if "%3B" in query:
         # Keys are canonical URLs, in which a separator ";" is escaped.
         query = query.replace("%3B", ";").replace("%3D", "=")

@@ -95,6 +95,7 @@ def lower_bound(successes: float, trials: float) -> float:
     """Return the lower end of Wilson's interval (1927) for a share; 0.0 without trials."""
     if trials <= 0:
         return 0.0
-    share, z = successes / trials, NormalDist().inv_cdf(0.975)
+    share = successes / trials
+    z = NormalDist().inv_cdf(0.975)
     spread = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
     return max(0.0, (share + z * z / (2 * trials) - spread) / (1 + z * z / trials))

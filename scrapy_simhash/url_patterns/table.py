@@ -100,7 +100,8 @@ class HostTable:
     def __init__(self, shared: Rows) -> None:
         self.places = Places()
         self._most_places = MOST_PLACES
-        self._shared, self._fresh = shared, Rows()
+        self._shared = shared
+        self._fresh = Rows()
         self.read(shared)
 
     def __len__(self) -> int:
@@ -136,7 +137,8 @@ class HostTable:
 
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
         """Take over what all crawlers have learned, and take back what could not be sent."""
-        self._shared, self._fresh = shared, merged(unsent or {}, self._fresh)
+        self._shared = shared
+        self._fresh = merged(unsent or {}, self._fresh)
         # The places in all rows have to be noted.
         self.places.has_starred = True
         self._fold()
