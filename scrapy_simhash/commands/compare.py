@@ -114,21 +114,25 @@ def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
     first = a.analysis.fingerprint
     second = b.analysis.fingerprint
     if not (first and second):
-        lines = ["distance  not compared: not near-duplicates"]
-        reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
-        lines += [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
-        return False, lines
+        return False, _not_compared(a, b)
     distance = hamming_distance(first.value, second.value)
-    because = list[str]()
+    because: list[str] = []
     is_copy = False
     if distance <= recipe.reach:
-        pages = Page(b.key, b.analysis.facts), Page(a.key, a.analysis.facts)
-        ruling = Rule(recipe.distance)(*pages, distance)
+        page = Page(b.key, b.analysis.facts)
+        original = Page(a.key, a.analysis.facts)
+        ruling = Rule(recipe.distance)(page, original, distance)
         because = [f"because   {sentence(ruling.reason)}"]
         is_copy = ruling.is_copy
     verdict = "near-duplicates" if is_copy else "not near-duplicates"
-    apart = f"{distance} of {recipe.bits} bits (k = {recipe.distance})"
-    return is_copy, [f"distance  {apart}: {verdict}", *because]
+    says = f"{distance} of {recipe.bits} bits (k = {recipe.distance}): {verdict}"
+    return is_copy, [f"distance  {says}", *because]
+
+
+def _not_compared(a: _Side, b: _Side) -> list[str]:
+    lines = ["distance  not compared: not near-duplicates"]
+    reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
+    return lines + [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
 
 
 def _text_side(name: str, recipe: Recipe) -> _Side:
@@ -189,14 +193,20 @@ def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
     marks = ["* " if is_same else "  " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []
     for letter, text, values in zip("AB", texts, blocks, strict=True):
-        features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
-        lines += ["", f"{letter}  {count(len(features), 'feature')}, with their weights"]
-        lines += [f"   {weight:>10.4g}  {name!r}" for name, weight in features]
-        lines += _sums(text, recipe)
+        lines += ["", *_features(letter, text, recipe), *_sums(text, recipe)]
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
-        row = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
-        lines += ["   " + "".join(row[n : n + 8]).rstrip() for n in range(0, len(row), 8)]
+        lines += _in_rows([f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)])
     return lines
+
+
+def _features(letter: str, text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:
+    features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
+    yield f"{letter}  {count(len(features), 'feature')}, with their weights"
+    yield from (f"   {weight:>10.4g}  {name!r}" for name, weight in features)
+
+
+def _in_rows(values: Sequence[str]) -> list[str]:
+    return ["   " + "".join(values[n : n + 8]).rstrip() for n in range(0, len(values), 8)]
 
 
 def _sums(text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:

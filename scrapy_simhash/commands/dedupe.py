@@ -33,6 +33,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -77,23 +78,26 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
-    files = [file for path in paths for file in page_files(path)]
+    files = [*itertools.chain.from_iterable(map(page_files, paths))]
     kinds = Counter[str]()
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(whole_file(target, *files)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
-        pages = (page for path in paths for page in reader.read(path))
+        pages = itertools.chain.from_iterable(map(reader.read, paths))
         analyses = stack.enter_context(analysed(pages, chosen, chosen.log_text if file else 0))
         for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
             kinds[verdict.kind if is_kept else "copies"] += 1
             if file is not None:
                 file.write(_json_line(page, verdict, is_kept, chosen.recipe.distance))
-    lines = [_total(kinds.total() - kinds["copies"], kinds["copies"])]
+    say([*_totals(kinds), *passed_over(reader)], aside=target == "-")
+
+
+def _totals(kinds: Counter[str]) -> Iterator[str]:
+    yield _total(kinds.total() - kinds["copies"], kinds["copies"])
     if kinds["revisit"]:
-        lines.append(f"{kinds['revisit']:,} of those to keep were in the index already")
+        yield f"{kinds['revisit']:,} of those to keep were in the index already"
     if kinds["skipped"]:
-        lines.append(f"{kinds['skipped']:,} of those to keep cannot be compared")
-    say([*lines, *passed_over(reader)], aside=target == "-")
+        yield f"{kinds['skipped']:,} of those to keep cannot be compared"
 
 
 def _verdicts(
@@ -125,15 +129,25 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     with contextlib.ExitStack() as stack:
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
         beside = Path(next(iter(queries), ".")).parent
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = DuckDB(files, spec.distance, Path(folder))
-        stack.callback(engine.database.close)
+        engine = _engine(files, spec.distance, beside, stack)
         copies = find_copies(engine, spec)
         ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
-        for path, (sql, spec_of_rows) in queries.items():
-            batches = engine.rows(sql)
-            write_batches(targets[path], batches, batches.schema, spec_of_rows)
+        for path in queries:
+            _write_rows(targets[path], engine, *queries[path])
     say([_total(pages - copies, copies)], aside="-" in queries)
+
+
+def _engine(files: list[Path], distance: int, beside: Path, stack: contextlib.ExitStack) -> DuckDB:
+    """Return an engine, and a folder for what its memory does not hold, until the stack closes."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
+    engine = DuckDB(files, distance, Path(folder))
+    stack.callback(engine.database.close)
+    return engine
+
+
+def _write_rows(file: IO[bytes], engine: DuckDB, sql: str, spec: IndexSpec | None) -> None:
+    batches = engine.rows(sql)
+    write_batches(file, batches, batches.schema, spec)
 
 
 def _refuse_another(files: list[Path], spec: IndexSpec) -> None:

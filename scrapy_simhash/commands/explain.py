@@ -9,7 +9,7 @@ has the pages that were dropped, withheld or not requested, and what differs.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -59,11 +59,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     entries: list[Entry] = []
     if url is not None:
         with closing(open_existing(url)) as index:
-            # A key may have come in twice, with different contents.
-            if entries := index.entries_of(selection.keys):
-                # Blocks find near pages, and only a look at all entries gives blocks.
-                everything = progress("looking", len(index), of=index.with_blocks())
-                entries = [entry for entry in everything if entry.key in selection.keys]
+            entries = _entries_of(index, selection.keys)
             for entry in entries:
                 lines += _in_index(index, entry)
         if not entries:
@@ -79,6 +75,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         lines.append(f"  repeated by {count(len(copies), 'page')}")
     say(lines)
     return 0 if entries or last is not None or copies else 1
+
+
+def _entries_of(index: Index, keys: Collection[str]) -> list[Entry]:
+    """Return the entries of a page with their blocks; its key may have several contents."""
+    if not index.entries_of(keys):
+        return []
+    # Blocks find near pages, and only a look at all entries gives blocks.
+    everything = progress("looking", len(index), of=index.with_blocks())
+    return [entry for entry in everything if entry.key in keys]
 
 
 def _read(
@@ -110,14 +115,17 @@ def _in_index(index: Index, entry: Entry) -> Iterator[str]:
     near = [match for match in matches if match.key != entry.key]
     yield f"  near it: {count(len(near), 'page')} of the index"
     for match in near[:_MOST_MATCHES]:
-        pages = Page(entry.key, entry.facts), Page(match.key, match.facts)
-        ruling = Rule(k)(*pages, match.distance)
-        beyond = f"  (beyond k = {k})" if match.distance > k else ""
-        yield f"    {match.distance:3} bits  {match.key}{beyond}"
+        original = Page(match.key, match.facts)
+        ruling = Rule(k)(Page(entry.key, entry.facts), original, match.distance)
+        yield f"    {match.distance:3} bits  {match.key}{_beyond(match.distance, k)}"
         verdict = "a copy" if ruling.is_copy else "another page"
         yield f"              {verdict}: {sentence(ruling.reason)}"
     if len(near) > _MOST_MATCHES:
         yield f"    and {count(len(near) - _MOST_MATCHES, 'other page')}"
+
+
+def _beyond(distance: int, k: int) -> str:
+    return f"  (beyond k = {k})" if distance > k else ""
 
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:

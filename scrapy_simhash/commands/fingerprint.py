@@ -47,12 +47,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         for name, path in paths.items():
             for number, piece in enumerate(_page_pieces(reader.read(path))):
                 target = Path(options.to) / f"{name}.{number:06}.parquet"
-                if target.exists():
-                    counts["old"] += sum(1 for _ in piece)
-                else:
-                    counts["written"] += _write(piece, target, chosen)
+                is_there = target.exists()
+                pages = _number_of(piece) if is_there else _write(piece, target, chosen)
+                counts["old" if is_there else "written"] += pages
     written = count(counts["written"], "page")
     say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
+
+
+def _number_of(pages: Iterator[SavedPage]) -> int:
+    return sum(1 for _ in pages)
 
 
 def _page_pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:

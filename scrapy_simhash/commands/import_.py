@@ -49,11 +49,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
         added = index.put(_delivered(progress("importing", total, of=entries), passed))
-        pages = f"{count(added, 'page')} added, {passed[True] - added:,} were there"
-        lines = [f"{pages}; the index has {len(index):,} now"]
+        say(_added_lines(added, passed, len(index)))
+
+
+def _added_lines(added: int, passed: Counter[bool], total: int) -> Iterator[str]:
+    pages = f"{count(added, 'page')} added, {passed[True] - added:,} were there"
+    yield f"{pages}; the index has {total:,} now"
     if passed[False]:
-        lines.append(f"left out: {count(passed[False], 'page')} in progress")
-    say(lines)
+        yield f"left out: {count(passed[False], 'page')} in progress"
 
 
 def _source(

@@ -60,8 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
     originals = Selection.of(options.original)
-    lines = log_lines(log_paths(options.log, settings, options.index))
-    dropped, spared = _absent(lines)
+    dropped, spared = _absent(log_lines(log_paths(options.log, settings, options.index)))
     is_selected = bool(selection or originals or options.reason)
     if options.pattern:
         urls = _urls_of_patterns(spared, {*options.pattern}, selection)

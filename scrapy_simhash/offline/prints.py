@@ -61,15 +61,21 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     """Write pages, which have the width and blocks of an index; return how many there are."""
     pa, _ = pyarrow()
     words, blocks = column_names(spec)
+    schema = _schema(words, blocks)
+    rows = (_row(page, words, blocks) for page in prints)
+    parts = iter(lambda: [*islice(rows, ROWS)], [])
+    batches = (pa.RecordBatch.from_pylist(part, schema) for part in parts)
+    return write_batches(file, batches, schema, spec)
+
+
+def _schema(words: Sequence[str], blocks: Sequence[str]) -> Any:
+    pa, _ = pyarrow()
     text = pa.string()
     number = pa.int64()
     fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
-    fields += [(name, number) for name in words] + [(name, pa.int32()) for name in blocks]
-    schema = pa.schema([*fields, ("facts", pa.binary())])
-    rows = (_row(page, words, blocks) for page in prints)
-    pieces = iter(lambda: [*islice(rows, ROWS)], [])
-    batches = (pa.RecordBatch.from_pylist(piece, schema) for piece in pieces)
-    return write_batches(file, batches, schema, spec)
+    fields += [(name, number) for name in words]
+    fields += [(name, pa.int32()) for name in blocks]
+    return pa.schema([*fields, ("facts", pa.binary())])
 
 
 def write_batches(
@@ -132,8 +138,8 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(ROWS):
             for row in batch.filter(batch.column("f0").is_valid()).to_pylist():
-                bits = struct.pack(f">{len(words)}q", *(row[name] for name in words))
-                values = struct.pack(f"<{len(blocks)}i", *(row[name] for name in blocks))
+                bits = struct.pack(f">{len(words)}q", *map(row.get, words))
+                values = struct.pack(f"<{len(blocks)}i", *map(row.get, blocks))
                 fingerprint = Fingerprint(int.from_bytes(bits, "big"), spec.bits, values)
                 yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])
 

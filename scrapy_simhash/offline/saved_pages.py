@@ -17,7 +17,7 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis, located, text_body
 from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, page_key, page_scope, plain_key
@@ -184,30 +184,31 @@ def decide(
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
     the first one stays; if they are not near, the page has changed, and both stay.
     """
-    values: defaultdict[str, list[int]] = defaultdict(list)  # fingerprints that stay, by key
+    kept: defaultdict[str, list[Fingerprint]] = defaultdict(list)  # by key
     rest = iter(analysed)
     while pages := [*islice(rest, 64)]:
-        arrivals = [
-            Arrival(
-                page.key, analysis.fingerprint, page_scope(page.url or "", scope), analysis.facts
-            )
-            for page, analysis in pages
-            if analysis.fingerprint is not None
-        ]
+        arrivals = [*_arrivals(pages, scope)]
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
         for page, analysis in pages:
-            if analysis.fingerprint is None:
-                verdict = Verdict("skipped", page.key, analysis.reason)
-                is_repeated = False
-            else:
+            verdict = Verdict("skipped", page.key, analysis.reason)
+            is_repeated = False
+            if fingerprint := analysis.fingerprint:
                 verdict = next(verdicts)
-                value = analysis.fingerprint.value
-                is_repeated = verdict.kind == "revisit" and any(
-                    hamming_distance(value, earlier) <= index.spec.reach
-                    for earlier in values[page.key]
-                )
+                is_near = _is_near(fingerprint, kept[page.key], index.spec.reach)
+                is_repeated = verdict.kind == "revisit" and is_near
                 if not is_repeated:
-                    values[page.key].append(value)
+                    kept[page.key].append(fingerprint)
             stays = verdict.kind != "duplicate" and not is_repeated
             yield page, replace(verdict, excerpt=analysis.excerpt), stays
         index.confirm([arrival.key for arrival in arrivals])
+
+
+def _arrivals(pages: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Arrival]:
+    for page, analysis in pages:
+        if analysis.fingerprint is not None:
+            scope_of_page = page_scope(page.url or "", scope)
+            yield Arrival(page.key, analysis.fingerprint, scope_of_page, analysis.facts)
+
+
+def _is_near(fingerprint: Fingerprint, others: Iterable[Fingerprint], reach: int) -> bool:
+    return any(hamming_distance(fingerprint.value, other.value) <= reach for other in others)
