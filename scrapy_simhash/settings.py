@@ -234,12 +234,24 @@ def _readers(settings: BaseSettings, name: str) -> dict[str, str | None] | None:
         raise _error(name, f"{value!r:.80} has no readers by content types: {error}") from None
 
 
+def _selectors(settings: BaseSettings, name: str) -> dict[str, str] | None:
+    from scrapy_simhash.extraction.selectors import checked_selectors
+
+    value = _get(settings, name)
+    try:
+        return None if value is None else checked_selectors(value)
+    except _WRONG as error:
+        raise _error(name, str(error)) from None
+
+
 # The settings that change a value of the recipe.
 _CHANGES: dict[str, Read] = {
     "seed": _seed,
     "distance": _number(int, 0),
     "extractor": _text,
     "readers": _readers,
+    "content": _selectors,
+    "ignore": _selectors,
 }
 
 

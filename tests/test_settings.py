@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import sys
 from math import inf
@@ -90,6 +91,14 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_READERS", {"tex csv": "text"}, "'tex csv' is no content type"),
         ("SIMHASH_READERS", ["text/csv"], "no readers by content types"),
         ("SIMHASH_READERS", '{"text/csv"', "no readers by content types"),
+        ("SIMHASH_CONTENT", "div[", "'div[' is no CSS selector: Expected ident"),
+        ("SIMHASH_CONTENT", "", "'' is no CSS selector"),
+        ("SIMHASH_CONTENT", "svg|a", "'svg|a' is no CSS selector: Undefined namespace"),
+        ("SIMHASH_IGNORE", "p::text", "'p::text' is no CSS selector: Pseudo-elements"),
+        ("SIMHASH_IGNORE", {"a.example/b": "p"}, "'a.example/b' is no host"),
+        ("SIMHASH_IGNORE", {"a.example": ["p"]}, "['p'] is no CSS selector"),
+        ("SIMHASH_IGNORE", ["p"], "neither a CSS selector nor selectors by hosts"),
+        ("SIMHASH_IGNORE", '{"a.example"', "Expecting ':'"),
         ("SIMHASH_INDEX_URL", ["memory://"], "list"),
         ("SIMHASH_INDEX_URL", "sqlite:///:memory:", "an index in memory is memory://"),
         ("SIMHASH_ITEM_KEY_FIELD", "", "no item would have a key"),
@@ -135,6 +144,13 @@ def test_a_list_of_the_command_line_is_that_of_a_settings_file() -> None:
         for value in (text, expressions):
             patterns = read(SIMHASH_SPARE_NEVER=value).spare_never
             assert [each.pattern for each in patterns] == expressions
+
+
+def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line() -> None:
+    by_host = {"WWW.a.example": "p", "": "article"}
+    for value in (by_host, json.dumps(by_host)):
+        assert read(SIMHASH_IGNORE=value).recipe.ignore == {"a.example": "p", "": "article"}
+    assert read(SIMHASH_CONTENT="article").recipe.content == {"": "article"}
 
 
 def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:

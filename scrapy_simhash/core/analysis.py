@@ -1,7 +1,7 @@
 """From the bytes of a page, or a text, to its analysis: all that the index has to know of it."""
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 from urllib.parse import urljoin
 
@@ -9,6 +9,7 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
+from scrapy_simhash.extraction.selectors import selected, selector_at
 from scrapy_simhash.fingerprint.features import heavier
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -52,6 +53,7 @@ class PageAnalysis:
             the page from others.
         canonical: the address that the page declares canonical, resolved; or nothing.
         error: what a log says of a page that could not be compared, such as a traceback.
+        unmatched: the selectors of the recipe that match nothing on the page, by their names.
     """
 
     fingerprint: Fingerprint | None
@@ -60,6 +62,7 @@ class PageAnalysis:
     excerpt: str = ""
     canonical: str = ""
     error: str = ""
+    unmatched: tuple[str, ...] = ()
 
 
 class Body(NamedTuple):
@@ -119,7 +122,9 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         extraction = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
-        return analyse_text(extraction.text, recipe, excerpt_length, extraction)
+        analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
+        unmatched = extraction.unmatched
+        return replace(analysis, unmatched=unmatched) if unmatched else analysis
     except MemoryError:
         return PageAnalysis(None, reason="memory", error="it takes too much memory")
     except Exception:  # noqa: BLE001 - it is reported
@@ -135,13 +140,23 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         Exception: whatever a reader or extractor given by import path raises.
     """
     if body.reader == HTML:
-        return extract(utf8_html(body.data, body.charset), recipe.extractor, body.url)
+        html = utf8_html(body.data, body.charset)
+        if recipe.content or recipe.ignore:
+            return _extract_by_hand(html, body.url, recipe)
+        return extract(html, recipe.extractor, body.url)
     content = load_reader(body.reader)(body.data, body.charset)
     if isinstance(content, str):
         return text_alone(content)
     if content is None or isinstance(content, Extraction):
         return content
     raise TypeError(f"the reader {body.reader} returned {type(content).__name__}, not a text")
+
+
+def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
+    content, ignore = (selector_at(url, each) for each in (recipe.content, recipe.ignore))
+    page = selected(html, content, ignore)
+    extraction = extract(page.html, recipe.extractor, url, is_content=page.is_content)
+    return replace(extraction, unmatched=page.unmatched)
 
 
 def analyse_text(

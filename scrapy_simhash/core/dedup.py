@@ -15,6 +15,7 @@ in favour of one that was never delivered.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ from scrapy_simhash.core.index_thread import IndexThread
 from scrapy_simhash.core.upkeep import Callback, Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.core.workers import Workers
+from scrapy_simhash.extraction.selectors import checked_selectors
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
@@ -69,6 +71,7 @@ class Dedup:
     Attributes:
         run: the run as it began; None without one.
         upkeep: knows the pages in progress, and tells the index how they fared.
+        unmatched: counts pages on which a selector of the recipe matches nothing, by stats.
     """
 
     def __init__(
@@ -90,7 +93,13 @@ class Dedup:
     ) -> None:
         self.run: Run | None = None
         recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        self._recipe = recipe = replace(recipe, readers=checked_readers(recipe.readers))
+        self._recipe = recipe = replace(
+            recipe,
+            readers=checked_readers(recipe.readers),
+            content=checked_selectors(recipe.content),
+            ignore=checked_selectors(recipe.ignore),
+        )
+        self.unmatched = Counter[str]()
         scoped = scope != "global"
         spec = spec_of(recipe, lease=lease, spider=spider, scoped=scoped)
         self._scope: Scope = scope
@@ -257,6 +266,7 @@ class Dedup:
             return PageAnalysis(None, reason="too_large")
         body = located(body, document.url)
         analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
+        self.unmatched.update(f"unmatched/{name}" for name in analysis.unmatched)
         if analysis.reason in ("timeout", "memory", "crash"):
             logger.warning("%s is let through unchecked: %s", key, analysis.error)
         elif analysis.error:
@@ -291,6 +301,8 @@ class Dedup:
             "same_body": self._workers.repeats,
             "expired": self.upkeep.expired,
             "claim_seconds": round(self._index.seconds),
+            "unmatched/content": self.unmatched["unmatched/content"],
+            "unmatched/ignore": self.unmatched["unmatched/ignore"],
         }
 
 

@@ -268,6 +268,7 @@ class CrawlFilter:
         await self.dedup.close()
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         self._publish_counts()
+        self.counts.update(self.dedup.unmatched)
         text = self.summary.text(self.sparing.text())
         logger.info(text, extra={"spider": spider})
 

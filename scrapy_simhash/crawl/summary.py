@@ -40,6 +40,8 @@ _PAGES = {
     "flagged": "flagged and delivered",
     "doubtful": "of these doubtful: other numbers in the same text, or next to no text",
     "skipped": "not compared",
+    "unmatched/content": "left to the extraction: SIMHASH_CONTENT matches nothing on them",
+    "unmatched/ignore": "where SIMHASH_IGNORE matches nothing",
 }
 _ITEMS = {
     "items_kept": "items kept",

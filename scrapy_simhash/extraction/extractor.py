@@ -60,6 +60,7 @@ class Extraction:
             the addresses of pictures.
         pairs: the labels of the content with their values, such as ("Rooms", "3").
         site_name: the name of the site, as the page tells programs (``og:site_name``).
+        unmatched: the selectors of the recipe that match nothing on the page, by their names.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Extraction:
     canonical: str = ""
     pairs: tuple[tuple[str, str], ...] = ()
     site_name: str = ""
+    unmatched: tuple[str, ...] = ()
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:
@@ -99,7 +101,9 @@ class Extraction:
         return [*heads, *short, *self.marks]
 
 
-def extract(html: str | bytes, extractor: str = "main", url: str = "") -> Extraction:
+def extract(
+    html: str | bytes, extractor: str = "main", url: str = "", *, is_content: bool = False
+) -> Extraction:
     """Return the text of a page.
 
     Args:
@@ -107,6 +111,7 @@ def extract(html: str | bytes, extractor: str = "main", url: str = "") -> Extrac
         url: the address of the page, or its folder, against which its addresses are resolved.
         extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
             text alone, what else the page shows is found here.
+        is_content: whether all that the page shows is its content.
 
     Raises:
         ValueError: there is no such extractor.
@@ -117,7 +122,9 @@ def extract(html: str | bytes, extractor: str = "main", url: str = "") -> Extrac
         html = html.decode("utf-8", "replace")
     if extractor in FAST_EXTRACTORS:
         page = read_page(html, url)
-        return _main(page) if extractor == "main" else _extraction(page.shown, page)
+        if extractor == "text":
+            return _extraction(page.shown, page)
+        return _main(page, is_content=is_content)
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
         canonical = result.canonical or canonical_address(encoded(html))
@@ -197,13 +204,15 @@ def _extraction(
     )
 
 
-def _main(page: Page) -> Extraction:
+def _main(page: Page, *, is_content: bool) -> Extraction:
     if not page.texts:
         values = held(page.scripts, ())
         return _extraction(thin_text(page, values), page, None, values, thin=True)
     outline = Outline(page, page.holders)
     main = main_text(page, outline)
     content = content_of(page, outline, main.taken)
+    if is_content:
+        content = content._replace(own=[True] * len(page.texts), text=main.taken)
     lines = [*compress(page.texts, content.own)]
     says_little = len("".join(lines).encode("utf-8", "surrogatepass")) < FEW
     values = held(page.scripts, page.elements) if says_little else []

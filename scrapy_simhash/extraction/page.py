@@ -173,8 +173,11 @@ def single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _parse(data: bytes) -> Element:
-    """Return the root of a page's tree; an empty one where there is no element at all."""
+def parse(data: bytes) -> Element:
+    """Return the root of a page's tree; an empty one where there is no element at all.
+
+    The page is as :func:`encoded` and :func:`with_short_tags` return it.
+    """
     # A parser of its own for each page: one that threads share would make them wait.
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, collect_ids=False
@@ -192,7 +195,7 @@ def encoded(html: str | bytes) -> bytes:
     return data.replace(b"\0", b"")
 
 
-def _with_short_tags(data: bytes) -> bytes:
+def with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
     cuts = []
     in_tag = False
@@ -216,8 +219,8 @@ def _with_short_tags(data: bytes) -> bytes:
 
 def read_page(html: str | bytes, url: str = "") -> Page:
     """Return the lines of a page at a URL; bytes are taken as UTF-8."""
-    data = _with_short_tags(encoded(html))
-    root = _parse(data)
+    data = with_short_tags(encoded(html))
+    root = parse(data)
     body = next(root.iterchildren("body"), root)
     # Browsers show what stands behind the end of a body or of a page, and templates end them early.
     if body.tail:

@@ -49,6 +49,8 @@ class Recipe:
         sign: ``>`` or ``>=``: how the sum of its weights compares to 0 where a bit is 1.
         readers: the reader of each content type in lower case, by name or import path, added to
             the readers of :mod:`scrapy_simhash.readers`; a type with None is let through.
+        content: CSS selectors of what is a page's content, by host; see :mod:`.selectors`.
+        ignore: CSS selectors of what does not count, by host.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Recipe:
     min_length: int = 10
     sign: str = ">"
     readers: Mapping[str, str | None] = field(default_factory=dict, hash=False)
+    content: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ignore: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.distance <= self.bits // 4:
@@ -107,6 +111,7 @@ class Recipe:
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
             f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers} "
             f"{_versioned('facts')}{readers and ' readers='}{readers}"
+            f"{_digested('content', self.content)}{_digested('ignore', self.ignore)}"
         )
 
     def features(self, text: str, weights: Sequence[int] = ()) -> dict[str, float]:
@@ -157,6 +162,12 @@ class Recipe:
     def _is_of_ngrams(self) -> bool:
         how = self.spec.kind, self.spec.weights, self.hash
         return how == ("characters", "binary", "karp-rabin")
+
+
+def _digested(name: str, selectors: Mapping[str, str]) -> str:
+    """Return selectors as a part of an identity, which they may be too long for."""
+    written = repr(sorted(selectors.items())).encode()
+    return f" {name}={blake2b(written, digest_size=4).hexdigest()}" if selectors else ""
 
 
 def reach_of(bits: int, distance: int) -> int:

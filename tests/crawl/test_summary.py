@@ -182,6 +182,16 @@ def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log: Pat
     ]
 
 
+def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(
+    crawl: Any, twins: Any, caplog: Any
+) -> None:
+    settings = {"SIMHASH_CONTENT": "article", "SIMHASH_IGNORE": {"127.0.0.1": "nav"}}
+    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/other"])
+    assert crawled.stat("unmatched/content") == 2
+    assert "simhash/unmatched/ignore" not in crawled.stats
+    assert "2 left to the extraction: SIMHASH_CONTENT matches nothing" in summary_of(caplog)
+
+
 def test_summary_of_a_first_run_tells_no_news_of_earlier_ones() -> None:
     assert text_of({"responses": 497, "unique": 497, "new": 497, "missing": 0}) == [
         "Near-duplicates of news: 497 pages judged",

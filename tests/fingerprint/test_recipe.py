@@ -107,6 +107,8 @@ def test_identity_names_what_changes_a_fingerprint() -> None:
         replace(base, spec=FeatureSpec("words", 5)),
         replace(base, bits=64, distance=3),
         replace(base, sign=">="),
+        *(replace(base, content={"": selector}) for selector in ("p", "div")),
+        *(replace(base, ignore={host: "p"}) for host in ("", "a.example")),
     ]
     assert len({recipe.identity for recipe in [base, *others]}) == 1 + len(others)
 
