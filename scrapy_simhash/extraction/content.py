@@ -114,12 +114,12 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
         likely: the numbers of the lines that are likely main text.
     """
     lines = _lines_of(page, outline, likely)
-    subject, share = _subject(lines, likely)
-    region = _region(lines, subject, share)
+    subject, is_thin = _subject(lines, likely)
+    region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
     branches = outline.branches(region)[outline.places]
     # What the region has outside the parts of the site is content.
     own = (branches == region) & ~lines.is_sites
-    own |= _elsewhere(lines, branches, region, is_thin=share == _MOST_OF_FIELDS)
+    own |= _elsewhere(lines, branches, region, is_thin=is_thin)
     own[subject] = True
     own[_counts_of_authors(lines, own)] = False
     below = _below(lines, subject)
@@ -127,8 +127,10 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
         own |= below
     links = own & ~lines.is_said
     is_list = bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
-    # Links are no text, such as those to the next mail, unless the page is a list of them.
-    text = likely[own[likely] & (lines.is_said[likely] | is_list)]
+    text = likely[own[likely]]
+    if is_thin and not is_list:
+        # Links are no text of their own, such as those to the next mail.
+        text = text[lines.is_said[text]]
     return Content(own.tolist(), text, np.flatnonzero(below).tolist(), is_list)
 
 
@@ -164,15 +166,15 @@ def _believed(roles: Ints, sizes: Floats) -> int:
     return sum(role for role in AGAINST_LINES if sizes[roles & role != 0].sum() <= most)
 
 
-def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, float]:
-    """Return the lines that the page is about, and the share of them that its region holds.
+def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, bool]:
+    """Return the lines that the page is about, and whether it is thin.
 
     They are the likely main text outside links and outside the site's parts. A page without it is
     thin, and is about what it says below its heading, or about the links there.
     """
     text = likely[lines.is_said[likely] & lines.is_plain[likely]]
     if not says_little(lines.page, text):
-        return text, _MOST_OF_TEXT
+        return text, False
     numbers = np.arange(len(lines.sizes))
     below = lines.is_plain & (numbers >= (lines.page.heading_line or 0))
     if (in_main := below & (lines.roles & MAIN != 0)).any():
@@ -181,7 +183,7 @@ def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, float]:
     if lines.size(below) > (_MUCH + 1) * lines.size(said):
         said = below
     shown = next(filter(np.any, (said, below, lines.is_said)), numbers >= 0)
-    return np.flatnonzero(shown), _MOST_OF_FIELDS
+    return np.flatnonzero(shown), True
 
 
 def _below(lines: _Lines, subject: Ints) -> Flags:
