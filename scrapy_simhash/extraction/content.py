@@ -143,9 +143,9 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
     roles = outline.roles[outline.places]
     sizes = np.fromiter(map(len, page.texts), np.float64)
     is_said = 2 * np.fromiter(page.linked, np.float64) <= sizes
-    text = is_said & (roles & SUBHEADING == 0)
-    if sizes[likely[text[likely]]].sum() >= _LONG:
-        text &= np.isin(np.arange(len(text)), likely)
+    is_likely = np.isin(np.arange(len(sizes)), likely)
+    text = is_likely if sizes[likely].sum() >= _LONG else is_said
+    text = text & (roles & SUBHEADING == 0)
     believed = _believed(roles[text], sizes[text])
     site = believed & ~HINTS
     return _Lines(
