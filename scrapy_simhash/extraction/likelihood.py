@@ -19,7 +19,7 @@ from scrapy_simhash.extraction.outline import Floats, Ints, Outline
 
 #: A shorter line weighs less than its bytes: it may be a label, a byline, a link.
 FULL_LINE = 80
-#: A line counts no more than so many bytes where lines are compared.
+#: The most bytes of a line that count where lines are compared.
 LONGEST_LINE = 400
 POWER = 1.5
 #: Bytes of likely text outside elements of doubtful names that make the text in these less likely:
@@ -30,9 +30,19 @@ _DOUBTFUL = roles.DOUBTFUL | roles.COMMENT
 #: The roles that the first look knows, in the order of its weights.
 ROLES = np.array(
     [
-        *(roles.NAVIGATION, roles.FOOTER, roles.ASIDE, roles.HEADER, roles.CAPTION, roles.DIALOG),
-        *(roles.HIDDEN, roles.NOTICE, _DOUBTFUL, roles.LINK, roles.UNLIKELY),
-        *(roles.SUBHEADING, roles.ITEM),
+        roles.NAVIGATION,
+        roles.FOOTER,
+        roles.ASIDE,
+        roles.HEADER,
+        roles.CAPTION,
+        roles.DIALOG,
+        roles.HIDDEN,
+        roles.NOTICE,
+        _DOUBTFUL,
+        roles.LINK,
+        roles.UNLIKELY,
+        roles.SUBHEADING,
+        roles.ITEM,
     ]
 )
 #: Lines of these roles weigh less where lines are compared.
@@ -154,12 +164,18 @@ def _rows(count: int, *rows: npt.ArrayLike) -> Floats:
 
 
 def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:
-    """Return for each line the mean likelihood of those of its kind."""
+    """Return for each line the mean likelihood of the lines of its kind."""
     return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[kinds]
 
 
 def _mean_beside(most: int, weights: Floats, gains: Floats) -> Floats:
-    """Return for each line the mean likelihood of so many before and after it."""
+    """Return for each line the mean likelihood of its neighbours.
+
+    Args:
+        most: the number of lines before it, and of lines after it.
+        weights: of each line.
+        gains: the weights, times the likelihoods.
+    """
     window = np.ones(2 * most + 1)
     window[most] = 0  # the line is not beside itself
     inner = slice(most, most + len(gains))

@@ -21,6 +21,8 @@ ARTICLE = f"<article><h1>The old mill</h1>{TEXT}</article>"
 SAID = article(7, words=12)
 TEASERS = "".join(f"<li><a href=/{seed}>{article(seed, words=5)}</a>" for seed in range(20, 24))
 FIELDS = "<table><tr><th>Rooms<td>3<tr><th>Area<td>70 m²<tr><th>Street<td>Mill Street 7</table>"
+THIN = f"<h1>Rates</h1><p>{SAID}</p>{FIELDS}"
+ROW = "<ul><li>Guests: 3<li>Members: 4<li>Robots: 5</ul>"
 
 
 def page(body: str, head: str = "") -> str:
@@ -153,12 +155,65 @@ def test_a_quote_before_the_page_is_a_field_and_a_clock_is_none() -> None:
     assert not changes(line.format("Sat 18 Oct 2014 12:03") + ARTICLE, "12:03", "1:08")
 
 
-def test_fields_in_the_footer_of_the_site_are_the_sites() -> None:
-    row = "<footer><ul><li>Guests: 3<li>Members: 4<li>Robots: 5</ul></footer>"
-    assert not changes(ARTICLE + row, "Guests: 3", "Guests: 7")
-
-
 def test_a_sentence_elsewhere_is_content_unless_names_or_tags_say_that_it_is_the_sites() -> None:
     body = f"<div>{ARTICLE}</div><div><p>{article(9, 20)}</p></div>"
     assert changes(body, article(9, 20), article(10, 20))
     assert not changes(body.replace("<div><p>", "<div class=teaser><p>"), article(9, 20), SAID)
+
+
+def test_a_thin_page_is_what_its_main_says_or_else_all_below_its_heading() -> None:
+    stall = "Stall 12 is open"
+    assert stall not in own(f"<main>{THIN}</main><div><p>{stall}</p></div>")
+    assert stall in own(f"<div>{THIN}</div><div><p>{stall}</p></div>")
+
+
+@pytest.mark.parametrize("tag", ["footer", "nav", "div role=dialog", "div class=cookie-notice"])
+def test_fields_in_a_part_of_the_site_are_the_sites(tag: str) -> None:
+    assert "Guests: 3" not in own(f"{ARTICLE}<{tag}>{ROW}</{tag.partition(' ')[0]}>")
+
+
+def test_fields_in_an_aside_and_in_a_closed_tab_are_the_pages() -> None:
+    assert "Guests: 3" in own(f"{ARTICLE}<aside>{ROW}</aside>")
+    hidden = ARTICLE.replace("</article>", f"<div hidden>{ROW}</div></article>")
+    assert "Guests: 3" in own(hidden)
+    assert "Guests: 3" not in own(f"{ARTICLE}<div hidden>{ROW}</div>")
+
+
+def test_rows_of_one_cell_in_a_table_stand_together() -> None:
+    rows = "".join(f"<tr><td><div>{line}</div>" for line in ("2 rooms", "1 hall", "A 7"))
+    assert "2 rooms" in own(f"<div><table>{rows}</table></div><div>{ARTICLE}</div>")
+
+
+def test_a_price_in_a_teaser_or_in_a_part_of_the_site_is_the_sites() -> None:
+    price = "<p>From 12 €</p>"
+    assert "From 12 €" in own(f"<div>{price}</div><div>{ARTICLE}</div>")
+    teaser = f"<div><p><a href=/7>A house</a></p>{price}</div>"
+    assert "From 12 €" not in own(f"{teaser}<div>{ARTICLE}</div>")
+    assert "From 12 €" not in own(f"{ARTICLE}<footer>{price}</footer>")
+
+
+def test_a_street_with_a_telephone_is_a_field_and_a_date_is_none() -> None:
+    line = "<div><p>{}</p></div>" + f"<div>{ARTICLE}</div>"
+    assert "Mill 3, 8501, 05 44, 173" in own(line.format("Mill 3, 8501, 05 44, 173"))
+    assert "Sat 18 Oct 2014 12:03" not in own(line.format("Sat 18 Oct 2014 12:03"))
+
+
+def test_a_count_beside_the_only_text_is_its_field() -> None:
+    post = POST.format(1, "Rooms: 3", f"{article(1, 40)}</div></div>")
+    assert "Rooms: 3" in own(f"<main><h1>The mill</h1>{post}</main>")
+
+
+def test_everything_below_the_heading_is_content_if_it_is_most() -> None:
+    goods = "".join(f"<div><a href=/{n}>{article(n, 9)}</a></div>" for n in range(20))
+    shop = f"<div><h1>The shop</h1><p>{article(3, 40)}</p></div>"
+    assert article(5, 9) in own(shop + goods)
+    assert article(5, 9) not in own(
+        f"<div>{ARTICLE}</div><div><a href=/5>{article(5, 9)}</a></div>"
+    )
+
+
+def test_links_are_text_on_a_list_alone() -> None:
+    stories = "".join(f"<li><a href=/{n}>{article(n, 14)}</a>" for n in range(20, 30))
+    assert not extract(page(f"<h1>News</h1><ul>{stories}</ul>")).thin
+    mail = f"<h1>Re: mill</h1><p>Agreed, Ann.</p><p><a href=/8>Next: {article(8, 30)}</a></p>"
+    assert extract(page(mail)).thin
