@@ -115,23 +115,33 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     """
     lines = _lines_of(page, outline, likely)
     subject, is_thin = _subject(lines, likely)
-    region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
-    branches = outline.branches(region)[outline.places]
-    # What the region has outside the parts of the site is content.
-    own = (branches == region) & ~lines.is_sites
-    own |= _elsewhere(lines, branches, region, is_thin=is_thin)
-    own[subject] = True
-    own[_counts_of_authors(lines, own)] = False
+    own = _own(lines, subject, is_thin=is_thin)
     below = _below(lines, subject)
     if _MOST * lines.size(own) < lines.size(below) or lines.size(own) < _LONG:
         own |= below
-    links = own & ~lines.is_said
-    is_list = bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
+    is_list = _is_list(lines, own)
     text = likely[own[likely]]
     if is_thin and not is_list:
-        # Links are no text of their own, such as those to the next mail.
+        # Links alone are no text, such as the links to the next mail.
         text = text[lines.is_said[text]]
     return Content(own.tolist(), text, np.flatnonzero(below).tolist(), is_list)
+
+
+def _own(lines: _Lines, subject: Ints, *, is_thin: bool) -> Flags:
+    """Find the subject, what its region says outside the site's parts, and content elsewhere."""
+    region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
+    branches = lines.outline.branches(region)[lines.outline.places]
+    own: Flags = (branches == region) & ~lines.is_sites
+    own |= _elsewhere(lines, branches, region, is_thin=is_thin)
+    own[subject] = True
+    own[_counts_of_authors(lines, own)] = False
+    return own
+
+
+def _is_list(lines: _Lines, own: Flags) -> bool:
+    """Return whether links make up most of the content."""
+    links = own & ~lines.is_said
+    return bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
 
 
 def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
@@ -215,12 +225,12 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     speak against them.
     """
     is_short = lines.is_said & (lines.sizes < _LONG)
-    # A line after a link belongs to a teaser, unless the link is that of a menu.
+    # A line after a link belongs to a teaser, unless the link is in a menu.
     follows = np.append(False, ~lines.is_said[:-1] & (branches[:-1] == branches[1:]))
     follows &= branches != region
     is_long = lines.is_said & (lines.sizes >= _LONG)
     own: Flags = lines.is_plain & (is_long | (lines.roles & (MAIN | COMMENT) != 0))
-    # Fields may stand in an aside, and those of the region in a tab that is not open, too. A page
+    # Fields may be in an aside, and fields of the region in a tab that is not open. A page
     # that says little may have them anywhere.
     beside = HIDDEN if is_thin else ~ASIDE
     no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
@@ -233,8 +243,8 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
 def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Flags:
     """Find rows of fields: three short lines or more, made alike, that stand together.
 
-    They are none if most of them follow links, or if they stand together only in an element that
-    holds the region.
+    They are no fields if most of them follow links, or if only an element around the region holds
+    them all.
     """
     outline = lines.outline
     manners = outline.manners[outline.places]
@@ -278,20 +288,23 @@ def _is_fact(page: Page, line: int) -> bool:
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines that count something of the author of a text, one or two beside each.
 
-    They are made alike, such as "Posts: 17", and stand in another element than the text. Fields of
-    what the text is about are three or more.
+    They are made alike. Fields of what the text is about are three or more.
     """
     is_long = lines.is_said & (lines.sizes >= _LONG)
+    counts = _counts_beside(lines, own, is_long)
+    manners = lines.outline.manners[lines.outline.places[counts]].tolist()
+    beside = Counter(zip(manners, is_long.cumsum()[counts].tolist(), strict=True))
+    fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
+    texts = Counter(manner for manner, _ in beside if manner not in fields)
+    return [line for line, manner in zip(counts, manners, strict=True) if texts[manner] > 1]
+
+
+def _counts_beside(lines: _Lines, own: Flags, is_long: Flags) -> list[int]:
+    """Return the lines such as "Posts: 17" that share no parent with a long text."""
     parents = np.fromiter(lines.outline.parents, np.intp)[lines.outline.places]
     is_beside = own & lines.is_said & ~is_long & ~np.isin(parents, parents[is_long])
     texts = lines.page.texts
-    counts = [line for line in np.flatnonzero(is_beside).tolist() if _COUNT.match(texts[line])]
-    manners = lines.outline.manners[lines.outline.places[counts]].tolist()
-    beside = Counter(zip(manners, is_long.cumsum()[counts].tolist(), strict=True))
-    fields = {manner for manner, text in beside if beside[manner, text] >= _ROW}
-    authors = Counter(manner for manner, _ in beside)
-    authors.subtract(dict.fromkeys(fields, len(counts)))
-    return [line for line, manner in zip(counts, manners, strict=True) if authors[manner] > 1]
+    return [line for line in np.flatnonzero(is_beside).tolist() if _COUNT.match(texts[line])]
 
 
 def offers(page: Page) -> Iterator[str]:
