@@ -92,7 +92,7 @@ class NearDuplicateDownloaderMiddleware:
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
         """Take note of a page that failed."""
-        self._filter.run_of_spider.failed(request, exception)
+        self._filter.run_of_spider.failed(request)
         self._preferred.address_ended(request)
 
     async def process_response(

@@ -7,6 +7,7 @@ from typing import Literal
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import (
     DEFAULT_LEASE,
     Arrival,
@@ -68,6 +69,8 @@ class Verdict:
             :data:`scrapy_simhash.rule.better.REASONS`; empty if it is not.
         doubtful: for a duplicate, whether it may be another record than the original, see
             :func:`.is_doubtful`.
+        complete: whether the page was compared with all pages near it. If not, there were more of
+            them than the index judges.
     """
 
     kind: Kind
@@ -82,6 +85,7 @@ class Verdict:
     better: str = ""
     unchanged: bool = False
     doubtful: bool = False
+    complete: bool = True
 
     @property
     def moved_from(self) -> str | None:
@@ -145,6 +149,7 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
     key = arrival.key
     fingerprint = arrival.fingerprint
     near = tuple(match for match in claim.near if match.reason != FAR)
+    is_complete = len(claim.matches) + len(claim.near) < RULINGS
     if claim.outcome is Outcome.DUPLICATE:
         original = claim.matches[0]
         return Verdict(
@@ -156,6 +161,7 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
             near=near,
             excerpt=excerpt,
             doubtful=is_doubtful(arrival.facts, original.facts),
+            complete=is_complete,
         )
     kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
     change = claim.change.value if claim.change and kind == "unique" else None
@@ -168,4 +174,5 @@ def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
         change=change,
         before=claim.before,
         unchanged=claim.unchanged,
+        complete=is_complete,
     )

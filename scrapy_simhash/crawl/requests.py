@@ -24,6 +24,9 @@ WAITED = "simhash_waited"
 #: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority
 #: and the key of its original.
 COPY = "simhash_copy"
+#: In the meta of a request that was put back into the queue, because its page may be a copy: how
+#: far behind the others.
+HELD_BACK = "simhash_held_back"
 
 # The headers that the request of a declared address takes over from the page's request.
 _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")

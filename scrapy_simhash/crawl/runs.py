@@ -18,7 +18,6 @@ from scrapy.utils.misc import load_object
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import COPY, QUEUED, request_aliases, request_key
 from scrapy_simhash.crawl.summary import Judged
-from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.entry_states import run_of
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.run_list import LEAST_SHARE
@@ -129,10 +128,9 @@ class CrawlRun:
                 [verdict.key, *request_aliases(judged.request, judged.response.url)]
             )
 
-    def failed(self, request: Request, exception: Exception) -> None:
-        """Note a request that got no answer, or was not sent."""
-        is_page = QUEUED in request.meta and COPY not in request.meta
-        if is_page and not isinstance(exception, SparedPage):
+    def failed(self, request: Request) -> None:
+        """Note a request that got no answer, or was not sent, for example because it is spared."""
+        if QUEUED in request.meta and COPY not in request.meta:
             key = request_key(request, request.url)
             self._dedup.upkeep.missed([key, *request_aliases(request, request.url)])
 

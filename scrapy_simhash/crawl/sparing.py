@@ -19,10 +19,15 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.core.dedup import Dedup
-from scrapy_simhash.crawl.requests import PREFERRED, PRIORITY_STEP, is_plain, is_start
+from scrapy_simhash.crawl.requests import (
+    HELD_BACK,
+    PREFERRED,
+    PRIORITY_STEP,
+    is_plain,
+    is_start,
+)
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of, without_userinfo
@@ -38,8 +43,6 @@ from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 logger = logger_of(__name__)
 
 EXCHANGE_SECONDS = 5.0
-# In the meta of a request that was put back into the queue: how far behind.
-_HELD_BACK = "simhash_held_back"
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -122,7 +125,7 @@ class Sparing:
         Raises:
             SparedPage: its address tells that its page will be a copy.
         """
-        level: int = request.meta.pop(_HELD_BACK, 0)
+        level: int = request.meta.pop(HELD_BACK, 0)
         if level:
             request.dont_filter = False
             request.priority = request.priority + level * PRIORITY_STEP
@@ -135,7 +138,7 @@ class Sparing:
             return request.replace(
                 priority=request.priority - behind * PRIORITY_STEP,
                 dont_filter=True,
-                meta={**request.meta, _HELD_BACK: behind},
+                meta={**request.meta, HELD_BACK: behind},
             )
         if forecast.spared:
             self._spare(forecast)
@@ -205,7 +208,7 @@ class Sparing:
             original=original,
             size=len(judged.response.body),
             is_canonical=verdict.better == "canonical",
-            is_sure=len(verdict.matches) + len(verdict.near) < RULINGS,
+            is_sure=verdict.complete,
             is_optional=self._skips or self._is_optional(request, url),
         )
         if self._skips:

@@ -15,7 +15,7 @@ from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.url_patterns.rows import FAMILY, SharedRows
+from scrapy_simhash.url_patterns.rows import FAMILY, Row, SharedRows
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -125,7 +125,7 @@ def test_watching_and_off_change_no_request_nor_its_priority(crawl: Any, shop: A
 def test_copies_among_more_near_pages_than_are_judged_spare_nothing(
     crawl: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_simhash.crawl.sparing.RULINGS", 1)
+    monkeypatch.setattr("scrapy_simhash.core.verdict.RULINGS", 1)
     run(crawl, shop)
     assert prints(shop) == NUMBER
 
@@ -162,6 +162,20 @@ def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
     run(crawl, shop, {"SIMHASH_INDEX_URL": url, "DOWNLOAD_DELAY": 0.02})
     assert len([path for path in shop.hits if "print" not in path]) == NUMBER + 1
     assert prints(shop) < first
+
+
+def test_a_known_page_that_is_spared_is_not_missing(crawl: Any, site: Any, tmp_path: Path) -> None:
+    names = [f"/item?id={n}x" for n in range(NUMBER)]
+    site.pages["/"] = html(article(999), links=names)
+    site.pages |= {name: html(article(n)) for n, name in enumerate(names)}
+    url = f"sqlite:///{tmp_path}/index.sqlite"
+    run(crawl, site, {"SIMHASH_INDEX_URL": url, "SIMHASH_SPARE": "off"})
+    host = site.url.removeprefix("http://")
+    with closing(open_existing(url)) as index:
+        SharedRows().add(index, host, {"/item?id=*": Row(mark="pinned")})
+    again = run(crawl, site, {"SIMHASH_INDEX_URL": url, "DOWNLOAD_DELAY": 0.02})
+    assert again.stat("missing") == 0
+    assert again.stat("failed") == again.stat("spared/skipped") > NUMBER / 2
 
 
 def test_crawlers_on_redis_learn_together(
