@@ -1,4 +1,4 @@
-"""A crawl without Scrapy, as a program that can be killed.
+"""A crawl without Scrapy, as a program.
 
 It prints nothing; it appends the path of each page that is delivered to a file.
 """
@@ -8,35 +8,24 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
-import time
 from typing import Any
 
 LEASE = 1.0
-# Seconds without a delivery, after which a crawler is killed.
-QUIET = 0.7
 
 
 class Plan:
-    """What becomes of pages: delivered, but for those whose handler fails or kills its crawler."""
+    """What becomes of pages: delivered, or failed by their handler."""
 
-    def __init__(self, out: str, fail: list[str], kill: list[str]) -> None:
+    def __init__(self, out: str, fail: list[str]) -> None:
         self._file = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._fail, self._kill = fail, kill
-        self._last = time.monotonic()
+        self._fail = fail
 
     async def deliver(self, path: str) -> None:
-        if path in self._kill:
-            # The index is told first of all that was delivered: those pages would come again.
-            while time.monotonic() - self._last < QUIET:
-                await asyncio.sleep(0.1)
-            os.kill(os.getpid(), signal.SIGKILL)
         await asyncio.sleep(0.01)
         if path in self._fail:
             raise RuntimeError("the handler fails")
         os.write(self._file, path.encode() + b"\n")
-        self._last = time.monotonic()
 
 
 async def crawlee(index: str, site: str, paths: list[str], plan: Plan) -> None:
@@ -91,7 +80,7 @@ async def by_hand(get: Any, index: str, site: str, paths: list[str], plan: Plan)
 
 def main() -> None:
     engine, given = sys.argv[1], json.loads(sys.argv[2])
-    plan = Plan(given["out"], given["fail"], given["kill"])
+    plan = Plan(given["out"], given["fail"])
     asyncio.run(globals()[engine](given["index"], given["site"], given["paths"], plan))
 
 

@@ -30,29 +30,16 @@ def paths(*copies: int) -> list[str]:
     return [f"/{number}/{copy}" for copy in copies for number in range(CLUSTERS)]
 
 
-def run(engine: str, index: str, site: Any, out: Path, paths: list[str], **plan: list[str]) -> int:
+def run(engine: str, index: str, site: Any, out: Path, paths: list[str], fail: list[str]) -> int:
     """Crawl in a process of its own; return its status."""
-    given = {"index": index, "site": site.url, "out": str(out), "paths": paths}
-    plan = {"fail": [], "kill": [], **plan}
-    command = [sys.executable, "-m", "tests.adapters.crawler", engine, json.dumps(given | plan)]
+    given = {"index": index, "site": site.url, "out": str(out), "paths": paths, "fail": fail}
+    command = [sys.executable, "-m", "tests.adapters.crawler", engine, json.dumps(given)]
     return subprocess.run(command, check=False, capture_output=True).returncode
 
 
 def delivered(out: Path) -> list[int]:
     """Return the clusters of which a page was delivered, one for each page."""
     return sorted(int(line.split("/")[1]) for line in out.read_text().splitlines())
-
-
-# aiohttp goes the way of httpx.
-@pytest.mark.parametrize("engine", ENGINES[:2])
-def test_page_whose_crawler_is_killed_is_not_lost(
-    engine: str, clusters: Any, tmp_path: Path, server: Any, client: Any
-) -> None:
-    out = tmp_path / "delivered"
-    assert run(engine, server.url, clusters, out, paths(0, 1), kill=["/0/0", "/0/1"]) < 0
-    # Crawlee crawls the page itself again; elsewhere a copy takes its place.
-    assert run(engine, server.url, clusters, out, paths(2, 3)) == 0
-    assert delivered(out) == list(range(CLUSTERS))
 
 
 class OtherPages(Pages):

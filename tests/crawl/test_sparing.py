@@ -15,7 +15,7 @@ from scrapy.core.scheduler import Scheduler
 
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.url_patterns.rows import FAMILY, Row, SharedRows
+from scrapy_simhash.url_patterns.rows import Row, SharedRows
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -228,21 +228,6 @@ def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
     assert prints(shop) > NUMBER / 2
     assert crawled.stat("spared/skipped") < NUMBER / 2
     assert sum("Nothing is spared" in record.message for record in caplog.records) == 1
-
-
-def test_damaged_counts_in_the_index_spare_nothing_and_cost_no_page(
-    crawl: Any, shop: Any, tmp_path: Path, caplog: Any
-) -> None:
-    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
-    run(crawl, shop, settings)
-    with closing(open_existing(settings["SIMHASH_INDEX_URL"])) as index:
-        for name, cell in index.cells(FAMILY).items():
-            assert index.swap(name, cell, b"rubbish")
-    crawled = run(crawl, shop, settings)
-    assert len({item["path"] for item in crawled.items}) == NUMBER + 1
-    assert crawled.stat("spared/skipped") == 0
-    said = [record for record in caplog.records if "Nothing is spared" in record.getMessage()]
-    assert ["patterns are damaged" in record.getMessage() for record in said] == [True]
 
 
 @pytest.mark.parametrize(("spare", "ends"), [("skip", True), ("watch", False)])
