@@ -131,7 +131,8 @@ def units_of(extraction: Extraction) -> Units:
     """Return the units of a page, without those of its headings, which are compared as names."""
     text = [_undated(line) for line in extraction.text[:_LONGEST].split("\n")]
     main = set(text)
-    names = {" ".join(name.split()) for name in (extraction.title, *extraction.headings)}
+    named = (extraction.title, *extraction.headings)
+    names = {" ".join(name[:_LONGEST].split()) for name in named}
     said = extraction.content[:_LONGEST].split("\n")
     lines = [_undated(line) for line in said if " ".join(line.split()) not in names]
     # The lines of a text that stands in links are no part of the content outside links.
