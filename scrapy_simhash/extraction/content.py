@@ -198,7 +198,8 @@ def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, bool]:
 
 def _below(lines: _Lines, subject: Ints) -> Flags:
     """Find the plain lines from the heading or the subject on."""
-    first = min(subject[0], lines.page.heading_line or subject[0])
+    heading = lines.page.heading_line
+    first = subject[0] if heading is None else min(subject[0], heading)
     below: Flags = lines.is_plain & (np.arange(len(lines.sizes)) >= first)
     return below
 

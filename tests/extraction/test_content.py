@@ -115,6 +115,12 @@ def test_a_list_is_content_although_more_is_said_elsewhere() -> None:
     assert changes(body, article(21, words=5), article(31, words=5))
 
 
+def test_entries_of_a_list_stand_below_a_heading_that_is_the_first_line() -> None:
+    entries = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("Lamp", "Chair", "Desk"))
+    listed = f"<h1>Furniture</h1><ul>{entries}</ul><footer><p>{article(4, 60)}</p></footer>"
+    assert extract(page(listed)).listed == {"Lamp", "Chair", "Desk"}
+
+
 def test_lines_made_alike_are_fields_where_they_stand_in_one_element() -> None:
     fields = (
         "<div class=box><div class=r>{}</div><div class=r>2 rooms</div><div class=r>A 7</div></div>"

@@ -38,19 +38,6 @@ def test_noise_around_a_text_is_no_change(beside: str) -> None:
     assert is_as_before(page(), page(beside=beside))
 
 
-def test_footer_of_a_page_of_links_is_none_of_its_content() -> None:
-    def contents(link: str, year: int) -> str:
-        links = "".join(f"<li><a href=/{n}>{n}</a></li>" for n in ("Lamps", "Chairs", link))
-        footer = f"&copy; {year}, of the makers of lamps. {article(4, 60)}"
-        return (
-            f"<!doctype html><title>A shop</title><nav><a href=/>Home</a></nav><div>"
-            f"<h1>A shop</h1><ul>{links}</ul></div><div class='wide footer'>{footer}</div>"
-        )
-
-    assert is_as_before(contents("Tables", 2025), contents("Tables", 2026))
-    assert not is_as_before(contents("Tables", 2025), contents("Shelves", 2026))
-
-
 @pytest.mark.parametrize(
     ("before", "now"),
     [
