@@ -55,12 +55,12 @@ class Group(NamedTuple):
         return [line for copies in self.copies for line in copies.lines]
 
     @property
-    def doubtful(self) -> int:
-        return sum(line.doubtful for line in self.lines)
+    def doubtful(self) -> bool:
+        return any(line.doubtful for line in self.lines)
 
     @property
     def needs_a_look(self) -> bool:
-        return self.hides_many or self.doubtful > 0
+        return self.hides_many or self.doubtful
 
 
 def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
