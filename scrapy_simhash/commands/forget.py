@@ -68,13 +68,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         chosen = total if options.all else len(keys)
         say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
         removed = 0
+        lines = 0
         if (chosen or options.log) and (options.yes or _agreed(chosen)):
             removed = chosen if options.all else index.gone(keys)
             if options.all:
                 index.clear()
-            removed += _leave_logs(options.log or (), selection, {*keys, *selection.keys})
-    say([f"{count(removed, 'page')} forgotten"])
-    return 0 if removed else 1
+            lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
+    logged = f", and {count(lines, 'line')} of the log" if options.log else ""
+    say([f"{count(removed, 'page')} forgotten{logged}"])
+    return 0 if removed or lines else 1
 
 
 def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str]) -> int:

@@ -180,8 +180,13 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
     assert requeued(capsys, "--index", url, "--log", log) == []
 
 
-def test_a_page_leaves_the_index_and_the_log_by_one_command(url: str, log: Path) -> None:
+def test_a_page_leaves_the_index_and_the_log_by_one_command(
+    url: str, log: Path, capsys: Any
+) -> None:
+    before = len(log.read_text().splitlines())
     assert simhash("forget", A, "--index", url, "--log", log, "--yes") == 0
+    gone = before - len(log.read_text().splitlines())
+    assert f"1 page forgotten, and {gone} line" in capsys.readouterr().out
     assert A not in keys(url)
     text = log.read_text()
     assert f'"{A}"' not in text

@@ -180,7 +180,7 @@ def test_pairs_whose_addresses_have_one_form_are_one_group() -> None:
     html = page(lines)
     assert html.count("Price: £<del>146</del> <ins>74</ins>") == 5
     text = " ".join(Structure(html).text.split())
-    assert "5 pairs like b.example/item/{number}?view=print 5 doubtful" in text
+    assert "5 pairs like b.example/item/{number}?view=print doubtful" in text
     assert "explain 'http://b.example/item/0?view=print' --log dedup.jsonl" in text
     quoted = """'http://b.example/item/a'"'"'0?view=print'"""
     assert f"requeue --log dedup.jsonl --original {quoted}" in text
