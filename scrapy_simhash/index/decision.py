@@ -61,6 +61,41 @@ class Terms(NamedTuple):
     is_expired: Callable[[State], bool]
 
 
+class Case:
+    """A page that claims, beside the entries near it and of its keys.
+
+    Attributes:
+        number: that of the page.
+        of_its_key: entries of the page's own key and scope.
+        others: entries of other keys.
+        entry: the page's own entry, the newest of its key.
+        copies: those of the others that the page repeats, as the judge says.
+        living: copies that make it a duplicate.
+        distinct: those of the others that were judged to be other pages.
+        moved: the entry from which the page has moved, if there is one.
+    """
+
+    def __init__(self, number: int, page: Arrival, candidates: Sequence[Match]) -> None:
+        self.number, self.page = number, page
+        self.of_its_key = [match for match in candidates if match.key == page.key]
+        self.others = [match for match in candidates if match.key != page.key]
+        self.entry = max(self.of_its_key, key=lambda match: match.entry, default=None)
+        self.copies: list[Match] = []
+        self.living: list[Match] = []
+        self.distinct: list[Match] = []
+        self.moved: list[Match] = []
+
+    @property
+    def replaced(self) -> list[Match]:
+        """Entries whose place the page takes in any case, if it becomes an original."""
+        return self.of_its_key + [match for match in self.copies if not match.delivered]
+
+    @property
+    def near(self) -> tuple[Match, ...]:
+        """Living entries that are other pages."""
+        return tuple(match for match in self.distinct if not match.expired)
+
+
 class Decision:
     """The answers to the claims of some pages, one after the other, and the changes they make.
 
@@ -118,73 +153,96 @@ class Decision:
             self.claims[number] = claim._replace(matches=placed(claim.matches), near=near)
 
     def _claim(self, number: int, page: Arrival) -> Claim:
+        """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
         era = self._era
-        candidates = [*self._candidates(page, self._near[number])]
-        of_its_key = [match for match in candidates if match.key == page.key]
-        of_other_keys = [match for match in candidates if match.key != page.key]
-        entry = max(of_its_key, key=lambda match: match.entry, default=None)
+        case = Case(number, page, [*self._candidates(page, self._near[number])])
+        entry = case.entry
         is_as_before = entry is not None and self._is_as_before(page, entry)
-        came_before = any(match.run == era.run for match in of_other_keys)
-        if entry and is_as_before and (era.has_seen(entry) or not came_before):
-            return self._go_on(number, page, entry)
-        copies, distinct = self._judged(page, of_other_keys)
-        moved = [] if entry else self._moved(page, of_other_keys, copies)
-        living = [match for match in copies if not (match.expired or era.is_past(match))]
-        if any(map(era.is_past, moved)):
-            living = [match for match in living if era.has_seen(match)]
-        undelivered = [match for match in copies if not match.delivered]
-        matches, near = tuple(living), tuple(match for match in distinct if not match.expired)
+        if entry and is_as_before and era.has_seen(entry):
+            return self._revisit(page, entry)  # 1
+        # If the judge may call the page a copy of what was seen in this run, 3 comes before 2.
+        if entry and is_as_before and all(match.run != era.run for match in case.others):
+            return self._go_on(case, entry)  # 2
+        self._judge(case)
         if entry and era.has_seen(entry):
-            if not living:
-                self._admit(number, page, [*of_its_key, *undelivered])
-            elif entry.provisional:
-                self._keep(entry)
-            return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN), *matches), near)
-        if living:
-            self._delete([match for match in of_its_key if not match.delivered])
-            if entry and entry.delivered and is_as_before:
-                self._see(entry)
-            return Claim(Outcome.DUPLICATE, matches, near)
+            return self._revisit_with_new_text(case, entry)  # 1
+        if case.living:
+            return self._repeat(case, is_as_before)  # 3
         if entry and is_as_before:
-            return self._go_on(number, page, entry)
-        change, before, unchanged = Change.NEW, None, False
-        if entry and entry.delivered:
-            change, before = Change.CHANGED, entry
-        elif moved and moved[0].delivered:
-            change, before = Change.MOVED, moved[0]
-            unchanged = self._is_same(page, before)
-        # The end of the run tells whether a page without an alias has left its old address.
-        left = [match for match in moved if match.key in page.aliases or not match.delivered]
-        since = before.time if before and unchanged else None
-        self._admit(number, page, [*of_its_key, *undelivered, *left], since)
-        return Claim(Outcome.ORIGINAL, (), near, change, before, unchanged)
+            return self._go_on(case, entry)  # 2
+        return self._begin(case)  # 4 to 7
 
-    def _moved(
-        self, page: Arrival, others: Iterable[Match], copies: Iterable[Match]
-    ) -> list[Match]:
-        """Return the entry from which a page without one has moved, if there is one."""
-        era = self._era
-        named = [match for match in others if match.key in page.aliases and era.is_past(match)]
-        left = [m for m in copies if m.delivered and (m.expired or era.is_past(m))]
-        return (named or left)[:1]
+    def _revisit(self, page: Arrival, entry: Match) -> Claim:
+        """Sentence 1, for a page within reach of its own entry."""
+        was_delivered = entry.delivered and entry.time < int(self._era.begun)
+        unchanged = was_delivered and self._is_same(page, entry)
+        if entry.provisional:
+            self._keep(entry)
+        return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), unchanged=unchanged)
 
-    def _go_on(self, number: int, page: Arrival, entry: Match) -> Claim:
-        """Claim for a page that is as its own entry has it."""
-        if self._era.has_seen(entry):
-            was_delivered = entry.delivered and entry.time < int(self._era.begun)
-            unchanged = was_delivered and self._is_same(page, entry)
-            if entry.provisional:
-                self._keep(entry)
-            own = entry._replace(reason=_OWN)
-            return Claim(Outcome.REVISIT, (own,), unchanged=unchanged)
-        if (page.facts, 0) == (entry.facts, entry.distance):
+    def _revisit_with_new_text(self, case: Case, entry: Match) -> Claim:
+        """Sentence 1, for a page beyond reach of its own entry."""
+        if not case.living:
+            self._admit(case, case.replaced)
+        elif entry.provisional:
+            self._keep(entry)
+        own = entry._replace(reason=_OWN)
+        return Claim(Outcome.REVISIT, (own, *case.living), case.near)
+
+    def _go_on(self, case: Case, entry: Match) -> Claim:
+        """Sentence 2: the page is as an earlier run has left its entry."""
+        if (case.page.facts, 0) == (entry.facts, entry.distance):
             self._keep(entry)
         else:
             # The rest of the page is not as it was, and copies are judged by that, too.
-            self._admit(number, page, [entry], entry.time if entry.delivered else None)
+            self._admit(case, [entry], entry.time if entry.delivered else None)
         if not entry.delivered:  # nobody has got the page
             return NEAR_NOTHING
         return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry, unchanged=True)
+
+    def _repeat(self, case: Case, is_as_before: bool) -> Claim:
+        """Sentence 3: the page repeats living entries."""
+        self._delete([match for match in case.of_its_key if not match.delivered])
+        if case.entry and case.entry.delivered and is_as_before:
+            self._see(case.entry)
+        return Claim(Outcome.DUPLICATE, tuple(case.living), case.near)
+
+    def _begin(self, case: Case) -> Claim:
+        """Sentences 4 to 7: the page becomes an original with a new entry."""
+        change, before, unchanged = Change.NEW, None, False  # 7
+        if case.entry and case.entry.delivered:
+            change, before = Change.CHANGED, case.entry  # 4
+        elif case.moved and case.moved[0].delivered:
+            change, before = Change.MOVED, case.moved[0]  # 5, 6
+            unchanged = self._is_same(case.page, before)
+        # The end of the run tells whether a page without an alias has left its old address.
+        aliases = case.page.aliases
+        left = [match for match in case.moved if match.key in aliases or not match.delivered]
+        since = before.time if before and unchanged else None
+        self._admit(case, case.replaced + left, since)
+        return Claim(Outcome.ORIGINAL, (), case.near, change, before, unchanged)
+
+    def _judge(self, case: Case) -> None:
+        """Tell copies from other pages, and whether one of them makes the page a duplicate."""
+        era, page = self._era, case.page
+        judged = Page(page.key, page.facts)
+        for match in case.others:
+            if match.distance <= self._spec.reach:
+                ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
+                match = match._replace(reason=ruling.reason)
+                (case.copies if ruling.is_copy else case.distinct).append(match)
+        case.moved = [] if case.entry else self._moved(case)
+        living = [m for m in case.copies if not (m.expired or era.is_past(m))]
+        if any(map(era.is_past, case.moved)):
+            living = [match for match in living if era.has_seen(match)]
+        case.living = living
+
+    def _moved(self, case: Case) -> list[Match]:
+        """Return the entry from which a page without one has moved, if there is one."""
+        era, aliases = self._era, case.page.aliases
+        named = [m for m in case.others if m.key in aliases and era.is_past(m)]
+        left = [m for m in case.copies if m.delivered and (m.expired or era.is_past(m))]
+        return (named or left)[:1]
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
@@ -208,23 +266,11 @@ class Decision:
         is_near = match.distance <= self._spec.distance
         return is_near and self._spec.same(page.facts, match.facts, match.distance)
 
-    def _judged(self, page: Arrival, near: Iterable[Match]) -> tuple[list[Match], list[Match]]:
-        """Return copies, and other pages, of the entries within reach, with the reasons."""
-        copies, distinct = list[Match](), list[Match]()
-        judged = Page(page.key, page.facts)
-        for match in near:
-            if match.distance <= self._spec.reach:
-                ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
-                match = match._replace(reason=ruling.reason)
-                (copies if ruling.is_copy else distinct).append(match)
-        return copies, distinct
-
-    def _admit(
-        self, number: int, page: Arrival, replaced: Iterable[Match], since: float | None = None
-    ) -> None:
-        """Make a page an entry in the place of others; its text may be known since a time."""
+    def _admit(self, case: Case, replaced: Iterable[Match], since: float | None = None) -> None:
+        """Make a page an entry that replaces others; its text may be known since a time."""
         self._delete(replaced)
-        position, time = UNWRITTEN + number, float(int(since or self._now))
+        page, time = case.page, float(int(since or self._now))
+        position = UNWRITTEN + case.number
         self._change(Record(position, page.key, page.scope, page.facts, time, self._lease))
 
     def _keep(self, entry: Match) -> None:
@@ -251,6 +297,20 @@ class Decision:
             self.changed.pop(position, None)
             if position < UNWRITTEN:
                 self.deleted.add(position)
+
+
+def part_alone(number: int, page: Arrival, terms: Terms, since: int) -> Part:
+    """Return the changes of a page that is near nothing: it becomes an original."""
+    record = Record(0, page.key, page.scope, page.facts, terms.now, terms.lease)
+    return Part((number,), {}, {number: (terms.lease.pack(), record.pack())}, {}, since)
+
+
+def with_twins(near: Mapping[int, Near], twins: Sequence[Near]) -> list[Near]:
+    """Return what is near each page, the earlier pages of its call among it."""
+    return [
+        [*near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in some)]
+        for number, some in enumerate(twins)
+    ]
 
 
 def groups(near: Sequence[Near]) -> list[list[int]]:

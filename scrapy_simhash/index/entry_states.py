@@ -133,8 +133,16 @@ class Record(NamedTuple):
         """Return the entry as one at a distance from a page."""
         state = self.state
         return Match(
-            *(self.position, self.key, distance, self.time, state.owner is not None, ""),
-            *(self.facts, state.run, self.scope, expired, state.delivered),
+            self.position,
+            self.key,
+            distance,
+            self.time,
+            provisional=state.owner is not None,
+            facts=self.facts,
+            run=state.run,
+            scope=self.scope,
+            expired=expired,
+            delivered=state.delivered,
         )
 
     def pack(self) -> bytes:

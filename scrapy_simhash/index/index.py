@@ -29,7 +29,16 @@ from itertools import islice
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.decision import NEAR_NOTHING, UNWRITTEN, Decision, Era, Terms, groups
+from scrapy_simhash.index.decision import (
+    NEAR_NOTHING,
+    UNWRITTEN,
+    Decision,
+    Era,
+    Terms,
+    groups,
+    part_alone,
+    with_twins,
+)
 from scrapy_simhash.index.entry_states import (
     Act,
     Record,
@@ -180,46 +189,48 @@ class Index:
         self, store: Store, lookups: Lookups, seen: Found
     ) -> tuple[dict[int, Claim], Found]:
         """Return claims by the page's number, and what is near the pages that must claim again."""
-        now = self._store.now()
-        lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        terms = Terms(
-            self.spec, self._era, now, lease, lambda state: self._store.is_expired(state, now)
-        )
-        records, packed = self._store.records(seen.entries), lease.pack()
-        near = [
-            [*seen.near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in twins)]
-            for number, twins in enumerate(lookups.twins())
-        ]
-        parts, decisions = list[Part](), list[Decision | None]()
         claims: dict[int, Claim] = {}
+        writing: list[tuple[Part, Decision | None]] = []
+        for part, decision in self._decided(lookups, seen):
+            if part.new or part.writes:
+                writing.append((part, decision))
+            elif decision:
+                claims |= self._taken_in(decision)
+        if not writing:
+            return claims, seen
+        answer = store.commit([part for part, _ in writing], lookups)
+        for (part, decision), written in zip(writing, answer.written, strict=True):
+            if written is not None and decision:
+                decision.place(written)
+                claims |= self._taken_in(decision)
+            elif written is not None:
+                ((number, (state, _)),) = part.new.items()
+                claims[number] = NEAR_NOTHING
+                self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = state
+        return claims, answer.found
+
+    def _decided(self, lookups: Lookups, seen: Found) -> Iterator[tuple[Part, Decision | None]]:
+        """Decide on pages, together on those whose answers depend on each other.
+
+        Pages that are near nothing, as nearly all are, need no decision.
+        """
+        records = self._store.records(seen.entries)
+        terms = self._terms()
+        near = with_twins(seen.near, lookups.twins())
         for members in groups(near):
             since = min(seen.ends.get(number, 0) for number in members)
             pages = {number: lookups.arrivals[number] for number in members}
-            if len(members) == 1 and not near[members[0]]:  # as of nearly all pages
-                ((number, page),) = pages.items()
-                record = Record(0, page.key, page.scope, page.facts, now, lease)
-                parts.append(Part(members, {}, {number: (packed, record.pack())}, {}, since))
-                decisions.append(None)
-                continue
-            decision = Decision(pages, {number: near[number] for number in members}, records, terms)
-            part = decision.part(seen.entries, since)
-            if part.new or part.writes:
-                parts.append(part)
-                decisions.append(decision)
+            if any(near[number] for number in members):
+                decision = Decision(pages, {n: near[n] for n in members}, records, terms)
+                yield decision.part(seen.entries, since), decision
             else:
-                claims |= self._taken_in(decision)
-        if not parts:
-            return claims, seen
-        answer = store.commit(parts, lookups)
-        for part, decided, written in zip(parts, decisions, answer.written, strict=True):
-            if written is not None and decided:
-                decided.place(written)
-                claims |= self._taken_in(decided)
-            elif written is not None:
-                (number,) = part.members
-                claims[number] = NEAR_NOTHING
-                self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = packed
-        return claims, answer.found
+                yield part_alone(members[0], pages[members[0]], terms, since), None
+
+    def _terms(self) -> Terms:
+        """Return the terms of claims that are made now."""
+        now, expired = self._store.now(), self._store.is_expired
+        lease = State(self._era.run, self.crawler, now + self.spec.lease)
+        return Terms(self.spec, self._era, now, lease, lambda state: expired(state, now))
 
     def _taken_in(self, decision: Decision) -> dict[int, Claim]:
         """Note what a decision has leased to this crawler; return its claims."""
