@@ -36,6 +36,7 @@ _NUMBERS = {
     "heading": 3,
     "site": 1,
     "unsaid": 2,
+    "details": 3,
     "said": 3,
     "canonical": 3,
     "steps": 1,
@@ -65,10 +66,10 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 80 bytes.
+    """Facts about a page beside its fingerprint, in 83 bytes.
 
     Attributes:
-        headings, title, heading, site, unsaid, backed: what it calls itself, see :mod:`.names`.
+        headings, title, heading, site, unsaid, details, backed: what it calls itself, see :mod:`.names`.
         said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`.
         canonical: 24-bit hash of the address that the page declares canonical; 0 if it declares
             none, or the front page of a site, as all pages of some sites do.
@@ -93,6 +94,7 @@ class Facts:
     heading: int
     site: int
     unsaid: int
+    details: int
     said: int
     canonical: int
     steps: int

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.segmentation import MARKS
-from scrapy_simhash.rule.sketch import hashes_of, sketch
+from scrapy_simhash.rule.sketch import digest, hashes_of, sketch
 from scrapy_simhash.rule.state import lasting
 
 #: From so many bytes on, a text says by itself what its page is.
@@ -70,6 +70,9 @@ class Names(NamedTuple):
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
         unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
             text does not have, and of its numbers.
+        details: 24-bit hash of these words, short ones too, and numbers. The sketch counts in how
+            many of them two pages differ; only the hash tells each part of a long series from all
+            others.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -79,6 +82,7 @@ class Names(NamedTuple):
     heading: int
     site: int
     unsaid: int
+    details: int
     backed: bool
 
 
@@ -109,14 +113,17 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     subheading = extraction.subheading[:_LONGEST_NAME]
     if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
+    numbers = _DIGITS.findall(heading or name)
     _, unsaid = _words(heading or name, text)
-    unsaid += _DIGITS.findall(heading or name)
+    _, details = _words(heading or name, text, shortest=1)
+    seed = int.from_bytes(key[:8], "little")
     return Names(
         headings=_hash([_as_written(name) for name in names if has_words(name)], key),
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        unsaid=sketch(hashes_of(unsaid, int.from_bytes(key[:8], "little")), 16).bits,
+        unsaid=sketch(hashes_of({*unsaid, *numbers}, seed), 16).bits,
+        details=digest(hashes_of({*details, *numbers}, seed)),
         backed=is_backed,
     )
 
@@ -162,11 +169,11 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
     joined = "\0".join(texts)
     if not joined.strip("\0"):
         return 0
-    digest = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=3, key=key)
-    return int.from_bytes(digest.digest(), "little") or 1
+    hashed = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=3, key=key)
+    return int.from_bytes(hashed.digest(), "little") or 1
 
 
-def _words(heading: str, text: str) -> tuple[list[str], list[str]]:
+def _words(heading: str, text: str, shortest: int = 4) -> tuple[list[str], list[str]]:
     """Return words of a heading, and those of them that a normalised text does not have."""
     words: dict[str, None] = {}
     for run in _WORD.findall(fold(heading)):
@@ -175,7 +182,7 @@ def _words(heading: str, text: str) -> tuple[list[str], list[str]]:
             words.update(dict.fromkeys(letters[at : at + 2] for at in range(len(letters) - 1)))
         elif stem := _KOREAN.match(letters):
             words[stem.group()] = None
-        elif len(run) >= 4:  # shorter words stand in any text
+        elif len(run) >= shortest:  # words of three letters stand in any text
             words[letters] = None
     sample = list(words)[:24]
     searched = text[:100_000]

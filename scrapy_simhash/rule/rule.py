@@ -289,7 +289,7 @@ def _headings(pair: Pair) -> str:
         is_same = fills
     else:
         is_same = fills and a.said == b.said and a.listed == b.listed
-        is_same = is_same and (pair.kin in VIEWS or not pair.unsaid)
+        is_same = is_same and (pair.kin in VIEWS or a.details == b.details)
     return "" if is_same else "other-heading"
 
 

@@ -101,3 +101,16 @@ def test_pages_that_declare_the_front_page_are_no_views_of_it() -> None:
         for more in ("", "<p>Licence: B</p>")
     )
     assert not judged(("http://j.test/11", one), ("http://j.test/12", other)).is_copy
+
+
+@pytest.mark.parametrize(
+    "form", ["<title>Lamp {}</title>", "<title>Lamp {0}</title><h1>Lamp {0}</h1>"]
+)
+@pytest.mark.parametrize("of", ["{}", "no{}", "size x{}"])
+def test_each_part_of_a_long_series_with_one_text_has_a_name_of_its_own(form: str, of: str) -> None:
+    """A few bits would tell sixteen of them apart, and call the rest copies."""
+    text = article(1, 80)
+    pages = [f"{form.format(of.format(number))}<p>{text}</p>" for number in range(100, 260)]
+    first = ("http://p.test/part/100", pages[0])
+    others = [(f"http://p.test/part/{n}", page) for n, page in enumerate(pages[1:], 101)]
+    assert not [other for other, page in others if judged(first, (other, page)).is_copy]
