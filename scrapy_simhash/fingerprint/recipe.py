@@ -26,8 +26,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 11,
-    "text": 4,
+    "main": 12,
+    "text": 5,
     "facts": 28,
 }
 

@@ -69,7 +69,8 @@ class Facts:
     """Facts about a page beside its fingerprint, in 83 bytes.
 
     Attributes:
-        headings, title, heading, site, unsaid, details, backed: what it calls itself, see :mod:`.names`.
+        headings, title, heading, site, unsaid, details, backed: what it calls itself; see
+            :mod:`.names`.
         said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`.
         canonical: 24-bit hash of the address that the page declares canonical; 0 if it declares
             none, or the front page of a site, as all pages of some sites do.

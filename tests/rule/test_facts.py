@@ -28,7 +28,9 @@ def test_facts_are_the_same_after_they_were_bytes() -> None:
     data = facts_of(PAGE, RECIPE)
     assert len(data) == FACTS_SIZE <= 255
     assert Facts.from_bytes(data).to_bytes() == data
-    with pytest.raises(ValueError, match="the facts of a page have 80 bytes, not 81"):
+    with pytest.raises(
+        ValueError, match=f"the facts of a page have {FACTS_SIZE} bytes, not {FACTS_SIZE + 1}"
+    ):
         Facts.from_bytes(data + b"x")
 
 

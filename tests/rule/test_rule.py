@@ -40,6 +40,7 @@ def page(*names: int, size: int = 5000, menu: tuple[str, ...] = (), **own: Any) 
         "headings": 100 * title + heading,
         "site": 1,
         "unsaid": 0,
+        "details": 0,
         "canonical": 0,
         "thin": False,
         "fills": True,
@@ -209,7 +210,7 @@ def test_pages_of_one_site_that_say_the_same_at_length_may_have_other_headings()
         page(2, 1, size=280),
         page(2, 1, fills=False),
         page(2, 1, listed=["tea"]),
-        page(2, 2, unsaid=1),
+        page(2, 2, details=1),
     ):
         assert rule(STORY, other, Kinship.DOMAIN, 0) == (False, "other-heading")
 
