@@ -207,7 +207,10 @@ def _below(lines: _Lines, subject: Ints) -> Flags:
 def _region(lines: _Lines, subject: Ints, share: float) -> int:
     """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
     outline = lines.outline
-    found = np.bincount(outline.places[subject], lines.sizes[subject], len(outline.parents))
+    # Of a page that says little, the heading alone may be most.
+    below = subject[lines.roles[subject] & TITLE == 0]
+    said = below if len(below) else subject
+    found = np.bincount(outline.places[said], lines.sizes[said], len(outline.parents))
     sums = outline.sums(found.astype(np.float64))
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
     headings = np.flatnonzero(lines.roles & TITLE)

@@ -32,6 +32,7 @@ _SEPARATOR = re.compile(
 # "Name (the manual 1.2)" has the name of the site in brackets.
 _IN_BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
 _DIGITS = re.compile(r"\d+")
+_LETTERS = re.compile(r"\w+")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
@@ -70,9 +71,9 @@ class Names(NamedTuple):
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
         unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
             text does not have, and of its numbers.
-        details: 24-bit hash of these words, short ones too, and numbers. The sketch counts in how
-            many of them two pages differ; only the hash tells each part of a long series from all
-            others.
+        details: 24-bit hash of these words, short ones too, of its numbers, and of its signs, such
+            as those of an operator. The sketch counts in how many of them two pages differ; only
+            the hash tells each part of a long series from all others.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -113,17 +114,15 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     subheading = extraction.subheading[:_LONGEST_NAME]
     if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
-    numbers = _DIGITS.findall(heading or name)
-    _, unsaid = _words(heading or name, text)
-    _, details = _words(heading or name, text, shortest=1)
+    unsaid, details = _unsaid(heading or name, text)
     seed = int.from_bytes(key[:8], "little")
     return Names(
         headings=_hash([_as_written(name) for name in names if has_words(name)], key),
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        unsaid=sketch(hashes_of({*unsaid, *numbers}, seed), 16).bits,
-        details=digest(hashes_of({*details, *numbers}, seed)),
+        unsaid=sketch(hashes_of(unsaid, seed), 16).bits,
+        details=digest(hashes_of(details, seed)),
         backed=is_backed,
     )
 
@@ -187,6 +186,15 @@ def _words(heading: str, text: str, shortest: int = 4) -> tuple[list[str], list[
     sample = list(words)[:24]
     searched = text[:100_000]
     return sample, [word for word in sample if word not in searched]
+
+
+def _unsaid(heading: str, text: str) -> tuple[set[str], set[str]]:
+    """Return the words that a text does not have, with all numbers; and with short words, signs."""
+    numbers = _DIGITS.findall(heading)
+    _, words = _words(heading, text)
+    _, all_words = _words(heading, text, shortest=1)
+    signs = _LETTERS.sub("", _plain(heading))
+    return {*words, *numbers}, {*all_words, *numbers, signs}
 
 
 def _share_said(heading: str, text: str) -> float:
