@@ -47,6 +47,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    # A wrong signature is refused before an index is made for it.
+    for signature in (*options.pin, *options.forbid, *options.forget):
+        _parted(signature)
     shared = SharedRows()
     with closing(_opened(options, settings)) as index:
         shared.read(index)
