@@ -98,7 +98,8 @@ def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
 def test_a_wet_file_has_texts(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(gzip.compress(record("中文".encode(), kind="conversion", type_="text/plain")))
-    assert [page.body.data.decode() for page in PageReader().read(path)] == ["中文"]
+    body = text_body("中文")._replace(url="http://a.test/")
+    assert [page.body for page in PageReader().read(path)] == [body]
 
 
 @pytest.mark.parametrize(
