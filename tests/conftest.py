@@ -22,9 +22,11 @@ from scrapy.utils.reactor import install_reactor
 from scrapy_simhash.index.redis import client as client_module
 from tests import servers
 
-# How long an example takes says nothing about what it does.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# How long an example takes says nothing about what it does. A commit is judged by the same examples
+# wherever it is tested; `pytest --hypothesis-profile explore` looks for others.
+settings.register_profile("explore", deadline=None)
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.load_profile("same")
 
 # A suite started in the background ignores Ctrl-C, and so would the programs that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -71,6 +71,7 @@ class Case:
         entry: the page's own entry, the newest of its key.
         copies: those of the others that the page repeats, as the judge says.
         living: copies that make it a duplicate.
+        lost: copies that nobody delivered, and that nobody has in progress any more.
         distinct: those of the others that were judged to be other pages.
         moved: the entry from which the page has moved, if there is one.
     """
@@ -82,13 +83,14 @@ class Case:
         self.entry = max(self.of_its_key, key=lambda match: match.entry, default=None)
         self.copies: list[Match] = []
         self.living: list[Match] = []
+        self.lost: list[Match] = []
         self.distinct: list[Match] = []
         self.moved: list[Match] = []
 
     @property
     def replaced(self) -> list[Match]:
         """Entries whose place the page takes in any case, if it becomes an original."""
-        return self.of_its_key + [match for match in self.copies if not match.delivered]
+        return self.of_its_key + self.lost
 
     @property
     def near(self) -> tuple[Match, ...]:
@@ -160,16 +162,14 @@ class Decision:
         is_as_before = entry is not None and self._is_as_before(page, entry)
         if entry and is_as_before and era.has_seen(entry):
             return self._revisit(page, entry)  # 1
-        # If the judge may call the page a copy of what was seen in this run, 3 comes before 2.
-        if entry and is_as_before and all(match.run != era.run for match in case.others):
-            return self._go_on(case, entry)  # 2
         self._judge(case)
         if entry and era.has_seen(entry):
             return self._revisit_with_new_text(case, entry)  # 1
+        # 3 comes first if the page is a copy of what was seen in this run.
+        if entry and is_as_before and not any(map(era.has_seen, case.living)):
+            return self._go_on(case, entry)  # 2
         if case.living:
             return self._repeat(case, is_as_before)  # 3
-        if entry and is_as_before:
-            return self._go_on(case, entry)  # 2
         return self._begin(case)  # 4 to 7
 
     def _revisit(self, page: Arrival, entry: Match) -> Claim:
@@ -232,10 +232,13 @@ class Decision:
                 match = match._replace(reason=ruling.reason)
                 (case.copies if ruling.is_copy else case.distinct).append(match)
         case.moved = [] if case.entry else self._moved(case)
-        living = [m for m in case.copies if not (m.expired or era.is_past(m))]
+        for match in case.copies:
+            if not (match.expired or era.is_past(match)):
+                case.living.append(match)
+            elif not match.delivered:
+                case.lost.append(match)
         if any(map(era.is_past, case.moved)):
-            living = [match for match in living if era.has_seen(match)]
-        case.living = living
+            case.living = [match for match in case.living if era.has_seen(match)]
 
     def _moved(self, case: Case) -> list[Match]:
         """Return the entry from which a page without one has moved, if there is one."""
