@@ -153,8 +153,9 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
     roles = outline.roles[outline.places]
     sizes = np.fromiter(map(len, page.texts), np.float64)
     is_said = 2 * np.fromiter(page.linked, np.float64) <= sizes
-    is_likely = np.isin(np.arange(len(sizes)), likely)
-    text = is_likely if sizes[likely].sum() >= _LONG else is_said
+    text = is_said & np.isin(np.arange(len(sizes)), likely)
+    if sizes[text].sum() < _LONG:
+        text = is_said
     text = text & (roles & SUBHEADING == 0)
     believed = _believed(roles[text], sizes[text])
     site = believed & ~HINTS
