@@ -45,7 +45,7 @@ def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
 # others; nor those of the libraries that take long.
 LIGHT = {
     *("addon", "downloadermiddlewares", "exceptions", "keys", "loading", "pipelines", "printable"),
-    *("redis_settings", "settings", "signals", "spidermiddlewares"),
+    *("redis_settings", "setting_values", "settings", "signals", "spidermiddlewares"),
     *("crawl", "crawl.deliveries", "crawl.requests"),
 }
 CRAWL = """

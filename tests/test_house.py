@@ -50,7 +50,7 @@ ROOMS = {
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
-SETTINGS = {"settings", "redis_settings"}
+SETTINGS = {"settings", "setting_values", "redis_settings"}
 SCRAPY = {"doors", "commands", "crawl", "exceptions", "settings"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

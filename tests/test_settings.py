@@ -13,7 +13,7 @@ import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
 
-from scrapy_simhash import settings as settings_module
+from scrapy_simhash import setting_values
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.settings import FilterSettings, is_enabled
@@ -295,7 +295,7 @@ def test_a_namespace_does_not_separate_spiders_that_share_a_file() -> None:
 
 
 def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(setting_values, "find_spec", lambda name: None)
     with pytest.raises(SettingError, match="SIMHASH_RECIPE: install jieba, which finds the keyw"):
         read(SIMHASH_RECIPE="jieba-keywords")
     assert read(SIMHASH_RECIPE="fnv1").recipe.name == "fnv1"

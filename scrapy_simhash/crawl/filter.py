@@ -37,7 +37,8 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count
-from scrapy_simhash.settings import ACTIONS, Action, FilterSettings, OwnAction, one_of
+from scrapy_simhash.setting_values import ACTIONS, Action, OwnAction
+from scrapy_simhash.settings import FilterSettings, one_of
 
 logger = logger_of(__name__)
 

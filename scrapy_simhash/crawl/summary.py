@@ -21,7 +21,8 @@ from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable, without_userinfo
 from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
 from scrapy_simhash.report.words import count, moment
-from scrapy_simhash.settings import Action, FilterSettings
+from scrapy_simhash.setting_values import Action
+from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
 

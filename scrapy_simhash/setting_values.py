@@ -1,0 +1,189 @@
+"""What a setting may be: each function takes what a project wrote, and returns what a crawl uses.
+
+It raises one of ``WRONG`` for a value that cannot be used, and its text says what is wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+
+from scrapy_simhash.loading import load
+
+if TYPE_CHECKING:
+    from scrapy_simhash.fingerprint.recipe import Recipe
+
+WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
+
+Action = Literal["drop", "follow", "flag"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+T = TypeVar("T")
+Read = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAction:
+    """An action of the project's own: called with verdict, request and response, it returns one."""
+
+    path: str
+    call: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The action for a copy by its address: the first expression that finds something decides."""
+
+    pairs: tuple[tuple[re.Pattern[str], Action | OwnAction], ...]
+
+    def of(self, url: str) -> Action | OwnAction:
+        return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs)
+
+
+def choice(choices: tuple[T, ...]) -> Callable[[Any], T]:
+    def read(value: Any) -> T:
+        if value not in choices:
+            raise ValueError(f"{value!r:.80} is not one of {', '.join(map(str, choices))}")
+        return cast("T", value)
+
+    return read
+
+
+def number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read:
+    """Return a function that reads a number, which a command line gives as text."""
+
+    def read(value: Any) -> Any:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            number = kind(value)
+            # Half a page is no number of pages, and "not a number" is not even equal to itself.
+            is_same = not isinstance(value, float) or value == number
+            if is_same and not isinstance(value, bool) and least <= number <= most:
+                return number
+        whole = "a whole number" if kind is int else "a number"
+        limit = f" and at most {most:,.0f}" if most < inf else ""
+        raise ValueError(f"{value!r:.80} is not {whole} of at least {least:g}{limit}")
+
+    return read
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"it is text, not {type(value).__name__}")
+    return value
+
+
+def item_key_field(value: Any) -> str:
+    if not text(value):
+        raise ValueError("it is empty, so no item would have a key")
+    return text(value)
+
+
+def seed(value: Any) -> str:
+    if not text(value):
+        raise ValueError("it is empty, as a variable of the environment is that was never set")
+    return text(value)
+
+
+def expressions(value: Any) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(map(re.compile, _as_list(value)))
+    except WRONG as error:
+        raise ValueError(f"{value!r:.80} is no list of regular expressions: {error}") from None
+
+
+def actions(value: Any) -> Actions:
+    """Read one action for all copies, or pairs of a regular expression and an action."""
+    is_one = isinstance(value, str) and re.fullmatch(r"[\w.]+", value)
+    try:
+        pairs = [
+            (re.compile(e), action) for e, action in ([("", value)] if is_one else _as_list(value))
+        ]
+    except WRONG as error:
+        said = f"{value!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
+        raise ValueError(f"{said}regular expression and one of them: {error}") from None
+    return Actions(tuple((pattern, _action(action)) for pattern, action in pairs))
+
+
+def _action(value: Any) -> Action | OwnAction:
+    if not (isinstance(value, str) and "." in value):
+        return choice(ACTIONS)(value)
+    if not callable(call := load(value)):
+        raise ValueError(f"{value!r:.80} is no callable")
+    return OwnAction(value, call)
+
+
+def _as_list(value: Any) -> Any:
+    """Return a list unchanged; a text of a command line as its only part, unless it is JSON."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            if isinstance(read := json.loads(value), list):
+                return read
+        return [value]
+    return value
+
+
+def recipe(value: Any) -> Recipe:
+    from scrapy_simhash.fingerprint.recipe import named_recipe
+
+    named = named_recipe(text(value))
+    if named.spec.kind == "keywords" and find_spec("jieba") is None:
+        raise ValueError(f"install jieba, which finds the keywords of {value}")
+    return named
+
+
+def extractor(value: Any) -> str:
+    from scrapy_simhash.extraction.extractor import load_extractor
+
+    load_extractor(text(value))
+    return text(value)
+
+
+def readers(value: Any) -> dict[str, str | None]:
+    from scrapy_simhash.readers import checked_readers
+
+    try:
+        return checked_readers(json.loads(value) if isinstance(value, str) else value)
+    except WRONG as error:
+        raise ValueError(f"{value!r:.80} has no readers by content types: {error}") from None
+
+
+def selectors(value: Any) -> dict[str, str]:
+    from scrapy_simhash.extraction.selectors import checked_selectors
+
+    return checked_selectors(value)
+
+
+def index(value: Any) -> str:
+    from scrapy_simhash.index.registry import store_of
+
+    store_of(text(value))
+    return text(value)
+
+
+def log(value: Any) -> Path | None:
+    """Read the path of a file that is there or can be made; an empty one switches the log off."""
+    if not value:
+        return None
+    said = f"no path of a file that is there or can be made: {value}"
+    with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
+        path = Path(value).absolute()
+        checked = path if os.access(path, os.F_OK) else path.parent
+        if os.access(checked, os.W_OK) and checked.is_dir() == (checked != path):
+            return path
+        if not path.parent.is_dir():
+            said = f"make the folder {path.parent} first, because it is not there"
+    raise ValueError(said)
