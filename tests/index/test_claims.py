@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
-
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS
@@ -15,9 +11,7 @@ from tests.index.promises.made import (
     LEASE,
     ORIGINAL,
     REVISIT,
-    WIDTHS,
     at,
-    flipped,
     fp,
     keys,
     page,
@@ -26,33 +20,6 @@ from tests.index.promises.made import (
 )
 
 pytestmark = ON_SQLITE_AND_REDIS
-
-
-@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
-def test_a_page_within_the_distance_is_a_duplicate_and_one_beyond_is_not(
-    store, bits: int, distance: int
-):
-    index = store.open(bits=bits, distance=distance)
-    value = random.Random(bits).getrandbits(bits)
-    assert index.claim(Arrival("a", fp(value, bits))).outcome is ORIGINAL
-    index.confirm(["a"])
-    at = index.claim(Arrival("b", fp(flipped(value, range(distance)), bits)))
-    assert at.outcome is DUPLICATE
-    assert [(m.key, m.distance, m.provisional) for m in at.matches] == [("a", distance, False)]
-    beyond = flipped(value, range(bits - distance - 1, bits))
-    assert index.claim(Arrival("c", fp(beyond, bits))).outcome is ORIGINAL
-    assert len(index) == 2
-
-
-def test_a_page_is_never_a_duplicate_of_its_own_key(store):
-    index = store.open()
-    index.claim(page("a", 0))
-    assert index.claim(page("a", 1)).outcome is REVISIT
-    index.confirm(["a"])
-    claim = index.claim(page("a", 3))
-    assert claim.outcome is REVISIT
-    assert [(m.key, m.distance, m.reason) for m in claim.matches] == [("a", 2, "key")]
-    assert len(index) == 1
 
 
 def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):

@@ -38,9 +38,6 @@ def test_iteration_gives_the_entries_of_a_scope_as_they_are_in_their_order(store
         at(index, e.time).claim(Arrival(e.key, e.fingerprint, e.scope, e.facts))
     index.confirm(["0", "3"])
     assert by_scope(index) == by_scope(entries)
-    if store.shared:
-        blocks = [entry.fingerprint.blocks for entry in by_scope(index.with_blocks())]
-        assert blocks == [entry.fingerprint.blocks for entry in by_scope(entries)]
 
 
 def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
@@ -124,9 +121,6 @@ def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
     index = store.open(bits=256, distance=48)
     assert index.put(iter(entries)) == 300
     assert by_scope(index) == by_scope(entries)
-    if store.shared:
-        blocks = [entry.fingerprint.blocks for entry in by_scope(index.with_blocks())]
-        assert blocks == [entry.fingerprint.blocks for entry in by_scope(entries)]
     claim = index.claim(Arrival("new", fp(numbers[0] ^ 1, 256, text=0)))
     assert [(m.key, m.provisional) for m in claim.matches] == [("k0", False)]
 

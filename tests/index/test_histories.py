@@ -27,14 +27,12 @@ ACTS = [
 ]
 
 
-pytestmark = ON_ALL_THAT_DIFFER
-
-
 def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
     """Return what a match tells of its entry."""
     return {(m.key, m.distance, m.provisional, m.reason) for m in matches}
 
 
+@ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
 def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
@@ -115,7 +113,9 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
     ]
 
 
-@pytest.mark.parametrize(("bits", "distance"), WIDTHS)
+# A history above has 64 bits; distances are counted in Python for a file as well, and in Redis.
+@pytest.mark.parametrize("backend", ["memory", "redis"])
+@pytest.mark.parametrize(("bits", "distance"), WIDTHS[1:])
 @given(seed=st.integers(0, 2**32))
 @few_examples
 def test_claims_and_queries_answer_as_a_full_scan(new_store, bits: int, distance: int, seed: int):
@@ -131,6 +131,7 @@ def test_claims_and_queries_answer_as_a_full_scan(new_store, bits: int, distance
         assert (claim.outcome, [m.key for m in claim.matches]) == (outcome, matches)
 
 
+@ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
 def test_batches_get_the_answers_of_one_after_the_other(new_store, seed: int):

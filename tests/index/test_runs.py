@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run
-from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
     DUPLICATE,
@@ -98,43 +97,6 @@ def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(shared_store
     assert (claim.outcome, claim.unchanged) == (REVISIT, False)
 
 
-def test_mirrors_that_swap_their_order_have_moved_once_and_not_for_ever(shared_store):
-    changes = []
-    for order in ("ab", "ba", "ab", "ba"):
-        _, claims = in_run(shared_store, *(page(key, 0) for key in order))
-        changes.append([claim.change for claim in claims])
-    assert changes[2:] == [[Change.SAME, None]] * 2
-    assert shared_store.open().runs()[-1].missing == 0
-
-
-def test_a_run_in_which_pages_are_copies_of_one_costs_them_no_history(shared_store):
-    good = [page("a", 0), page("b", FAR), page("c", FAR << 9)]
-    in_run(shared_store, *good)
-    bad = in_run(shared_store, good[0], *(page(key, 0) for key in "bc"))[1]
-    assert [claim.outcome for claim in bad] == [ORIGINAL, DUPLICATE, DUPLICATE]
-    assert [claim.change for claim in in_run(shared_store, *good)[1]] == [Change.SAME] * 3
-
-
-def test_a_page_with_an_alias_in_an_earlier_run_has_moved_from_there_at_any_distance(shared_store):
-    in_run(shared_store, page("http://www.h.example/a", 0), page("/short", FAR))
-    moved = page("https://h.example/a", FAR << 9, aliases=("http://www.h.example/a",))
-    other = page("https://h.example/b", FAR << 18, aliases=("/none", "/short"))
-    _, claims = in_run(shared_store, moved, other)
-    assert [(c.change, c.before and c.before.key) for c in claims] == [
-        (Change.MOVED, "http://www.h.example/a"),
-        (Change.MOVED, "/short"),
-    ]
-    assert keys(shared_store.open()) == [moved.key, other.key]
-
-
-def test_a_copy_of_another_spiders_page_is_a_duplicate_in_every_run(shared_store):
-    in_run(shared_store, page("a", 0), spider="one")
-    _, claims = in_run(shared_store, page("b", 1, aliases=("a",)), spider="other")
-    assert told(claims) == [(DUPLICATE, None, None)]
-    _, claims = in_run(shared_store, page("a", 0), spider="other")
-    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 0))]
-
-
 def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
     given = []
 
@@ -148,16 +110,6 @@ def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
     assert given == [(b"2", b"1", 3)]
     _, claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
     assert told(claims) == [(ORIGINAL, Change.CHANGED, ("a", 37))]
-
-
-def test_a_page_that_is_the_same_is_known_from_then_on_as_it_is_now(shared_store):
-    in_run(shared_store, page("a", 0, facts=b"1"))
-    in_run(shared_store, page("a", 1, facts=b"2"), same=lambda *_: True)
-    found = [(e.fingerprint.value, e.facts, e.run, e.provisional) for e in shared_store.open()]
-    assert found == [(1, b"2", 2, False)]
-    assert [run.pages for run in shared_store.open().runs()] == [0, 1]
-    _, claims = in_run(shared_store, page("copy", 1, facts=b"2"))
-    assert told(claims) == [(ORIGINAL, Change.MOVED, ("a", 0))]
 
 
 def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(shared_store):
@@ -208,17 +160,6 @@ def test_a_page_that_came_after_all_has_not_failed(shared_store):
     assert (index.runs()[-1].seen, index.runs()[-1].failed) == (1, 0)
 
 
-def test_a_page_whose_delivery_fails_has_failed_in_its_run(shared_store):
-    in_run(shared_store, page("a", 0))
-    index = shared_store.open()
-    index.begin_run()
-    index.claim(page("a", 0))
-    index.release(["a"])
-    index.end_run(finished=True)
-    assert (index.runs()[-1].failed, index.runs()[-1].missing) == (1, 0)
-    assert told(in_run(shared_store, page("a", 0))[1]) == [(ORIGINAL, Change.SAME, ("a", 0))]
-
-
 def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(shared_store):
     numbers = values(30)
     pages = [page(f"{value}", value) for value in numbers]
@@ -239,16 +180,6 @@ def test_nights_that_do_not_count_let_no_page_expire(shared_store):
     assert index.expire(1, 100) == 0
     _, claims = in_run(shared_store, *pages)
     assert {claim.change for claim in claims} == {Change.SAME}
-
-
-def test_a_page_that_moved_while_two_spiders_know_copies_of_it_is_delivered(shared_store):
-    in_run(shared_store, page("a", 0), spider="one")
-    in_run(shared_store, page("m", FAR), spider="two")
-    # The text of the mirror is that of the page by now, each known to another spider.
-    in_run(shared_store, page("m", 0), spider="two", judge=lambda *_: Ruling(False, "other"))
-    for spider in ("one", "two"):
-        _, claims = in_run(shared_store, page("c", 0), spider=spider)
-        assert claims[0].outcome is ORIGINAL
 
 
 def test_entries_of_old_runs_expire_a_few_at_a_time(shared_store):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 
 import pytest
 
-from scrapy_simhash.index import registry
+from scrapy_simhash.index import open_index, registry
 from scrapy_simhash.index.registry import Scheme
 from scrapy_simhash.index.sqlite_store import open_sqlite
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.values import IndexSpec
 from tests.index.conftest import CONNECTED, PATIENT, REDIS
-from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page
+from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, spec
 from tests.index.store_contract import StoreContract
 
 
@@ -43,11 +44,12 @@ class TestRedis(StoreContract):
         return lambda: REDIS[request.param](redis_servers) + PATIENT + redis_servers.new_name()
 
 
-class TestStoreByImportPath(StoreContract):
-    @pytest.fixture
-    def new_url(self, tmp_path):
-        numbers = itertools.count()
-        return lambda: f"{__name__}.MINE://{tmp_path}/{next(numbers)}"
+def test_a_store_is_named_by_its_import_path(tmp_path):
+    url = f"{__name__}.MINE://{tmp_path}/pages"
+    for key, outcome in (("a", ORIGINAL), ("b", DUPLICATE)):
+        with contextlib.closing(open_index(url, spec())) as index:
+            assert index.claim(page(key)).outcome is outcome
+            index.confirm([key])
 
 
 @pytest.mark.parametrize("path", [f"{__name__}.NONE", "no.such.module", f"{__name__}.DUPLICATE"])

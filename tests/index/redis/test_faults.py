@@ -256,7 +256,7 @@ def test_a_server_without_tls_that_waits_for_the_end_of_the_hello_is_refused():
         server = threading.Thread(target=answer)
         server.start()
         with pytest.raises(StoreRefused, match="without TLS"):
-            open_existing(f"rediss://127.0.0.1:{listening.getsockname()[1]}/0")
+            open_existing(f"rediss://127.0.0.1:{listening.getsockname()[1]}/0?socket_timeout=1")
         server.join()
     for connection in connections:
         connection.close()

@@ -46,9 +46,11 @@ class Victim:
             with contextlib.suppress(StoreDamaged):
                 index.close()
         self.opened.clear()
-        self.client.delete(*self.dumps)
-        for key, dump in self.dumps.items():
-            self.client.restore(key, 0, dump, replace=True)
+        with self.client.pipeline() as pipeline:
+            pipeline.delete(*self.dumps)
+            for key, dump in self.dumps.items():
+                pipeline.restore(key, 0, dump, replace=True)
+            pipeline.execute()
 
     def keys(self, part: str) -> list[bytes]:
         return sorted(key for key in self.dumps if part.encode() in key)
