@@ -207,8 +207,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
 
 
 def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
-    stack = contextlib.ExitStack()
-
     def configure(**options: str) -> None:
         with server.client() as client:
             for name, value in options.items():
@@ -216,20 +214,15 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
 
     return {
         "killed": (server.kill, server.start),
-        "frozen": (lambda: stack.enter_context(server.frozen()), stack.close),
         "full": (
             lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
             lambda: configure(maxmemory="0"),
-        ),
-        "read-only": (
-            lambda: configure(min_replicas_to_write="1"),
-            lambda: configure(min_replicas_to_write="0"),
         ),
     }
 
 
 @needs_redis
-@pytest.mark.parametrize("how", ["killed", "frozen", "full", "read-only"])
+@pytest.mark.parametrize("how", ["killed", "full"])
 def test_redis_that_fails_in_the_middle_costs_no_page(
     crawl: Any, families: Any, server: servers.RedisServer, impatient: None, how: str, caplog: Any
 ) -> None:

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -244,19 +243,6 @@ def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(
     assert len(links) == 30
 
 
-def test_site_that_is_away_for_some_nights_is_the_same_afterwards(day: Any, site: Any) -> None:
-    links = posts(site, range(POSTS))
-    settings = {"SIMHASH_RECRAWL": "changed", "SIMHASH_KEEP_RUNS": 1, "RETRY_ENABLED": False}
-    day(site, **settings)
-    good = dict(site.pages)
-    for _ in range(2):
-        site.pages |= dict.fromkeys(links, (503, {}, b""))
-        assert day(site, **settings).items == []
-    site.pages |= good
-    back = day(site, **settings)
-    assert (back.items, back.stat("same")) == ([], POSTS + 1)
-
-
 @pytest.mark.parametrize(
     ("policy", "warns"), [("DummyPolicy", True), ("RFC2616Policy", False), (None, False)]
 )
@@ -379,31 +365,6 @@ def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(
         "blog.sqlite",
         "other-blog.sqlite",
     }
-
-
-def test_spiders_that_run_side_by_side_have_runs_of_their_own(
-    day: Any, site: Any, index: Any
-) -> None:
-    links = posts(site, range(POSTS))
-    others = [f"/other-{number}" for number in range(POSTS)]
-    site.pages |= {path: html(article(600 + at)) for at, path in enumerate(others)}
-    site.pages["/other"] = html(article(500), links=tuple(others))
-    for change in ("new", "same"):
-        with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(day, site, DOWNLOAD_DELAY=0.02)
-            second = pool.submit(day, site, OtherBlog, "/other", DOWNLOAD_DELAY=0.02)
-            both = changes(first.result()), changes(second.result())
-        assert both == tuple(
-            dict.fromkeys([front, *paths], change)
-            for front, paths in (("/", links), ("/other", others))
-        )
-        assert first.result().stat("missing") == second.result().stat("missing") == 0
-    with index() as opened:
-        first_day, second_day = opened.runs()[:2], opened.runs()[2:]
-    assert [(run.finished, run.pages) for run in second_day] == [(True, POSTS + 1)] * 2
-    for runs_of_day in (first_day, second_day):
-        assert {run.spider for run in runs_of_day} == {"blog", "other-blog"}
-        assert max(run.begun for run in runs_of_day) < min(run.ended for run in runs_of_day)
 
 
 def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> None:

@@ -1,4 +1,4 @@
-"""Three crawlers of one spider on one Redis, day after day, with kills and a store that fails."""
+"""Three crawlers of one spider on one Redis, with kills and a store that fails."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import redis
 
 from scrapy_simhash.index import open_existing
 from tests import servers
+from tests.crawl.spiders import Pages, paths
 from tests.pages import article, edited, html
 
-POSTS = 45
+POSTS = 30
 CRAWLERS = 3
 SPIDER = """
 import asyncio, os
@@ -49,30 +50,37 @@ class Part(Spider):
 """
 
 
-def begin(folder: Path, site: Any, url: str, part: int, day: int) -> subprocess.Popen[bytes]:
+class Part(Pages):
+    """The spider below, in this process."""
+
+    name = "part"
+
+
+def begin(folder: Path, site: Any, url: str, part: int) -> subprocess.Popen[bytes]:
     """Begin one crawler: each post, its copy and its print view are in three different parts."""
-    paths = ",".join(f"/{(n + part) % 3}/{n}" for n in range(POSTS))
-    options = {"base": site.url, "file": folder / f"day-{day}", "paths": paths}
-    # On a busy machine, a short lease runs out; it is for the day on which crawlers are killed.
-    lease = 60 if day == 1 else 2
-    with (folder / f"log-{day}-{part}").open("ab") as log:
+    options = {"base": site.url, "file": folder / "kept", "paths": ",".join(paths_of(part))}
+    with (folder / f"log-{part}").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "scrapy", "runspider", str(folder / "part.py"),
-             "-s", f"SIMHASH_INDEX_URL={url}", "-s", f"SIMHASH_LEASE={lease}",
+             "-s", f"SIMHASH_INDEX_URL={url}", "-s", "SIMHASH_LEASE=2",
              *(word for name, value in options.items() for word in ("-a", f"{name}={value}"))],
             stdout=log, stderr=log,
         )  # fmt: skip
 
 
-def go(folder: Path, day: int) -> None:
-    """Let the crawlers of a day begin together."""
-    while len([*folder.glob(f"day-{day}-ready-*")]) < CRAWLERS:
+def paths_of(part: int) -> list[str]:
+    return [f"/{(n + part) % 3}/{n}" for n in range(POSTS)]
+
+
+def go(folder: Path) -> None:
+    """Let the crawlers begin together."""
+    while len([*folder.glob("kept-ready-*")]) < CRAWLERS:
         time.sleep(0.05)
-    (folder / f"day-{day}-go").touch()
+    (folder / "kept-go").touch()
 
 
-def delivered(folder: Path, day: int) -> list[str]:
-    file = folder / f"day-{day}"
+def delivered(folder: Path) -> list[str]:
+    file = folder / "kept"
     return file.read_text().split() if file.exists() else []
 
 
@@ -80,13 +88,8 @@ def posts_of(paths: list[str]) -> list[int]:
     return [int(path.rpartition("/")[2]) for path in paths]
 
 
-def wait_for(folder: Path, day: int, lines: int) -> None:
-    while len(delivered(folder, day)) < lines:
-        time.sleep(0.02)
-
-
 def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(
-    site: Any, server: servers.RedisServer, tmp_path: Path
+    crawl: Any, site: Any, server: servers.RedisServer, tmp_path: Path
 ) -> None:
     (tmp_path / "part.py").write_text(SPIDER)
     url = f"{server.url}?name=together"
@@ -100,27 +103,27 @@ def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(
                 )
 
     write(article)
-    crawlers = [begin(tmp_path, site, url, part, 1) for part in range(CRAWLERS)]
-    go(tmp_path, 1)
-    assert [crawler.wait() for crawler in crawlers] == [0] * CRAWLERS
-    assert sorted(posts_of(delivered(tmp_path, 1))) == [*range(POSTS)]
+    parts = [path for part in range(CRAWLERS) for path in paths_of(part)]
+    first = crawl(Part, settings={"SIMHASH_INDEX_URL": url}, site=site, paths=parts)
+    assert sorted(posts_of(paths(first))) == [*range(POSTS)]
     with closing(open_existing(url)) as index:
         assert [(run.finished, run.pages) for run in index.runs()] == [(True, POSTS)]
 
     write(
         lambda number: edited(article(number), number, 0.04) if number % 5 == 0 else article(number)
     )
-    crawlers = [begin(tmp_path, site, url, part, 2) for part in range(CRAWLERS)]
-    go(tmp_path, 2)
+    crawlers = [begin(tmp_path, site, url, part) for part in range(CRAWLERS)]
+    go(tmp_path)
     with closing(redis.Redis.from_url(server.url)) as client:
         for part in range(2):
-            wait_for(tmp_path, 2, 8 * (part + 1))
+            while len(delivered(tmp_path)) < 6 * (part + 1):
+                time.sleep(0.02)
             crawlers[part].send_signal(signal.SIGKILL)
             crawlers[part].wait()
             client.client_kill_filter(_type="normal", skipme=True)
-            crawlers[part] = begin(tmp_path, site, url, part, 2)
+            crawlers[part] = begin(tmp_path, site, url, part)
     assert [crawler.wait() for crawler in crawlers] == [0] * CRAWLERS
-    assert {*posts_of(delivered(tmp_path, 2))} == {*range(POSTS)}
+    assert {*posts_of(delivered(tmp_path))} == {*range(POSTS)}
     with closing(open_existing(url)) as index:
         # A killed crawler that comes again when the others have ended, and its lease too, begins a
         # run of its own. A run that let a page through while its connections were cut has no end.
