@@ -129,34 +129,6 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
     assert set(drops.values()) <= set(crawl["delivered"])
 
 
-def test_what_only_looks_repeated_reaches_the_spider(site: Newsroom, crawl: dict[str, Any]) -> None:
-    """Short pages, listings, one template, files, redirects, retries: each is delivered."""
-    delivered = set(crawl["delivered"])
-    for kind in ("short", "listing", "same template", "image", "archive", "behind a redirect",
-                 "unavailable first", "live"):  # fmt: skip
-        urls = {page.url for page in site.pages.values() if page.kind == kind}
-        assert urls, kind
-        assert urls <= delivered, kind
-    live = [url for url in crawl["delivered"] if url.endswith("/live")]
-    assert len(live) == 2 * len(set(live)), "the same address again is delivered again"
-
-
-def test_the_counts_add_up(site: Newsroom, crawl: dict[str, Any]) -> None:
-    """Every response but those of robots.txt has one verdict, every skipped one a reason."""
-    stats = crawl["stats"]
-    counts = {
-        name: stats.get(f"simhash/{name}", 0)
-        for name in ("unique", "duplicate", "revisit", "skipped")
-    }
-    skipped = sum(n for name, n in stats.items() if name.startswith("simhash/skipped/"))
-
-    pages = stats["response_received_count"] + 20 - stats["robotstxt/response_count"]
-    assert stats["simhash/responses"] == sum(counts.values()) == pages
-    assert skipped == counts["skipped"]
-    assert counts["duplicate"] == stats["simhash/dropped"] == len(crawl["drops"]) == 20
-    assert counts["revisit"] == len(site.fronts)
-
-
 def test_a_wrong_crawl_is_told_from_a_right_one(site: Newsroom) -> None:
     """The judge sees a page kept twice, a wrong original, a lost page and a wrong drop."""
     whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}

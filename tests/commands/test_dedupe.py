@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pytest
 from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.store import StoreError
 from tests.commands.running import interrupted, simhash, waiting
 from tests.pages import article, edited, html
 
@@ -147,30 +146,6 @@ def test_an_index_is_filled_and_knows_its_pages_afterwards(
 def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) -> None:
     kept(items, folder=tmp_path, SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/crawl.sqlite")
     assert not (tmp_path / "crawl.sqlite").exists()
-
-
-def test_an_interrupted_run_leaves_no_half_written_file_and_is_repeated(
-    tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
-    texts = [article(n) for n in range(100)]
-    texts[90] += " wait here"
-    pages = {f"http://a.example/{n}": html(text) for n, text in enumerate(texts)}
-    items, index = tmp_path / "items.jsonl", tmp_path / "i.sqlite"
-    items.write_bytes(feed(pages))
-    arguments = ["dedupe", items, "--index", index, *waiting(tmp_path, monkeypatch)]
-
-    def entries() -> list[str]:
-        with suppress(StoreError), closing(open_existing(f"sqlite:///{index}")) as filled:
-            return [entry.key for entry in filled]
-        return []
-
-    interrupted(*arguments, "--verdicts", "verdicts", folder=tmp_path, when=entries)
-    assert 0 < len(entries()) < 90
-    assert not [*tmp_path.glob("verdicts*")]
-    monkeypatch.setenv("GO", "1")
-    assert simhash(*arguments, "-s", "SIMHASH_PROCESSES=0") == 0
-    assert "100 pages: 100 to keep, 0 copies" in capsys.readouterr().out
-    assert entries() == [*pages]
 
 
 def test_a_crawl_in_the_same_order_keeps_the_same_pages(
