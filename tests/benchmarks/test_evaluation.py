@@ -27,7 +27,6 @@ from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.neighbours import near_pairs
-from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
@@ -148,35 +147,6 @@ def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path: Path)
     assert [*read_dataset(written(tmp_path, pages, labels)).pairs] == [("b", odd)]
 
 
-BAD_LABELS: list[tuple[str | bytes, str]] = [
-    ("a\tb\tduplicate\na\tb\tx\n", "row 1: it must have the columns a, b, label"),
-    (HEAD + "a\tb\n", "row 1: it must have the columns a, b, label"),
-    (HEAD + "a\tz\tduplicate\n", "row 1: there is no document 'z'"),
-    (HEAD + "a\tb\tsame\n", "must be duplicate, ambiguous, negative"),
-    (HEAD.encode() + b"a\t\xff\tduplicate\n", "no table in UTF-8"),
-]
-
-
-@pytest.mark.parametrize(("labels", "says"), BAD_LABELS)
-def test_a_bad_label_is_named_with_its_row(labels: str | bytes, says: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError) as error:
-        read_dataset(written(tmp_path, TEXTS, labels))
-    assert says in str(error.value)
-    assert str(error.value).startswith(str(tmp_path / "pairs.tsv"))
-
-
-def test_a_folder_must_have_labels_and_pages_with_names_of_their_own(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="there is no such folder"):
-        read_dataset(tmp_path / "nowhere")
-    with pytest.raises(FileError, match=r"no set of labelled pages, because it has no pairs"):
-        read_dataset(tmp_path)
-    (tmp_path / "pairs.tsv").write_text(HEAD)
-    with pytest.raises(FileError, match="no file with pages"):
-        read_dataset(tmp_path)
-    with pytest.raises(FileError, match="the id a is there twice"):
-        read_dataset(written(tmp_path, [TEXTS[0], TEXTS[0]], HEAD))
-
-
 @pytest.mark.parametrize("arguments", [[], ["--recipe", "compact", "--distance", "20"]])
 def test_a_set_is_measured_by_the_recipe_that_is_named(
     arguments: list[str], tmp_path: Path, monkeypatch: Any, capsys: Any
@@ -191,9 +161,3 @@ def test_a_set_is_measured_by_the_recipe_that_is_named(
     row = [tmp_path.name, recipe, distance, "4", "0", "1.0000", "0.5000", "1", "1", "0", "1"]
     assert "| " + " | ".join(row) in printed
     assert f"{tmp_path.name}, {recipe}: missed pairs\nc  d  –  –  none" in printed
-
-
-def test_a_folder_or_recipe_that_cannot_be_used_is_one_line(monkeypatch: Any) -> None:
-    monkeypatch.setattr("sys.argv", ["evaluate", "/no/where"])
-    with pytest.raises(SystemExit, match="/no/where: there is no such folder"):
-        main()

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from functools import cache
 
 from benchmarks.documents import MarkedPage, html_of
 from benchmarks.evaluation import Dataset
 from benchmarks.kinds import DUPLICATES, made_page, make_kinds
 from benchmarks.templates import shingles, take_apart
-from scrapy_simhash.core.analysis import text_body
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.offline.saved_pages import SavedPage
-from scrapy_simhash.rule.kinship import Kinship, kinship
 from tests.pages import article
 from tests.sites import chinese
 
@@ -101,28 +98,12 @@ def test_edits_change_a_share_of_the_words() -> None:
             assert share / 3 <= changed / words.total() <= 1.1 * share
 
 
-def test_a_moved_page_has_another_path_on_its_host() -> None:
-    for original, copy in pages_of("moved-5"):
-        assert kinship(original.key, copy.key) is Kinship.DOMAIN
-    for original, copy in pages_of("edits-5"):
-        assert kinship(original.key, copy.key) is Kinship.VIEW
-
-
 def test_a_paper_prints_a_story_under_another_headline() -> None:
     for original, copy in pages_of("headline"):
         found = extract(html_of(copy))
         assert held(original.line["body"] or "", shown(copy)) == 1
         assert found.title in found.headings
         assert f"Title of page {int(original.name)}" not in shown(copy)
-
-
-def test_what_was_there_before_and_what_is_short_takes_no_part() -> None:
-    again = replace(PAGES[0], name="again")
-    short = made_page("short", "<p>A few words.</p>", None, "A few words.")
-    text = SavedPage("text", "text", text_body(article(99)))
-    lost = made_page("lost", "<p>Something else altogether.</p>", None, article(98))
-    dataset = make_kinds([PAGES[0], again, short, text, lost], kinds=["edits-5"])
-    assert [document.name for document in dataset.documents] == ["00", "00#edits-5"]
 
 
 def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from contextlib import closing
@@ -98,17 +97,6 @@ def test_verdicts_are_a_log_that_explain_report_and_requeue_read(
     assert "6 judged, 3 near-duplicates (50.0%)" in capsys.readouterr().out
     assert simhash("requeue", "--host", "m.example", "--log", log) == 0
     assert capsys.readouterr().out.split() == [url for url in PAGES if url not in KEPT]
-
-
-def test_arrays_and_archives_are_read(tmp_path: Path) -> None:
-    array, archive = tmp_path / "a.json", tmp_path / "a.warc.gz"
-    # As Scrapy's feeds write it.
-    array.write_bytes(b"[\n" + feed().strip().replace(b"\n", b",\n") + b"\n]")
-    records = [warc_record(url, body) for url, body in PAGES.items()]
-    records.insert(0, warc_record("http://a.example/0", html(ONE), status="404 Not Found"))
-    archive.write_bytes(b"".join(map(gzip.compress, records)))
-    for path in (array, archive):
-        assert kept(path, folder=tmp_path) == KEPT
 
 
 def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> None:
@@ -213,10 +201,3 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(
     assert "1 page written, 1 were there\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
     assert len(rows(first)) == 1
-
-
-def test_an_index_is_filled_from_a_folder_of_prints(items: Path, tmp_path: Path) -> None:
-    simhash("fingerprint", items, "--to", tmp_path / "prints")
-    assert simhash("import", tmp_path / "prints", "--index", tmp_path / "i.sqlite") == 0
-    with closing(open_existing(f"sqlite:///{tmp_path}/i.sqlite")) as index:
-        assert len(index) == 5

@@ -92,7 +92,9 @@ def answering(site: Any, path: str, *answers: Any) -> list[Any]:
 
 async def until(holds: Callable[[], object]) -> None:
     deadline = time.monotonic() + 60
-    while not holds() and time.monotonic() < deadline:
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError("a crawl waits in vain")
         await asyncio.sleep(0.02)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import time
@@ -439,30 +438,3 @@ def test_command_that_shows_pages_runs_no_filter(command: str, twins: Any, tmp_p
     assert shown[command] in ran.stdout
     assert "'simhash'" not in ran.stdout
     assert not index.exists()
-
-
-def test_each_type_that_is_read_has_its_copies_found_in_a_crawl(crawl: Any, site: Any) -> None:
-    record = {"id": 1, "name": "Lamp", "about": article(1)[:600]}
-    xml = f"<rss><item>{article(2)[:600]}</item></rss>".encode()
-    plain = "application/json; charset=utf-8", json.dumps(record).encode()
-    served = {
-        "json": [plain, (plain[0], json.dumps(record, indent=1).encode())],
-        "jsonld": [
-            ("application/ld+json", json.dumps(record | {"id": n}).encode()) for n in (3, 4)
-        ],
-        "feed": [("application/rss+xml", xml), ("text/xml", xml.replace(b"<rss>", b"<rss >"))],
-        "text": [("text/plain", article(3).encode())] * 2,
-        "zip": [("application/zip", b"PK\3\4" + bytes(range(256)) * 9)] * 2,
-    }
-    for name, answers in served.items():
-        for n, (kind, body) in enumerate(answers):
-            site.pages[f"/{name}/{n}"] = (200, {"Content-Type": kind}, body)
-    crawled = crawl(
-        Pages,
-        settings={"SIMHASH_READERS": {"application/zip": "bytes"}, "CONCURRENT_REQUESTS": 1},
-        site=site,
-        paths=[*site.pages],
-    )
-    copies = sorted(url.split("/")[-2] for url, *_ in crawled.dropped)
-    assert copies == ["feed", "json", "text", "zip"]
-    assert crawled.stat("unique") == 6

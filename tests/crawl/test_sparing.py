@@ -20,11 +20,6 @@ from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
 NUMBER = 60
-BREADTH_FIRST = {
-    "DEPTH_PRIORITY": 1,
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
 SETTINGS = {"SIMHASH_SPARE": "skip", "CONCURRENT_REQUESTS": 1}
 
 
@@ -281,8 +276,7 @@ def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
         assert len(crawled.items) == NUMBER + 1
 
 
-@pytest.mark.parametrize("order", [{}, BREADTH_FIRST], ids=["depth first", "breadth first"])
-def test_links_of_posts_are_spared_in_any_order(crawl: Any, site: Any, order: Any) -> None:
+def test_links_of_posts_are_spared_depth_first(crawl: Any, site: Any) -> None:
     """A list links the last post of each topic before the topic, which links all its posts."""
     pages, topics, posts = site.pages, range(30), range(6)
     lists = [f"/list?page={n}" for n in range(6)]
@@ -295,7 +289,7 @@ def test_links_of_posts_are_spared_in_any_order(crawl: Any, site: Any, order: An
         links = [f"/topic/{t}/?post={t}{post}" for post in posts]
         for path in (f"/topic/{t}/", *links):
             pages[path] = html(article(t), links=links)
-    crawled = run(crawl, site, order)
+    crawled = run(crawl, site)
     names = {item["page"]["original"] or item["page"]["key"] for item in crawled.items}
     assert len(names) == len(crawled.items) == 1 + len(lists) + len(topics)
     assert crawled.stat("spared/skipped") > 0.5 * len(topics) * len(posts)

@@ -17,7 +17,6 @@ from scrapy.settings import Settings
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
 from scrapy_simhash.crawl.summary import _ITEMS, _PAGES, Judged, Summary
-from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
@@ -118,29 +117,6 @@ def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
     assert (repeated.action, repeated.bytes) == ("drop", None)
     assert repeated.text
     assert crawled.stat("items_dropped") == 1
-
-
-def test_log_that_cannot_be_written_costs_no_page_and_one_warning(
-    crawl: Any, twins: Any, log: Path, caplog: Any
-) -> None:
-    settings = {"SIMHASH_LOG": log}
-    checked = FilterSettings.from_settings(Settings(settings))
-    assert checked.log == log
-    log.with_name("dedup.jsonl").mkdir()
-    with pytest.raises(SettingError, match="SIMHASH_LOG: no path of a file"):
-        FilterSettings.from_settings(Settings(settings))
-    log.rmdir()
-
-    class InTheWay(Pages):
-        def parse(self, response: Any) -> Any:
-            log.mkdir()
-            yield from super().parse(response)
-
-    crawled = crawl(InTheWay, settings=settings, site=twins, paths=["/first"])
-    assert len(crawled.items) == 1
-    warnings = [record for record in caplog.records if "SIMHASH_LOG" in record.getMessage()]
-    assert [record.getMessage().count("\n") for record in warnings] == [0]
-    assert "the crawl goes on" in warnings[0].getMessage()
 
 
 def summary_of(caplog: Any) -> str:

@@ -5,7 +5,6 @@ The programs are written here anew, from their descriptions, with loops over bit
 
 from __future__ import annotations
 
-import json
 import sys
 import unicodedata
 import warnings
@@ -21,9 +20,6 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.segmentation import segment
-from scrapy_simhash.index import open_index
-from scrapy_simhash.index.values import Arrival, Outcome
-from scrapy_simhash.offline.prints import entries_in
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -116,32 +112,6 @@ def test_a_classic_gives_the_bits_of_its_program_on_random_texts(name: str) -> N
     recipe, program = named_recipe(name), PROGRAMS[name]
     for text in random_texts(400):
         assert recipe.fingerprint(text).value == program(text), text
-
-
-@pytest.mark.parametrize("name", ["fnv1", "pypi"])
-def test_old_fingerprints_that_were_imported_find_all_of_their_texts(
-    name: str, tmp_path: Path
-) -> None:
-    recipe, program = named_recipe(name), PROGRAMS[name]
-    texts = [text for text in random_texts(900, seed=3) if program(text) != recipe.nothing][:200]
-    assert len(texts) == 200
-    old = tmp_path / "old.jsonl"
-    # Signed, as Java writes them.
-    signed = [value - (value >> 63 << 64) for value in map(program, texts)]
-    old.write_text(
-        "\n".join(
-            json.dumps({"url": f"http://old.example/{n}", "fingerprint": value})
-            for n, value in enumerate(signed)
-        )
-    )
-    spec, entries = entries_in(old, recipe)
-    index = open_index("memory://", spec)
-    index.put(entries())
-    for number, text in enumerate(texts):
-        claim = index.claim(Arrival(f"http://new.example/{number}", recipe.fingerprint(text)))
-        assert claim.outcome is Outcome.DUPLICATE
-        assert claim.matches[0].distance == 0
-    index.close()
 
 
 def test_the_keywords_of_the_articles_have_the_hashes_of_the_articles() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,20 +125,6 @@ def test_blocks_follow_from_width_and_distance() -> None:
     assert str(replace(RECIPES["classic"], distance=4).blocks) == "bands:14x4"
     assert str(replace(RECIPES["default"], bits=64, distance=3).blocks) == "slices:4"
     assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:14x4"
-
-
-def test_nothing_loads_a_dictionary_or_trafilatura_before_a_recipe_needs_it() -> None:
-    """Chinese pages are analysed without them; recipes load no part of Scrapy either."""
-    code = (
-        "import sys; from scrapy_simhash.fingerprint.recipe import RECIPES; "
-        "[r.identity for r in RECIPES.values()]; RECIPES['default'].fingerprint('text'); "
-        "print([m for m in ('jieba', 'rjieba', 'scrapy', 'lxml') if m in sys.modules]); "
-        "sys.modules['jieba'] = sys.modules['rjieba'] = sys.modules['trafilatura'] = None; "
-        "from tests.pages import analysed; import scrapy_simhash.addon; "
-        "print(analysed('<p>' + '中文网页的正文内容。' * 30).reason)"
-    )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.split("\n")[:2] == ["[]", "None"]
 
 
 def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line() -> None:

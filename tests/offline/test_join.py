@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -153,13 +152,3 @@ def test_spark_gives_the_same_verdict(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "duckdb").mkdir()
     verdicts = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
     assert verdicts == by_join(files, tmp_path / "duckdb")
-
-
-def test_nothing_of_the_extra_is_imported_without_need() -> None:
-    program = (
-        "import sys; import scrapy_simhash.commands.dedupe, scrapy_simhash.commands.import_\n"
-        "import scrapy_simhash.commands.fingerprint\n"
-        "extras = {'pyarrow', 'duckdb', 'pyspark', 'warcio'}\n"
-        "assert not extras & {*sys.modules}, sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

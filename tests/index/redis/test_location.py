@@ -28,13 +28,6 @@ def test_crawlers_share_an_index_by_a_user_and_password(redis_servers):
         assert [near.key for near in other.query(fp(1))] == ["a"]
 
 
-def test_a_wrong_password_is_told_without_the_password(redis_servers):
-    url = redis_servers.password.url.replace("p%40ss", "guess%40ed")
-    with pytest.raises(StoreError) as error, opened(url):
-        pass
-    assert "guess" not in str(error.value)
-
-
 def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():
     with servers.redis_server("--rename-command AUTH none") as server:
         url = f"redis://u:{'token' * 100}@127.0.0.1:{server.port}/0?protocol=2"
