@@ -2,16 +2,17 @@
 
 The first crawl only watches, and what it says is printed beside what the second one does.
 
-``python -m benchmarks.sparing [board shop calendar URL ...]``, for example with the first page of a
-MediaWiki on loopback. Each site is crawled with everything fetched, then with copies spared, in
-Scrapy's own order and breadth first. The second crawl follows only links to addresses that the
-first has asked for. A distinct page is lost if none of its addresses was fetched and one was
-spared; it is out of reach if the crawl met no link to it, because the links stand in pages that it
-spared, or that it met as copies. Two crawls that fetch everything differ, too, because the answers
-come in another order.
+``python -m benchmarks.sparing [board shop catalogue calendar media URL ...]``, for example with the
+first page of a MediaWiki on loopback. Each site is crawled with everything fetched, then with
+copies spared, in Scrapy's own order and breadth first. The second crawl follows only links to
+addresses that the first has asked for. A distinct page is lost if none of its addresses was fetched
+and one was spared; it is out of reach if the crawl met no link to it, because the links stand in
+pages that it spared, or that it met as copies. Two crawls that fetch everything differ, too,
+because the answers come in another order.
 
-The calendar has no end: what counts there is how many downloads it takes until the crawl ends, and
-how many of the other 40 pages were reached.
+The items of the catalogue are alike and link nothing but items, as the pages of a trap do. The
+calendar has no end, and the media manager of a wiki has 9,600 addresses: what counts there is how
+many downloads it takes until the crawl ends, and how many of the other 40 pages were reached.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +99,39 @@ def calendar() -> Iterator[MadePage]:
         yield item, item, article(100 + n), ["/"]
 
 
-MADE = {"board": board, "shop": shop, "calendar": calendar}
+def catalogue() -> Iterator[MadePage]:
+    """Items of one template, each with a price and links to three others."""
+    yield "/", "front", article(1), ["/item/0"]
+    for n in range(600):
+        links = [f"/item/{k % 600}" for k in (n + 1, 7 * n + 1, 13 * n + 1)]
+        price = f"{random.Random(n).randrange(1000, 9000) / 100:.2f}"
+        yield f"/item/{n}", f"item {n}", f"{article(n, 3)} {price} euros. {article(2, 40)}", links
+
+
+def media() -> Iterator[MadePage]:
+    """A wiki whose pages have a media manager each, as of DokuWiki."""
+    folders, tabs, pictures = range(1850, 1856), range(20, 22), range(70, 90)
+    yield "/", "front", article(1), ITEMS
+    for n, item in enumerate(ITEMS):
+        manager = f"{item}?do=media&folder={{}}&tab={{}}&picture={{}}".format
+        yield item, item, article(100 + n), ["/", manager(1850, 20, 70)]
+        for folder, tab, picture in product(folders, tabs, pictures):
+            links = [manager(other, tab, picture) for other in folders]
+            links += [manager(folder, other, picture) for other in tabs]
+            links += [manager(folder, tab, 70 + (picture - 69) % 20)]
+            place = f"{item[1:]}, folder {folder}, tab {tab}, picture {picture}"
+            yield manager(folder, tab, picture), place, f"{place}. {article(30)}", links
+
+
+MADE = {
+    "board": board,
+    "shop": shop,
+    "catalogue": catalogue,
+    "calendar": calendar,
+    "media": media,
+}
+#: Sites whose crawl ends only where something is spared.
+TRAPS = ("calendar", "media")
 
 
 def answers(pages: Iterator[MadePage]) -> dict[str, Answer]:
@@ -217,7 +251,7 @@ def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
 
 
 def measure(site: str, url: str, order: str) -> None:
-    if site != "calendar":
+    if site not in TRAPS:
         full = crawl(url, "watch", order, None)
         compare(f"{site}, {order}", full, crawl(url, "skip", order, full["addresses"]))
         return

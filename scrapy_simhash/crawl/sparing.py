@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response, TextResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.requests import (
@@ -35,6 +36,7 @@ from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
+from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE
 from scrapy_simhash.url_patterns.replay import Replay, Spared
 from scrapy_simhash.url_patterns.rows import Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
@@ -105,7 +107,7 @@ class Sparing:
         signature = self._traps.link(page, link, self._trap_name)
         if signature:
             logger.warning(
-                "%d pages in a row were near others and linked nothing new but more of their kind, "
+                "%d pages in a row said nothing new and linked nothing new but more of their kind, "
                 "as in a calendar without end: deny %s in your link extractor, such as %s",
                 PAGES_OF_TRAP,
                 signature,
@@ -215,10 +217,10 @@ class Sparing:
             self._learner.record(forecast, visit)
         else:
             self._replay.note(forecast.url, visit)
-        if not original:
-            is_poor = verdict.kind == "unique" and bool(verdict.near)
-            if place := self._trap_table.place(forecast.url, learn=is_poor):
-                self._traps.page(judged.response.url, place.name, is_poor=is_poor)
+        html = _html(judged.response) if verdict.kind == "unique" and verdict.near else ""
+        if place := self._trap_table.place(forecast.url, learn=bool(html)):
+            url = judged.response.url
+            self._traps.page(url, place.name, html, is_copy=bool(original))
 
     def _came_by(self, url: str, key: str) -> bool:
         """Return whether a page came by this very address before.
@@ -299,3 +301,9 @@ class Sparing:
         except Exception as error:  # noqa: BLE001 - sparing is no reason to do without the index
             return sent, changed, str(error) or repr(error)
         return sent, changed, ""
+
+
+def _html(response: Response) -> str:
+    """Return a page as text; nothing of what is no text, or longer than anybody looks at."""
+    is_text = isinstance(response, TextResponse) and len(response.body) <= LONGEST_PAGE
+    return response.text if is_text else ""

@@ -118,6 +118,9 @@ class Learner:
             return Forecast(url)
         row = place.row
         bound = self.bound(place.name, row)
+        if not bound and not row.mark:
+            trap = self._traps.row(url, place.name)
+            bound = lower_bound(trap, trap)
         if not bound:
             may_wait = self._may_wait(row)
             return Forecast(url, place.host, place.signature, may_wait=may_wait)
@@ -134,8 +137,6 @@ class Learner:
         """
         if row.mark:
             return float(row.mark == "pinned")
-        if self._traps.holds(name):
-            return BOUND
         # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):

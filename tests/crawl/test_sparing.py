@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 import time
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -318,3 +320,43 @@ def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl: Any, site: Any)
     crawled = run(crawl, site)
     assert len(crawled.items) >= 1 + len(items) - 10 - crawled.stat("spared/skipped")
     assert crawled.stat("spared/skipped") <= 5
+
+
+def test_a_media_manager_ends_and_every_page_of_the_wiki_is_reached(crawl: Any, site: Any) -> None:
+    """Each page of a wiki has one: folders, tabs and pictures, in any combination."""
+    names, folders, tabs, pictures = range(1, 7), "abc", ("files", "search"), range(50, 58)
+    wiki = [f"/wiki?id={n}" for n in names]
+    site.pages["/"] = html(article(900), links=(*wiki,))
+    for n, page in zip(names, wiki, strict=True):
+        first = f"{page}&do=media&ns=a&tab=files&image=50"
+        site.pages[page] = html(article(n), title=f"Page {n}", links=(first,))
+    for n, *place in product(names, folders, tabs, pictures):
+        links = [
+            media_path(n, *place[:at], values[values.index(place[at]) - 1], *place[at + 1 :])
+            for at, values in enumerate((folders, tabs, pictures))
+        ]
+        title = f"Files of page {n}: {place}"
+        site.pages[media_path(n, *place)] = html(article(0, 40), title=title, links=(*links,))
+    crawled = run(crawl, site)
+    assert {item["path"] for item in crawled.items} >= {"/", *wiki}
+    assert crawled.stat("spared/traps") == 1
+    assert sum("media" in path for path in site.hits) < len(site.pages) / 2
+
+
+def media_path(number: int, folder: object, tab: object, picture: object) -> str:
+    return f"/wiki?id={number}&do=media&ns={folder}&tab={tab}&image={picture}"
+
+
+@pytest.mark.parametrize("address", ["/item/{}", "/shop?id={}"])
+def test_a_catalogue_whose_items_are_alike_and_link_only_items_stays_whole(
+    crawl: Any, site: Any, address: str
+) -> None:
+    path = address.format
+    site.pages["/"] = html(article(1), links=(path(0),))
+    for n in range(2 * NUMBER):
+        chance = random.Random(n)
+        price = f"{chance.randrange(5, 40)}.{chance.choice((49, 99))}"
+        text = f"{price} euros, {chance.choice(('red', 'blue', 'green'))}. {article(5, 60)}"
+        links = [path(k % (2 * NUMBER)) for k in (n + 1, 7 * n + 1, 13 * n + 1)]
+        site.pages[path(n)] = html(text, title=f"{article(n, 2)} {n}", links=(*links,))
+    assert len(run(crawl, site).items) == 2 * NUMBER + 1

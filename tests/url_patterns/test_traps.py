@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise, product
+
 from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 
@@ -7,11 +9,11 @@ SIGNATURE = "a.test/calendar?month={number}"
 MONTH = "http://a.test/calendar?month={}".format
 
 
-def walk(traps: Traps, months: int, *, is_poor: bool = True, start: int = 0) -> list[int]:
+def walk(traps: Traps, months: int, *, start: int = 0, own: str = "") -> list[int]:
     """Go from month to month; return the months at which a trap was told."""
     told = []
     for n in range(start, start + months):
-        traps.page(MONTH(n), SIGNATURE, is_poor=is_poor)
+        traps.page(MONTH(n), SIGNATURE, f"<p>Month {n}</p><p>{own and own + 'a' * n}</p>")
         if traps.link(MONTH(n), MONTH(n + 1), lambda _: SIGNATURE):
             told.append(n)
     return told
@@ -19,13 +21,20 @@ def walk(traps: Traps, months: int, *, is_poor: bool = True, start: int = 0) -> 
 
 def test_a_trap_is_told_once() -> None:
     traps = Traps()
-    assert walk(traps, 300) == [PAGES_OF_TRAP - 1]
-    walk(traps, 1, is_poor=False, start=1000)
+    assert walk(traps, 300) == [PAGES_OF_TRAP]
+    traps.page(MONTH(1000), SIGNATURE)
     assert walk(traps, 300, start=2000) == []
 
 
 def test_pages_that_say_something_of_their_own_are_no_trap() -> None:
-    assert walk(Traps(), 300, is_poor=False) == []
+    assert walk(Traps(), 300, own="of its own ") == []
+
+
+def test_a_page_with_many_links_counts_once() -> None:
+    traps = Traps()
+    walk(traps, 10)
+    for n in range(100, 200):
+        assert not traps.link(MONTH(9), MONTH(n), lambda _: SIGNATURE)
 
 
 def test_a_new_link_to_anything_else_ends_a_row() -> None:
@@ -48,7 +57,30 @@ def test_a_trap_is_a_pattern_until_a_page_of_it_says_something() -> None:
     learner = Learner(traps=traps)
     for n in range(10):
         learner.record(learner.forecast(MONTH(n)), Visit(MONTH(n)))
-    walk(traps, PAGES_OF_TRAP)
-    assert sum(learner.forecast(MONTH(n)).spared for n in range(100, 200)) > 60
-    walk(traps, 1, is_poor=False, start=100)
+    walk(traps, PAGES_OF_TRAP + 1)
+    assert sum(learner.forecast(MONTH(n)).spared for n in range(100, 200)) > 80
+    traps.page(MONTH(100), SIGNATURE)
     assert not learner.forecast(MONTH(100)).bound
+
+
+def media(name: str, tab: str, image: str) -> str:
+    return f"http://a.test/wiki?do=media&id={name}&tab={tab}&image={image}"
+
+
+def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatures() -> None:
+    traps = Traps()
+    names, tabs, images = "abcdef", ("files", "upload"), [f"{n}.png" for n in range(12)]
+    told = []
+    for name in (*names, "files", *images):
+        for parameter in ("do=media", f"id={name}", f"tab={name}", f"image={name}"):
+            traps.page(f"http://a.test/wiki?{parameter}", parameter)
+    traps.page("http://a.test/wiki?tab=upload", "tab")
+    urls = [media(*each) for each in product(names, tabs, images)]
+    for url, following in pairwise(urls):
+        traps.page(url, url, f"<h1>{url[-6:]}</h1><p>Files</p>")
+        told += [traps.link(url, following, lambda link: link)]
+    assert sum(map(bool, told)) == 1
+    assert traps.row(urls[-1], urls[-1]) >= PAGES_OF_TRAP
+    # A value that no page had in its address may lead to something new.
+    other = media("g", "files", "1.png")
+    assert not traps.row(other, other)
