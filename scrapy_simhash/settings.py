@@ -181,7 +181,7 @@ def _changed(recipe: Recipe, settings: BaseSettings) -> Recipe:
 
 
 def _namespace(settings: BaseSettings) -> str:
-    """Return the name that an index has in a shared store: by default that of the project."""
+    """Return the name that an index has in a shared store: by default, the project's."""
     project = str(settings.get("BOT_NAME") or "simhash")
     namespace: str = _read_setting(settings, "namespace", values.text) or project
     if set(namespace.replace(SPIDER, "")) & set("{}"):

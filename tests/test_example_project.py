@@ -297,14 +297,17 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
     environment = {
         **os.environ,
         "PYTHONPATH": str(EXAMPLE.parent),
-        # On a busy machine Redis may take longer than the filter waits for it by default.
+        # On a busy machine Redis and workers may take longer than the filter waits by default.
         "SIMHASH_INDEX_URL": f"{server.url}?socket_timeout=60&socket_connect_timeout=60",
         "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
     }
     assert {"SIMHASH_INDEX_URL", "SIMHASH_LOG"} <= set(re.findall(r"SIMHASH_\w+", text))
     crawlers = [
         subprocess.Popen(
-            [sys.executable, "-m", *(part.replace("/out", str(tmp_path)) for part in command)],
+            [
+                *(sys.executable, "-m", *(part.replace("/out", str(tmp_path)) for part in command)),
+                *("-s", "SIMHASH_TIMEOUT=300", "-s", "SIMHASH_LEASE=600"),
+            ],
             cwd=EXAMPLE,
             env=environment,
             stderr=subprocess.DEVNULL,

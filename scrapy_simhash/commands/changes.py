@@ -45,12 +45,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
         last = _asked_run(runs, options.run)
-        unseen = {page.key: page for page in missing_pages(index, runs, last.number)}
+        unseen = {each.key: each for each in missing_pages(index, runs, last.number)}
     logged = _logged(options, settings, last)
-    changes = sorted(
-        ((logged or {}) | unseen).values(),
-        key=lambda each: (CHANGES.index(each.change), each.url),
-    )
+    changes = sorted(((logged or {}) | unseen).values(), key=_order)
     kinds = ("missing", "failed") if logged is None else CHANGES
     values = {
         "run": last._asdict(),
@@ -59,6 +56,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     }
     show(options, _run_lines(last, changes, kinds), values)
     return 0 if changes else 1
+
+
+def _order(change: PageChange) -> tuple[int, str]:
+    return CHANGES.index(change.change), change.url
 
 
 def _as_values(change: PageChange) -> dict[str, Any]:

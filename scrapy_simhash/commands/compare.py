@@ -116,17 +116,14 @@ def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
     if not (first and second):
         return False, _not_compared(a, b)
     distance = hamming_distance(first.value, second.value)
-    because: list[str] = []
-    is_copy = False
-    if distance <= recipe.reach:
-        page = Page(b.key, b.analysis.facts)
-        original = Page(a.key, a.analysis.facts)
-        ruling = Rule(recipe.distance)(page, original, distance)
-        because = [f"because   {sentence(ruling.reason)}"]
-        is_copy = ruling.is_copy
-    verdict = "near-duplicates" if is_copy else "not near-duplicates"
-    says = f"{distance} of {recipe.bits} bits (k = {recipe.distance}): {verdict}"
-    return is_copy, [f"distance  {says}", *because]
+    says = f"distance  {distance} of {recipe.bits} bits (k = {recipe.distance}): "
+    if distance > recipe.reach:
+        return False, [f"{says}not near-duplicates"]
+    page = Page(b.key, b.analysis.facts)
+    original = Page(a.key, a.analysis.facts)
+    ruling = Rule(recipe.distance)(page, original, distance)
+    because = f"because   {sentence(ruling.reason)}"
+    return ruling.is_copy, [f"{says}{'' if ruling.is_copy else 'not '}near-duplicates", because]
 
 
 def _not_compared(a: _Side, b: _Side) -> list[str]:
@@ -190,13 +187,16 @@ def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
     """Return every step from both texts to their fingerprints."""
     texts = [side.extraction.to_fingerprint for side in sides]
     blocks = [np.frombuffer(recipe.fingerprint(*text).blocks, "<u4") for text in texts]
-    marks = ["* " if is_same else "  " for is_same in blocks[0] == blocks[1]]
     lines: list[str] = []
-    for letter, text, values in zip("AB", texts, blocks, strict=True):
+    for letter, text, own, other in zip("AB", texts, blocks, blocks[::-1], strict=True):
         lines += ["", *_features(letter, text, recipe), *_sums(text, recipe)]
         lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
-        lines += _in_rows([f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)])
+        lines += _in_rows(list(map(_block, own, other)))
     return lines
+
+
+def _block(value: int, other: int) -> str:
+    return f"{value:08x}{'*' if value == other else ' '} "
 
 
 def _features(letter: str, text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:

@@ -78,10 +78,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
-    files = [*itertools.chain.from_iterable(map(page_files, paths))]
     kinds = Counter[str]()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(whole_file(target, *files)) if target else None
+        file = stack.enter_context(_verdict_file(target, paths)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
         pages = itertools.chain.from_iterable(map(reader.read, paths))
         analyses = stack.enter_context(analysed(pages, chosen, chosen.log_text if file else 0))
@@ -90,6 +89,10 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
             if file is not None:
                 file.write(_json_line(page, verdict, is_kept, chosen.recipe.distance))
     say([*_totals(kinds), *passed_over(reader)], aside=target == "-")
+
+
+def _verdict_file(target: str, paths: list[Path]) -> contextlib.AbstractContextManager[IO[bytes]]:
+    return whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
 
 
 def _totals(kinds: Counter[str]) -> Iterator[str]:
@@ -128,18 +131,26 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     queries.pop(None, None)
     with contextlib.ExitStack() as stack:
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        beside = Path(next(iter(queries), ".")).parent
-        engine = _engine(files, spec.distance, beside, stack)
+        engine = _engine(files, spec.distance, next(iter(queries), "."), stack)
         copies = find_copies(engine, spec)
-        ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
+        kept = _number_of_pages(engine) - copies
         for path in queries:
             _write_rows(targets[path], engine, *queries[path])
-    say([_total(pages - copies, copies)], aside="-" in queries)
+    say([_total(kept, copies)], aside="-" in queries)
 
 
-def _engine(files: list[Path], distance: int, beside: Path, stack: contextlib.ExitStack) -> DuckDB:
-    """Return an engine, and a folder for what its memory does not hold, until the stack closes."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
+def _number_of_pages(engine: DuckDB) -> int:
+    ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
+    return int(pages)
+
+
+def _engine(files: list[Path], distance: int, beside: str, stack: contextlib.ExitStack) -> DuckDB:
+    """Return an engine, and a folder beside a file for what its memory does not hold.
+
+    Both end when the stack closes.
+    """
+    place = tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent)
+    folder = stack.enter_context(place)
     engine = DuckDB(files, distance, Path(folder))
     stack.callback(engine.database.close)
     return engine

@@ -39,17 +39,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
     chosen = FilterSettings.from_settings(settings)
-    paths = {Path(path).name: Path(path) for path in sorted(options.pages)}
-    if len(paths) < len(options.pages):
+    paths = [*map(Path, sorted(options.pages))]
+    if len({path.name for path in paths}) < len(paths):
         raise UsageError("two of PAGES have one name, and so would their files have")
     counts = Counter[str]()
-    with reading(paths.values(), chosen) as reader:
-        for name, path in paths.items():
+    with reading(paths, chosen) as reader:
+        for path in paths:
             for number, piece in enumerate(_page_pieces(reader.read(path))):
-                target = Path(options.to) / f"{name}.{number:06}.parquet"
-                is_there = target.exists()
-                pages = _number_of(piece) if is_there else _write(piece, target, chosen)
-                counts["old" if is_there else "written"] += pages
+                target = Path(options.to) / f"{path.name}.{number:06}.parquet"
+                if target.exists():
+                    counts["old"] += _number_of(piece)
+                else:
+                    counts["written"] += _write(piece, target, chosen)
     written = count(counts["written"], "page")
     say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
 

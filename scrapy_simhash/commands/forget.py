@@ -51,6 +51,30 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    selection = _selection(options)
+    with chosen_index(options, settings) as index:
+        total = len(index)
+        keys = [] if options.all else _keys(index, selection, options)
+        chosen = total if options.all else len(keys)
+        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
+        if not (chosen or options.log) or not (options.yes or _agreed(chosen)):
+            say(["0 pages forgotten"])
+            return 1
+        removed = chosen if options.all else index.gone(keys)
+        if options.all:
+            index.clear()
+    lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
+    logged = f", and {count(lines, 'line')} of the log" if options.log else ""
+    say([f"{count(removed, 'page')} forgotten{logged}"])
+    return 0 if removed or lines else 1
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    """Return the pages and hosts that are named.
+
+    Raises:
+        UsageError: too little is named, or too much.
+    """
     selection = Selection.of(options.pages, options.host)
     is_named = bool(selection) or (options.older_than, options.missing_since) != (None, None)
     if is_named == options.all:
@@ -62,21 +86,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
     if options.log and not selection:
         raise UsageError("--log needs URLs or --host: to empty a log, delete its file")
-    with chosen_index(options, settings) as index:
-        total = len(index)
-        keys = [] if options.all else _keys(index, selection, options)
-        chosen = total if options.all else len(keys)
-        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
-        removed = 0
-        lines = 0
-        if (chosen or options.log) and (options.yes or _agreed(chosen)):
-            removed = chosen if options.all else index.gone(keys)
-            if options.all:
-                index.clear()
-            lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
-    logged = f", and {count(lines, 'line')} of the log" if options.log else ""
-    say([f"{count(removed, 'page')} forgotten{logged}"])
-    return 0 if removed or lines else 1
+    return selection
 
 
 def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str]) -> int:

@@ -92,29 +92,41 @@ def _stretches(before: list[str], after: list[str]) -> Iterator[Stretch]:
 def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
     """Return the lines that only one of two pages has, side by side.
 
-    A value stands with the name of its field. The first 400 lines of each page are compared; where
-    a list is cut, what the other has beyond the cut does not count. A line without a digit that
-    stands at another place of the other page is no difference. Where a side has no line, it is
-    empty.
+    A value has the name of its field before it. The first 400 lines of each page are compared;
+    where a list is cut, what the other has beyond the cut does not count. A line without a digit
+    that the other page has at another place is no difference. A side without a line is empty.
     """
-    mark = CUT.strip()
-    is_cut = mark in (*before[-1:], *after[-1:]) or max(len(before), len(after)) > _LINES
-    old = [line for line in before[:_LINES] if line != mark]
-    new = [line for line in after[:_LINES] if line != mark]
+    old = _compared_lines(before)
+    new = _compared_lines(after)
     both = {line for line in {*old} & {*new} if not any(map(str.isdigit, line))}
-    ends = (len(old), len(new))
     pairs: list[tuple[str, str]] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
-        if tag != "equal" and not (is_cut and (i2, j2) == ends):
-            removed = _differing_lines(old, i1, i2, both)
-            added = _differing_lines(new, j1, j2, both)
-            pairs += zip_longest(removed, added, fillvalue="")
+    for left, right in _changed_parts(old, new, _is_cut(before) or _is_cut(after)):
+        removed = _differing_lines(old, left, both)
+        added = _differing_lines(new, right, both)
+        pairs += zip_longest(removed, added, fillvalue="")
     return pairs
 
 
-def _differing_lines(lines: list[str], first: int, end: int, both: set[str]) -> list[str]:
-    """Return lines that ``both`` pages do not share, the first with its field's name."""
-    result = [line for line in lines[first:end] if line not in both]
+def _changed_parts(old: list[str], new: list[str], is_cut: bool) -> Iterator[tuple[slice, slice]]:
+    """Yield the parts that differ, except at the end of lists of which one was cut."""
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
+        is_end = (i2, j2) == (len(old), len(new))
+        if tag != "equal" and not (is_cut and is_end):
+            yield slice(i1, i2), slice(j1, j2)
+
+
+def _compared_lines(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines[:_LINES] if line != CUT.strip()]
+
+
+def _is_cut(lines: Sequence[str]) -> bool:
+    return len(lines) > _LINES or CUT.strip() in lines[-1:]
+
+
+def _differing_lines(lines: list[str], part: slice, both: set[str]) -> list[str]:
+    """Return lines of a part that ``both`` pages do not share, the first with its field's name."""
+    first = part.start
+    result = [line for line in lines[part] if line not in both]
     if first and result and result[0] == lines[first] and ":" not in result[0]:
         name = lines[first - 1]
         if ": " not in name:
