@@ -6,11 +6,11 @@ from scrapy_simhash.index.values import IndexSpec
 
 
 def open_index(url: str, spec: IndexSpec) -> Index:
-    """Open the index that a URL names; make it if there is none.
+    """Open the index that a URL names; make one if it is missing.
 
     Args:
-        url: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, or one of
-            those of Redis; what a URL reserves is percent-encoded in the path.
+        url: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, or a URL of
+            Redis; what a URL reserves is percent-encoded in the path.
         spec: the recipe's identity, width, distance and number of blocks, and whose crawler it is.
 
     Raises:
@@ -24,9 +24,9 @@ def open_existing(url: str) -> Index:
     """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
-        url: as for :func:`open_index`; an index in memory is nobody else's.
+        url: as for :func:`open_index`; an index in memory belongs to the crawler that made it.
 
     Raises:
-        StoreMissing: there is none. For other errors see :func:`open_index`.
+        StoreMissing: the index is missing. For other errors see :func:`open_index`.
     """
     return Index(*store_of(url).open(url, None))

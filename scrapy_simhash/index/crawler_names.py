@@ -8,7 +8,7 @@ import socket
 from functools import cache
 from pathlib import Path
 
-# Containers may share the name of a host, and each has processes of its own.
+# Containers may share the name of a host, and each numbers its processes from 1.
 _PROCESS_SPACE = Path("/proc/self/ns/pid")
 # The crawlers of this process whose index is open. A name of this process that is not here is dead.
 _open_crawlers: set[str] = set()
@@ -16,7 +16,7 @@ _open_crawlers: set[str] = set()
 
 @cache
 def machine() -> str:
-    """Return what names this machine, or this container of it."""
+    """Return a name for this machine, or for this container of it."""
     space = _PROCESS_SPACE.readlink() if _PROCESS_SPACE.exists() else ""
     return f"{socket.gethostname()}{space}"
 

@@ -12,11 +12,12 @@ from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match
 from scrapy_simhash.rule.ruling import Page
 
 NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)
-#: Near entries of a page that are judged at most, the nearest ones, besides those of its keys.
+#: At most this many near entries of a page are judged, the nearest ones, besides the entries of its
+#: keys.
 RULINGS = 32
-#: The position of an entry that is not written yet is this and the number of its page.
+#: An entry that is not written yet has this plus the number of its page as its position.
 UNWRITTEN = 1 << 96
-# The reason of a match that has the page's own key, which nobody judges.
+# The reason of a match that has the page's own key, about which the judge is not asked.
 _OWN = "key"
 
 
@@ -25,7 +26,7 @@ class Era(NamedTuple):
 
     Attributes:
         run: its number; 0 for none.
-        past: the numbers that entries have which earlier runs of its spider saw, and it did not.
+        past: the run numbers of entries that earlier runs of its spider saw, and this run did not.
         begun: seconds since the Unix epoch.
     """
 
@@ -47,7 +48,7 @@ class Era(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """All that claims made at one time have in common.
+    """The values that claims of one moment share.
 
     Attributes:
         lease: the state of an entry whose lease begins now.
@@ -65,14 +66,14 @@ class Case:
     """A page that claims, beside the entries near it and of its keys.
 
     Attributes:
-        number: that of the page.
+        number: the number of the page.
         of_its_key: entries of the page's own key and scope.
         others: entries of other keys.
         entry: the page's own entry, the newest of its key.
-        copies: those of the others that the page repeats, as the judge says.
+        copies: the entries among the others that the page repeats, as the judge says.
         living: copies that make it a duplicate.
-        lost: copies that nobody delivered, and that nobody has in progress any more.
-        distinct: those of the others that were judged to be other pages.
+        lost: copies that were not delivered, and are not in progress any more.
+        distinct: the entries among the others that were judged to be other pages.
         moved: the entry from which the page has moved, if there is one.
     """
 
@@ -142,7 +143,7 @@ class Decision:
         return Part([*self.claims], checks, new, writes, since)
 
     def place(self, written: Sequence[int]) -> None:
-        """Take in the positions to which the new entries were written."""
+        """Note the positions to which the new entries were written."""
         new = [position for position in self.changed if position >= UNWRITTEN]
         places = dict(zip(new, written, strict=True))
 
@@ -173,7 +174,7 @@ class Decision:
         return self._begin(case)  # 4 to 7
 
     def _revisit(self, page: Arrival, entry: Match) -> Claim:
-        """Sentence 1, for a page within reach of its own entry."""
+        """Sentence 1, for a page within reach of the entry of its key."""
         was_delivered = entry.delivered and entry.time < int(self._era.begun)
         unchanged = was_delivered and self._is_same(page, entry)
         if entry.provisional:
@@ -181,7 +182,7 @@ class Decision:
         return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), unchanged=unchanged)
 
     def _revisit_with_new_text(self, case: Case, entry: Match) -> Claim:
-        """Sentence 1, for a page beyond reach of its own entry."""
+        """Sentence 1, for a page beyond reach of the entry of its key."""
         if not case.living:
             self._admit(case, case.replaced)
         elif entry.provisional:
@@ -196,7 +197,7 @@ class Decision:
         else:
             # The rest of the page is not as it was, and copies are judged by that, too.
             self._admit(case, [entry], entry.time if entry.delivered else None)
-        if not entry.delivered:  # nobody has got the page
+        if not entry.delivered:  # the page was never delivered
             return NEAR_NOTHING
         return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry, unchanged=True)
 
@@ -248,7 +249,7 @@ class Decision:
         return (named or left)[:1]
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
-        """Yield what has one of a page's keys in its scope, and the nearest ones of the others."""
+        """Yield the entries in a page's scope that have one of its keys, and the nearest others."""
         names = {page.key, *page.aliases}
         count = 0
         for distance, position in sorted(near):
@@ -317,12 +318,12 @@ def with_twins(near: Mapping[int, Near], twins: Sequence[Near]) -> list[Near]:
 
 
 def groups(near: Sequence[Near]) -> list[list[int]]:
-    """Return the numbers of the pages, those together whose answers depend on each other.
+    """Return the numbers of the pages, grouped by whether their answers depend on each other.
 
     They are near each other, or near the same entry, in however many steps.
 
     Args:
-        near: for each page, the positions near it; that of an earlier page is ``UNWRITTEN`` and its
+        near: for each page, the positions near it; an earlier page has ``UNWRITTEN`` plus its
             number.
     """
     if not any(near):

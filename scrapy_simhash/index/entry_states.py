@@ -1,7 +1,7 @@
-"""The life of an entry: what changes of it, what stays, and the act that takes it a step on.
+"""The life of an entry: its parts that change, its parts that stay, and the acts that change it.
 
 Each act of the index is a pure function of states. A store compares and writes their bytes, and
-knows of them only what :class:`.State` says of its first four.
+knows of them only what :class:`.State` says of the first four bytes.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from scrapy_simhash.index.values import Match
 
 _LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
 _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
-# Set in the number of a run: the page failed in that run, which is to say that it was asked for and
-# is not known to be there or not.
+# Set in the number of a run: the page failed in that run: it was asked for, and it is unknown
+# whether the page is still there.
 _FAILED = 1 << 31
 
 
@@ -33,15 +33,16 @@ def run_of(number: int) -> int:
 class State(NamedTuple):
     """The part of an entry that changes.
 
-    Packed, a confirmed entry's state is the number of its run, without leading zeros. That of an
-    entry in progress is longer than ``RUN_BYTES``, and begins with the run in so many bytes.
+    Packed, a confirmed entry's state is the number of its run, without leading zeros. The state of
+    an entry in progress is longer than ``RUN_BYTES``, and begins with the run in that number of
+    bytes.
 
     Attributes:
-        run: in which its page was last seen, less than 2**31; 0 for none. If the page has failed
-            since, it is :func:`failed_in` that run.
+        run: the run in which its page was last seen, less than 2**31; 0 for no run. If the page has
+            failed since, it is :func:`failed_in` that run.
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
-        back: of an entry in progress that was confirmed before, the run that it was seen in then.
+        back: for an entry in progress that was confirmed before, the run in which it was seen then.
     """
 
     run: int = 0

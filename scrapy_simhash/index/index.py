@@ -16,8 +16,8 @@ expired, is *living*.
 
 Entries live in time. A *run* is what a spider's crawlers do from start to finish, and an entry
 knows the run in which its page was last *seen*. A key has one entry that counts in its scope: when
-its page comes with another text, the old entry is *superseded*, which is to say deleted, in the
-same act that admits the new one.
+its page comes with another text, the old entry is *superseded*: the act that admits the new entry
+deletes it.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ T = TypeVar("T")
 
 # The cell that has the runs.
 _RUNS = "index:runs"
-# Seconds without a lease after which nobody comes back for an entry in progress; the crawler of a
-# shorter outage may still tell that it was delivered.
+# An entry in progress is given up after this many seconds without a lease; after a shorter outage
+# its crawler may still tell that it was delivered.
 _ABANDONED = 86_400.0
 
 
@@ -92,7 +92,7 @@ class Index:
     :meth:`close`, or :class:`.StoreDamaged`.
 
     Attributes:
-        spec: how it was opened.
+        spec: the spec with which it was opened.
         crawler: this crawler's name in the leases.
         retries: pages of this crawler that claimed again, because others had changed what their
             answer rested on.
@@ -113,7 +113,7 @@ class Index:
     # Pages that arrive.
 
     def claim(self, arrival: Arrival) -> Claim:
-        """Look for an entry that the page repeats; if there is none, the page becomes an original.
+        """Look for an entry that the page repeats; without one, the page becomes an original.
 
         An index that takes part in no run takes every entry for one that was seen in its run. The
         first of these sentences that fits decides:
@@ -125,10 +125,10 @@ class Index:
            its text, by whole seconds.
         2. The own entry was seen in an earlier run, and the page is the same, within k bits and by
            its facts: original, ``SAME``, unless it repeats a living entry that was seen in this
-           run, as of 3. The entry is seen in this run, and is provisional until it is confirmed.
+           run, see 3. The entry is seen in this run, and is provisional until it is confirmed.
            When it is released, it is what it was, and its page has failed in this run.
         3. The page repeats, as the judge says, a living entry that was seen in this run; or one of
-           another spider, unless it has moved, as of 5 and 6: duplicate. Its own entry is seen in
+           another spider, unless it has moved, see 5 and 6: duplicate. Its own entry is seen in
            this run if the page is the same; else it stays as it was, if its page was delivered,
            because the next run may find it again; else it is deleted.
         4. The own entry has another text: original, ``CHANGED``.
@@ -142,7 +142,7 @@ class Index:
         its own entry, and the one from which it has moved, if an alias names that: without one, the
         old address may answer yet. It takes the place of expired entries that are judged to be
         copies. An own entry that never was confirmed makes no page ``SAME`` or ``CHANGED`` but
-        ``NEW``, because nobody has got that page.
+        ``NEW``, because that page was never delivered.
         """
         (answer,) = self.claim_all([arrival])
         return answer
@@ -150,7 +150,7 @@ class Index:
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
-        In the log they may stand in another order. When the store fails, some of the pages may have
+        The log may have them in another order. When the store fails, some of the pages may have
         become originals; they claim again, or their leases run out.
 
         Raises:
@@ -266,8 +266,8 @@ class Index:
         """Take back this crawler's provisional entries of these keys.
 
         They are deleted, or confirmed as an earlier run has left them. A page that this spider saw
-        in an earlier run, and not in this one, has failed in this one, also if nobody has claimed
-        it. Other entries are left alone.
+        in an earlier run, and not in this one, has failed in this one, also if no crawler has
+        claimed it. Other entries are left alone.
         """
         self.report(Report(failed=[*keys]))
 
@@ -296,7 +296,7 @@ class Index:
                 for position, state in self._open.get(key, {}).items()
             }
             # Earlier runs may have seen the page, and a claim that had no answer may have made an
-            # original of which nobody knows here.
+            # original that this crawler does not know.
             if news.failed:
                 records = self._store.of_keys(news.failed)
                 states |= {at: (record.state.pack(), release) for at, record in records.items()}
@@ -341,8 +341,8 @@ class Index:
         """Take part in a run of this crawler's spider; every later claim belongs to it.
 
         It is the one whose number is given, if that is an unfinished run of the spider; else the
-        last run of the spider, if it is unfinished and a crawler of it lives, which is to say has
-        renewed a lease, or begun, within a lease's time; else a new run.
+        last run of the spider, if it is unfinished and one of its crawlers lives, because it has
+        begun or renewed a lease within a lease's time; else a new run.
         """
         with self._store.use() as store:
             now = self._store.now()
@@ -383,8 +383,8 @@ class Index:
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
 
-        Pages that failed in it are not among them. It may read the whole log. A number that is none
-        of a run has nothing missing.
+        Pages that failed in it are not among them. It may read the whole log. The number of an
+        unknown run has nothing missing.
         """
         runs = self.runs()
         spiders = {each.spider for each in runs if each.number == run}
@@ -397,7 +397,7 @@ class Index:
         return (entry for entry in self if entry.run == failed_in(run))
 
     def expire(self, keep: int, most: int) -> int:
-        """Delete what nobody comes back for; return how many entries have changed.
+        """Delete abandoned entries; return how many entries have changed.
 
         These are the entries of this spider's runs before its last ``keep`` that count, if ``keep``
         is not 0, and entries of any run that have been in progress without a living lease
@@ -482,7 +482,7 @@ class Index:
             self._swept = 0
 
     def check(self) -> list[str]:
-        """Return what is missing or cannot be read, a sentence each. It reads the whole index."""
+        """Read the whole index; return a sentence for each thing that is missing or damaged."""
         with self._store.use() as store:
             complaints = store.check()
             before = store.counts()
@@ -514,7 +514,7 @@ class Index:
         return len(self._store.damaged)
 
     def cells(self, prefix: str) -> dict[str, bytes]:
-        """Return the small values whose names begin so; they are no entries, and outlive them.
+        """Return the small values whose names begin with a prefix; clearing leaves them.
 
         A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
         """

@@ -27,7 +27,7 @@ _VARIANT = re.compile(r"https?://(?:www\.)?")
 
 
 def key_value(key: str) -> bytes:
-    """Return the value by which the entries of a key are found, and those of its variants."""
+    """Return the value by which the entries of a key and of its variants are found."""
     variant = _VARIANT.match(key)
     value: bytes = xxhash.xxh32_digest((key[variant.end() :] if variant else key).encode())
     return value
@@ -46,7 +46,7 @@ def in_scope(content: bytes, scope: str) -> bytes:
 
 
 def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
-    """Return the fingerprint of a page, given its bytes, and those of its blocks, in its scope."""
+    """Return the fingerprint of a page, given its bytes and its blocks' bytes in its scope."""
     content, size = in_scope(content, scope), bits // 8
     return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
 
@@ -56,13 +56,13 @@ class Lookups:
 
     Attributes:
         arrivals: the pages; their numbers are their places here.
-        everywhere: they ask for what has their keys in any scope.
+        everywhere: whether they ask for entries of their keys in any scope.
         contents: their fingerprints and blocks, in their scopes, and the values of their keys, as
             bytes.
         words: their fingerprints, shape (n, bits / 64).
         values: their block values, and last the value of the key, shape (n, blocks + 1).
         names: for each page, the values of its key and of its aliases.
-        sought: words and values of all look-ups: those of the pages, then those by aliases.
+        sought: words and values of all look-ups: first by the pages, then by aliases.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Lookups:
 
     @classmethod
     def of_keys(cls, keys: Iterable[str], spec: IndexSpec) -> Lookups:
-        """Look for the entries of keys, in any scope; some of other keys may be found with them."""
+        """Look for the entries of keys in any scope; it may find entries of other keys, too."""
         blank = Fingerprint(0, spec.bits, bytes(4 * spec.blocks))
         return cls([Arrival(key, blank) for key in keys], spec, everywhere=True)
 

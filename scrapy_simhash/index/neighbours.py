@@ -39,9 +39,9 @@ _QUERY = np.uint64(48)
 class Neighbours:
     """Finds the entries that are within a distance of a fingerprint and share a block with it.
 
-    The last of the values of an entry is that of its key: entries that share it are found at any
-    distance. Now and then an entry is found by a value of another column, which does no harm. It is
-    not thread-safe. An entry takes ``bits / 8`` + 5 bytes, and 9 for each value.
+    The last value of an entry is its key's: entries that share it are found at any distance. Now
+    and then an entry is found by a value of another column, which does no harm. It is not
+    thread-safe. An entry takes ``bits / 8`` + 5 bytes, and 9 for each value.
 
     Args:
         columns: values of an entry, one more than its blocks.
@@ -64,7 +64,7 @@ class Neighbours:
         """Add entries; positions must increase.
 
         Args:
-            positions: where they stand in the log, less than 2**32.
+            positions: their positions in the log, less than 2**32.
             words: shape (n, bits / 64).
             values: shape (n, columns).
         """
@@ -84,8 +84,8 @@ class Neighbours:
     def find(self, words: Uint64s, values: Uint32s, most: int | None = None) -> list[Near]:
         """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`.
 
-        The nearest ones come first, then the oldest; at most ``most`` of a fingerprint, if that is
-        given, besides those of its key.
+        The nearest ones come first, then the oldest; at most ``most`` for each fingerprint, if that
+        is given, besides the entries of its key.
         """
         in_tail, in_runs = self._in_tail(words, values), self._found_in_runs(values)
         lookups, numbers = map(np.concatenate, zip(in_tail, in_runs, strict=True))
@@ -160,7 +160,7 @@ class Neighbours:
     def _without_old(
         self, values: Uint32s, lookups: npt.NDArray[np.intp], numbers: npt.NDArray[np.intp]
     ) -> _Pairs:
-        """Leave out the older entries of buckets whose newest ones stand in the tail."""
+        """Leave out the older entries of buckets whose newest ones are in the tail."""
         tail = self._tail[: self._count - self._in_runs]
         if not (len(tail) and len(lookups)):
             return lookups, numbers
@@ -216,8 +216,8 @@ class _Run:
     """
 
     def __init__(self, parts: Sequence[Uint64s]) -> None:
-        # In memory of its own, because that of malloc stays with the process in part after a merge,
-        # which took a third of the memory of a million entries.
+        # The array is mapped, because memory of malloc stays with the process in part after a
+        # merge: a third of the memory of a million entries.
         self.keys = np.frombuffer(mmap(-1, sum(part.nbytes for part in parts)), np.uint64)
         np.concatenate(parts, out=self.keys)
         self.keys.sort()
@@ -231,12 +231,12 @@ class _Run:
             self._starts[first:end] = self.keys.searchsorted(places)
 
     def places(self, needles: Uint64s) -> tuple[Uint32s, Uint32s]:
-        """Return between which keys those with the high bits of the needles stand."""
+        """Return the places between which the keys have the high bits of the needles."""
         at = (needles >> self._shift).astype(np.intp)
         return self._starts.take(at), self._starts.take(at + 1)
 
     def bucket(self, needle: np.uint64) -> tuple[int, int]:
-        """Return between which keys those of one value stand."""
+        """Return the places between which the keys have one value."""
         first, end = self.keys.searchsorted(np.array((needle, needle | _LOW))).tolist()
         return first, end
 
@@ -246,7 +246,7 @@ def near_pairs(
 ) -> list[tuple[Numbers, int]]:
     """Compare all pairs; return those within the distance, in bits, the nearest first.
 
-    A document without a fingerprint is near to none.
+    A document without a fingerprint is near no other.
     """
     by_number = {
         number: fingerprint

@@ -31,7 +31,7 @@ class OpenStore:
     """A store that is open for one crawler. It is thread-safe.
 
     Args:
-        spec: how it was opened.
+        spec: the spec with which it was opened.
 
     Attributes:
         crawler: this crawler's name in the leases.

@@ -16,7 +16,7 @@ class Scheme:
 
     Attributes:
         store: ``module:name`` of a callable. Given the URL and a spec, it opens the
-            :class:`.Store` there, and makes one if there is none; given None for the spec, it opens
+            :class:`.Store` there, and makes one if it is missing; given None for the spec, it opens
             what is there, or raises :class:`.StoreMissing`. It returns the store, and the spec.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.

@@ -64,7 +64,7 @@ class SqliteFile:
 
     Args:
         path: the file; None for RAM.
-        make: make the file if there is none, readable by its owner alone.
+        make: whether to make a missing file, readable by its owner alone.
 
     Raises:
         StoreUnavailable: of every method; the file cannot be used just now.
@@ -77,7 +77,7 @@ class SqliteFile:
         self._pid = os.getpid()
         with self._translated():
             if path and make:
-                # SQLite gives its other files the permissions of this one.
+                # SQLite gives the files beside it the same permissions.
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(
                 # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.

@@ -1,9 +1,9 @@
-"""The verbs of a store, none of which knows of leases, runs or rules.
+"""The verbs of a store, which knows nothing of leases, runs or rules.
 
-A store keeps entries at positions, which grow and are never used twice, and finds those that may be
-near a page by its *values*: those of its blocks, and last that of its key. Every act of the index
+A store keeps entries at positions, which grow and are never used twice, and finds the entries that
+may be near a page by its *values*: one for each block, and last the key's. Every act of the index
 reads, decides, and commits, which a store does only if what the decision rests on is unchanged.
-A project may bring a store of its own; ``tests/index/store_contract.py`` proves one.
+A project may bring another store; ``tests/index/store_contract.py`` proves one.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Stored(NamedTuple):
     Attributes:
         state: the bytes that a commit compares. Of an entry in progress they are more than
             ``RUN_BYTES``, and begin with its run; else they are its run, without leading zeros.
-        body: all that never changes but the fingerprint.
-        content: the fingerprint in its scope, and maybe the block values behind it; empty where
-            nobody asks for it.
+        body: the other parts that never change, without the fingerprint.
+        content: the fingerprint in its scope, and maybe the block values behind it; empty where it
+            is not asked for.
     """
 
     state: bytes
@@ -173,10 +173,10 @@ class Store(Protocol):
     def counts(self) -> Counts: ...
 
     def size(self) -> int:
-        """Return its bytes, maybe by a sample; 0 if that is not known."""
+        """Return its size in bytes, maybe by a sample; 0 if that is unknown."""
 
     def check(self) -> list[str]:
-        """Return what it knows to be damaged beside its entries, a sentence each."""
+        """Return a sentence for each damage that it knows of beside its entries."""
 
     def time(self) -> float:
         """Return the time that all its crawlers share, in seconds since the Unix epoch."""

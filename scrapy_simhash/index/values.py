@@ -32,7 +32,7 @@ class Arrival(NamedTuple):
     Attributes:
         scope: pages of different scopes never match.
         facts: at most 255 bytes, opaque to the store, for the judge.
-        aliases: other keys of the page: those of its redirects, of another scheme or with another
+        aliases: other keys of the page: of its redirects, of another scheme, or with another
             ``www``.
     """
 
@@ -55,7 +55,7 @@ class IndexSpec:
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
-        reach: the judge is asked about pages within so many bits, at least k; k by default.
+        reach: the judge is asked about pages within this many bits, at least k; k by default.
         same: tells whether a page that comes again within k bits of its entry of an earlier run is
             as that has it. Farther away, it is not.
         scoped: pages have many scopes, over which a store may spread a new index.
@@ -91,7 +91,7 @@ class IndexSpec:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
 
     def check(self, pages: Iterable[Arrival]) -> None:
-        """Raise ValueError if a page could not stand in the index."""
+        """Raise ValueError if the index could not hold a page."""
         for key, fingerprint, scope, facts, aliases in pages:
             if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
                 raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
@@ -161,7 +161,7 @@ class Match(NamedTuple):
         time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
         reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
-        facts: those of its arrival, as ``key`` and ``scope``.
+        facts: the facts of its arrival, as ``key`` and ``scope``.
         run: number of the run in which its page was last seen, 0 if that was in none.
         expired: its lease has run out.
         delivered: it is confirmed, or was before this or another run has seen it again.
@@ -188,8 +188,8 @@ class Claim(NamedTuple):
             none, and the first one of a revisit is its own entry.
         near: living entries within reach that were judged to be other pages, in that order.
         change: of an original; None for the others.
-        before: the entry of an earlier run that an original goes on with: that of its own key if it
-            is the same or has changed, that of another key if it has moved.
+        before: the entry of an earlier run that an original goes on with: the entry of its own key
+            if it is the same or has changed, of another key if it has moved.
         unchanged: an earlier run has delivered the same text, at this address or another one.
     """
 
@@ -237,7 +237,7 @@ class Entry(NamedTuple):
 
 
 class Census(NamedTuple):
-    """Entries, those still in progress, and bytes, in Redis by a sample; 0 if nobody knows."""
+    """Entries, those still in progress, and bytes, in Redis by a sample; 0 if that is unknown."""
 
     pages: int
     provisional: int

@@ -80,7 +80,7 @@ class Client:
     def names_beside(self) -> list[str]:
         """Return the names of indexes in the same place, of the first 100,000 keys or so.
 
-        A place that cannot be searched, such as a cluster, has none.
+        A place that cannot be searched, such as a cluster, has no names.
         """
         names, cursor = set[str](), b"0"
         with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
@@ -92,7 +92,7 @@ class Client:
         return sorted(names)
 
     def close(self) -> None:
-        """Close the connections, and so those of all shards."""
+        """Close the connections, which all shards share."""
         self._redis.close()
 
     def together(self, talks: "Sequence[Talk[T]]") -> list[T]:
@@ -196,7 +196,7 @@ def _texts(parts: Sequence[Any]) -> list[str | bytes]:
 
 
 def _is_lasting(error: BaseException | None) -> bool:
-    """Return whether the URL is to be mended: host, password, TLS, or what the server is."""
+    """Return whether the URL is wrong: its host, password or TLS, or the kind of the server."""
     while error:
         if isinstance(error, socket.gaierror):
             return error.errno != socket.EAI_AGAIN

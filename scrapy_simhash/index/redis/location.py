@@ -16,7 +16,7 @@ _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 _COUNT = re.compile("[1-9][0-9]{0,3}")
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
-# Answers are bytes here, and those of a master, whatever the user's other clients want.
+# Answers are bytes here, and come from a master, whatever the user's other clients want.
 _UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
 # Options that are objects, which no text names.
 _OBJECTS = set(
@@ -38,7 +38,7 @@ class Location:
         client: the options of redis-py.
         sentinel: the options of redis-py for the sentinels themselves.
         name: the index's name, with which its keys begin.
-        shards: over how many shards its scopes are spread; 0 if nobody says so.
+        shards: the number of shards over which its scopes are spread; 0 if the URL does not say.
         secrets: texts that no message may contain.
     """
 
@@ -126,7 +126,7 @@ def parse_location(url: str) -> Location:
         if "ssl" in part:
             part["ssl"] = bool(to_bool(part["ssl"]))
         if part.get("ssl") and part.get("ssl_cert_reqs", "required") == "required":
-            # redis-py checks the name in a certificate by itself from version 6 on.
+            # redis-py checks the name in a certificate from version 6 on.
             part.setdefault("ssl_check_hostname", True)
     if topology:
         client.pop("host", None)

@@ -1,8 +1,8 @@
 """A store in Redis: entries in hashes, and leaves of values, which are appended to.
 
 ``commit.lua`` tells what the keys hold. Outside, the position of an entry has more digits than its
-*place* in Redis: the generation of the index before it, so that an entry of an index that was
-deleted is none of the one that was made under its name since, and a checksum of the entry behind
+*place* in Redis: the generation of the index before it, so that an entry of a deleted index is not
+taken for one of its successor, and a checksum of the entry behind
 it, because a crash or a failover that loses the end of the log lets its places be used again.
 """
 
@@ -63,7 +63,7 @@ class RedisStore:
 
     Args:
         shard: its number among ``shards`` ones, by which their positions differ.
-        shown: the shard as the header has it; that of the whole index is their number.
+        shown: the shard as the header has it; the header of the whole index has their number.
 
     Raises:
         StoreMismatch: the index there is another one.
@@ -121,7 +121,7 @@ class RedisStore:
         self._set_clock(before, seconds, microseconds)
 
     def _set_clock(self, before: float, seconds: bytes, microseconds: bytes) -> None:
-        """Take in the time of Redis, which it told between a moment and now.
+        """Note the time of Redis, which it told between a moment and now.
 
         An answer that was read late, because the process was stopped, tells only between which
         times it was.
@@ -301,7 +301,7 @@ class RedisStore:
     def _values(self, place: int, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries, up to a place at least, shape (n, blocks).
 
-        They are read leaf by leaf, and kept for the next call; values that stand in no leaf are 0.
+        They are read leaf by leaf, and kept for the next call; values that no leaf has are 0.
         """
         if self._blocks is not None and len(self._blocks) > place:
             return self._blocks
@@ -409,7 +409,7 @@ class RedisStore:
 
 
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
-    """Return for each page its fingerprint and its values, those of its aliases last."""
+    """Return for each page its fingerprint and its values, with its aliases' values last."""
     spread = (lookups.values * SPREAD).astype(np.uint64)
     columns = np.arange(spec.blocks + 1, dtype=np.uint64) << np.uint64(40)
     last_bits = (spread & np.uint64(0xFFF)) << np.uint64(24)
@@ -461,12 +461,12 @@ def _texts_of(fields: Any, where: str) -> dict[str, str]:
 
 
 def stored_header(client: Client) -> dict[str, str]:
-    """Return what an index is said to be, by field; nothing if there is none."""
+    """Return the header of an index, by field; an empty one if the index is missing."""
     return _texts_of(client.call("HGETALL", client.key("meta")), client.where)
 
 
 def stored_spec(header: Mapping[str, str], client: Client) -> IndexSpec:
-    """Return how the index that is there was opened first."""
+    """Return the spec with which the index was made."""
     if not header:
         names = ", ".join(client.names_beside())
         listed = f"; there are {names}" if names else ""

@@ -1,4 +1,4 @@
-"""A store whose scopes are spread over several, each in a slot of its own of a cluster.
+"""A store whose scopes are spread over several stores, each in another slot of a cluster.
 
 Pages of different scopes never match, so each decides about its scopes as if it were alone. One of
 them, the *home*, has the name of the index itself, and the cells. The position of an entry, divided
@@ -72,7 +72,7 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
 
 
 def _stored_count(header: Mapping[str, str], client: Client) -> int:
-    """Return over how many shards an index is, 0 if the header does not say so."""
+    """Return the number of shards of an index, 0 if the header does not say."""
     text = header.get("shards", "")
     if not text or " of " in text:  # a shard of another index is refused when it is opened
         return 0
