@@ -1,4 +1,4 @@
-"""What a setting may be: each function takes what a project wrote, and returns what a crawl uses.
+"""The values of settings: each function takes the value of a project, and returns the crawl's.
 
 It raises one of ``WRONG`` for a value that cannot be used, and its text says what is wrong.
 """

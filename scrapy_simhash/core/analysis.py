@@ -52,7 +52,7 @@ class PageAnalysis:
         excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
             the page from others.
         canonical: the address that the page declares canonical, resolved; or nothing.
-        error: what a log says of a page that could not be compared, such as a traceback.
+        error: the line or traceback that a log has for a page that could not be compared.
         unmatched: the selectors of the recipe that match nothing on the page, by their names.
     """
 
@@ -71,7 +71,7 @@ class Body(NamedTuple):
     Attributes:
         data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
         charset: that the Content-Type header declares, if it names one.
-        reader: the name of what reads it; see :mod:`scrapy_simhash.readers`.
+        reader: the name of its reader; see :mod:`scrapy_simhash.readers`.
         url: the folder of its address, against which the addresses in it are resolved.
     """
 

@@ -47,7 +47,8 @@ class Breaker:
         ValueError: the store cannot be described.
 
     Attributes:
-        refused: why the store, once it could be reached, cannot be used at all; None if it can.
+        refused: the error with which the store, once it could be reached, turned out to be
+            unusable; else None.
         let_through: pages that became originals while the store was away, and are not in it.
     """
 
@@ -60,10 +61,10 @@ class Breaker:
         self._open_store = open_store
         self._store: Index | None = None
         self._memory: Index | None = None
-        # Since when the store is away, and when it may be asked again.
+        # The times since which the store is away, and from which it may be asked again.
         self._away_since: float | None = None
         self._due = 0.0
-        # Keys of which the store was not told how they fared: whether they failed.
+        # The keys of pages whose fate the store was not told: True if a page failed.
         self._owed: dict[str, bool] = {}
         try:
             self._store = open_store()
@@ -150,7 +151,7 @@ class Breaker:
                 index.close()
 
     def _owe(self, keys: Iterable[str], *, failed: bool) -> None:
-        """Note what the store has to be told."""
+        """Note the pages of which the store has to be told."""
         for key in keys:
             # The store has the page that ended first.
             self._owed.setdefault(key, failed)

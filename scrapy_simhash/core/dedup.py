@@ -50,10 +50,10 @@ class Dedup:
     All calls come from one event loop. Leaving it fails what is still in progress.
 
     Args:
-        url: where the index is; see :func:`.open_index`.
-        recipe: from page to fingerprint, or its name.
+        url: the URL of the index; see :func:`.open_index`.
+        recipe: the recipe from page to fingerprint, or its name.
         spider: the name by which crawlers share runs.
-        scope: pages are compared within all sites, one registered domain or one host.
+        scope: pages are compared within all sites (``global``), one registered domain or one host.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
         processes: worker processes; with 0 a thread does their work, where no page can be stopped.
         timeout: seconds that a worker process may take for a page.
@@ -148,7 +148,7 @@ class Dedup:
         return False
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
-        """Return what ``call`` returns, which is given the index; None if the store is away."""
+        """Give the index to ``call``, and return its result; None if the store is away."""
         return await asyncio.wrap_future(self._index.run(lambda index: index.read(call)))
 
     async def end_run(self, *, finished: bool) -> None:
@@ -186,7 +186,7 @@ class Dedup:
         ``failed`` for its key.
 
         Args:
-            document: of any content type; what nothing reads is skipped.
+            document: of any content type; one without a reader is skipped.
             wait: a copy of a page in progress waits for how that page fares, for two leases at
                 most, because the lease of a crawler that died has to run out; then it is skipped,
                 and so let through. Without it, the verdict is provisional, and the caller may
@@ -279,7 +279,7 @@ class Dedup:
 
     @property
     def refused(self) -> Exception | None:
-        """Why the store, once it could be reached, cannot be used at all; None if it can."""
+        """The error that makes a store, which could be reached, unusable; None without one."""
         return self._breaker.refused
 
     @property

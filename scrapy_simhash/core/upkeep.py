@@ -66,7 +66,7 @@ class Upkeep:
         self._renewed = time.monotonic()
         self._keep_runs = keep_runs
         self._expires_at = 0.0
-        # Copies that wait for pages of this crawler, by key, and of others, by entry.
+        # Copies that wait: for pages of this crawler by key, for pages of others by entry.
         self._copies_by_key: dict[str, list[Callback]] = {}
         self._copies_by_entry: dict[int, list[Callback]] = {}
         self._running: asyncio.Task[None] | None = None
@@ -177,7 +177,7 @@ class Upkeep:
     async def _round(self) -> None:
         """Tell the index what was settled, and ask how pages of other crawlers fared."""
         now = time.monotonic()
-        # Also without a page in progress, because a crawler lives in its run while it renews.
+        # An empty list renews, too, because a crawler lives in its run while it renews.
         renewed: list[str] | None = None
         if now - self._renewed > self._lease / 3:
             self._renewed = now

@@ -27,11 +27,11 @@ class Document:
     """A page or a text that is compared with those before it.
 
     Attributes:
-        url: where it was found in the end; its host tells which pages are of one site.
+        url: its final address; the host tells which pages are of one site.
         data: the decompressed body of a response, or its text.
         content_type: the header, which may declare a charset and names the reader. A str of plain
             text is compared whole, like an item. A type without a reader is skipped.
-        key: names it in the index; if empty, its canonical URL does.
+        key: the document's name in the index; by default, its canonical URL.
         scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         aliases: other keys of it, by which an earlier run may have known it.
     """
@@ -89,7 +89,7 @@ class Verdict:
 
     @property
     def moved_from(self) -> str | None:
-        """For a moved page, its key in an earlier run."""
+        """The key that a moved page had in an earlier run."""
         return self.before.key if self.before and self.change == "moved" else None
 
     @property
@@ -99,7 +99,7 @@ class Verdict:
 
     @property
     def original(self) -> str | None:
-        """For a duplicate, the key of the nearest original."""
+        """The key of the nearest original of a duplicate."""
         return self.matches[0].key if self.matches else None
 
     @property
@@ -121,7 +121,7 @@ def spec_of(
     spider: str = "",
     scoped: bool = False,
 ) -> IndexSpec:
-    """Return how an index for a recipe is opened; see :class:`.IndexSpec`.
+    """Return the spec that opens an index for a recipe; see :class:`.IndexSpec`.
 
     Raises:
         ValueError: the recipe has 32 bits.

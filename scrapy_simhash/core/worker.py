@@ -41,7 +41,7 @@ def message(values: Any) -> bytes:
 
 
 def order_of(recipe: Recipe, timeout: float, excerpt_length: int) -> tuple[Any, ...]:
-    """Return what a child gets first."""
+    """Return the first message to a child."""
     return asdict(recipe), recipe.identity, timeout, excerpt_length
 
 

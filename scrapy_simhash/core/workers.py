@@ -148,7 +148,7 @@ class Worker:
     """A process that analyses one page at a time. If it has ended, the next page starts another.
 
     Args:
-        order: what it gets first, see :mod:`.worker`.
+        order: the first message to the process, see :mod:`.worker`.
         timeout: seconds that one page may take.
     """
 
@@ -261,7 +261,7 @@ class Workers:
         self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
             max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
         )
-        # Without the seed, a page cannot be made to have the digest of another one.
+        # Strangers do not know the seed, so they cannot make a page with the digest of another one.
         self._seed = secrets.randbits(64)
 
     @property

@@ -24,7 +24,7 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
     """
     if not is_enabled(crawler.settings):
         raise NotConfigured
-    # On the crawler itself, so that it goes with it, also when the crawl never starts.
+    # The crawler has the filter, so that both go together, even if the crawl never starts.
     crawl_filter: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
     if crawl_filter is None:
         if _only_shows(crawler):

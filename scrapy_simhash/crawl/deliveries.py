@@ -1,4 +1,4 @@
-"""The deliveries of a crawl: what the callback of each page yields, and how that fares.
+"""The deliveries of a crawl: the output of the callback of each page, and its fate.
 
 The downloader middleware says which page is on its way, and the spider middleware when it arrives
 and what its callback yields. Scrapy's signals say how each item ends.
@@ -134,7 +134,7 @@ class Deliveries:
         self._outside = _OutsideDelivery(upkeep)
         # Deliveries of pages on their way to the spider, with the request, by the page's key.
         self._expected: dict[str, list[tuple[Request, Delivery]]] = {}
-        # Not in a response's meta, which a spider may change.
+        # A response's meta does not have them, because a spider may change it.
         self._of_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         # Deliveries of items on their way to our pipeline, with the item, by its identity.
         self._of_item: dict[int, tuple[Any, Delivery]] = {}

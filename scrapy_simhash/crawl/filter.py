@@ -91,7 +91,7 @@ class CrawlFilter:
     # Pages.
 
     async def judge(self, request: Request, response: Response, times: int = 0) -> Judged:
-        """Judge a response, which was dropped so often in a row; tell all that must know."""
+        """Judge a response that was dropped a number of times in a row; tell the listeners."""
         key = request_key(request, response.url)
         if (reason := self._reason_to_skip(request, response)) is not None:
             verdict = Verdict("skipped", key, reason)
@@ -157,7 +157,7 @@ class CrawlFilter:
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
         # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
         # among them must not be dropped, because the callback that has asked for it would fail.
-        # Taken off, because other requests may copy the meta.
+        # The entry is taken off, because other requests may copy the meta.
         if not request.meta.pop(QUEUED, False) or request.callback is NO_CALLBACK:
             return "no_callback"
         if request.meta.get("dont_simhash"):
@@ -221,7 +221,7 @@ class CrawlFilter:
                 logger.error("SIMHASH_INDEX_URL: %s", refused)
             else:
                 logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
-            # Not in the rounds, which the end of the crawl ends.
+            # It is a task apart from the rounds, which end with the crawl.
             self._stopping = asyncio.ensure_future(self._stop())
 
     async def _stop(self) -> None:
@@ -239,7 +239,7 @@ class CrawlFilter:
         waited = self.preferred.give_up(patience=0)
         self.queue.put()
         upkeep = self.dedup.upkeep
-        # Nothing is on its way, so what has not ended never will.
+        # Nothing is on its way, so no open page will ever end.
         upkeep.fail_all()
         upkeep.ask_now()
         if upkeep.are_copies_waiting or self.queue.refused or waited:

@@ -104,7 +104,7 @@ class Preferred:
         return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
 
     def before_download(self, request: Request) -> None:
-        """Take off what says who asks from a request that goes before a page.
+        """Take the identity of the crawler off a request that goes before a page.
 
         Raises:
             IgnoreRequest: the address that a page waits for redirects to that page.
@@ -117,7 +117,7 @@ class Preferred:
         """Note that a page has come, and whether it has waited in vain."""
         request = judged.request
         key = judged.verdict.key
-        # Taken off, because other requests may copy the meta.
+        # The entry is taken off, because other requests may copy the meta.
         has_waited = request.meta.pop(WAITED, None)
         if not self._is_on:
             return

@@ -13,19 +13,19 @@ from scrapy_simhash.keys import aliases, page_key, plain_key
 _OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
 #: Entries of meta by which a spider tells the filter what to do with a page.
 ORDERS = ("simhash_key", "simhash_action")
-#: In the meta of a request that lies in the queue or comes from it. Code that asks the engine for a
+#: The meta of a request in the queue, or from it, has this entry. Code that asks the engine for a
 #: download, as in the middle of a callback, passes the queue by.
 QUEUED = "simhash_queued"
-#: In the meta of a request that goes before a page, because the page declares its address
-#: canonical: the key of that address.
+#: A request that goes before a page, because the page declares its address canonical, has the key
+#: of that address here.
 PREFERRED = "simhash_preferred"
-#: In the meta of the request of a page that has waited: the page's key.
+#: The request of a page that has waited has the page's key here.
 WAITED = "simhash_waited"
-#: In the meta of the request of a copy in a queue in Redis: the page's key, the request's priority
-#: and the key of its original.
+#: The request of a copy in a queue in Redis has the page's key, the request's priority and the key
+#: of its original here.
 COPY = "simhash_copy"
-#: In the meta of a request that was put back into the queue, because its page may be a copy: how
-#: far behind the others.
+#: A request that was put back into the queue, because its page may be a copy, has its distance
+#: behind the others here.
 HELD_BACK = "simhash_held_back"
 
 # The headers that the request of a declared address takes over from the page's request.

@@ -1,4 +1,4 @@
-"""The run that a crawl takes part in: which one it is, how it ends, and what it says of it."""
+"""The run that a crawl takes part in: its number, its end, and the messages about it."""
 
 import logging
 from collections import Counter
@@ -81,7 +81,7 @@ class CrawlRun:
         self._old_addresses = set[str]()
 
     async def begin(self) -> None:
-        """Say which run begins, on which index, and who shares it."""
+        """Log the run that begins, its index, and the spiders that share it."""
         dedup = self._dedup
         run = dedup.run
         if run is not None and _flushes(self._crawler):
@@ -166,7 +166,7 @@ class CrawlRun:
 
 
 def _shared_with(runs: Sequence[Run]) -> str:
-    """Return who else shares an index, the spiders that used it last before others."""
+    """Return the other spiders that share an index, the last ones first."""
     names = [*dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)]
     if not names:
         return ""

@@ -71,7 +71,8 @@ class Sparing:
         self._table = PatternTable(self._shared.rows)
         self._traps = Traps()
         self._learner = Learner(self._table, self._traps if self._skips else None)
-        # What a crawl that watches has noted, the places of its traps, and what it would spare.
+        # The pages that a watching crawl has noted, the places of its traps, and the pages that it
+        # would spare.
         self._replay = Replay()
         self._trap_table = self._table if self._skips else PatternTable()
         self._would_be = Spared()
@@ -246,7 +247,7 @@ class Sparing:
         }
 
     def text(self) -> str:
-        """Return what sparing did, or would have done; empty if nothing."""
+        """Return a line on the requests that were, or would have been, spared, if there are any."""
         estimate = self._learner.estimate
         if self._skips and estimate.spared:
             return (
@@ -269,12 +270,12 @@ class Sparing:
 
     async def _run(self) -> None:
         while True:
-            # Whatever is sent when the crawl ends is sent to its end.
+            # An exchange that has begun when the crawl ends is finished.
             await asyncio.shield(self._exchange())
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:
-        """Send what was learned here, and learn what was learned elsewhere."""
+        """Send the rows that were learned here, and take over those of other crawlers."""
         if not self._settings.survives:
             return
         fresh = {host: rows for host, table in self._table if (rows := table.take())}

@@ -174,9 +174,9 @@ class Summary:
         self._pages_said = pages
 
     def text(self, sparing: str = "") -> str:
-        """Return what became of the pages and items, and what to do next, in a few lines.
+        """Return a few lines on the fate of pages and items, and on the next step.
 
-        ``sparing`` says what became of requests that were not sent.
+        ``sparing`` is the line on requests that were not sent.
         """
         counts = self._counts
         lines = [
@@ -210,7 +210,7 @@ class Summary:
         )
 
     def _since_earlier_runs(self) -> str:
-        """Return what became of pages since earlier runs; nothing in a first run."""
+        """Return a line on the changes since earlier runs; nothing in a first run."""
         names = ("new", "changed", "moved", "same", "missing", "failed")
         if not any(self._counts[name] for name in names[1:]):
             return ""

@@ -1,4 +1,4 @@
-"""Copies that wait until it is known how the page fares that they repeat.
+"""Copies that wait until the fate of the page that they repeat is known.
 
 A copy is dropped at once, and its request goes back into the crawl's own queue. If the page is
 delivered, the request is dropped, too. If the page fails, the request goes on with the response
@@ -61,7 +61,7 @@ class Copies:
         self._is_shared = uses_scrapy_redis(crawler.settings)
         # Requests that rest in memory, by the key of the copy.
         self._resting: dict[str, Request] = {}
-        # Whether the original was delivered, by the copy.
+        # The fates of originals, by the copy: whether they were delivered.
         self._fates: LRUCache[_Copy, bool] = LRUCache(_MOST_FATES)
 
     def judged(self, judged: Judged) -> None:
@@ -144,7 +144,7 @@ class Copies:
         was_idle = self._is_idle()
         await asyncio.sleep(1)
         if was_idle and self._is_idle():
-            # What has not ended by now never will.
+            # A page that has not ended by now never will.
             self._dedup.upkeep.fail_all()
 
     def _is_idle(self) -> bool:

@@ -2,11 +2,11 @@
 
 A crawl compares a page with the originals that share a bucket with it, at most the newest ones of
 each, and judges the nearest. Whether a page is an original depends on the pages before it, which no
-join knows. So the join guesses which pages are copies, pairs each page with what are originals by
-that guess, and decides in the order of the pages; what comes out is the next guess, until it is
-the same again. Each round is right about one page more at least, and only the verdicts of a crawl
-that takes one page after the other stay as they are. From the second round on, only pages are
-paired again that share a bucket with an earlier page about which the last guess was wrong.
+join knows. So the join guesses which pages are copies, pairs each page with the originals of that
+guess, and decides in the order of the pages; what comes out is the next guess, until it is the same
+again. Each round is right about one page more at least, and only the verdicts of a crawl that takes
+one page after the other stay as they are. From the second round on, only pages are paired again
+that share a bucket with an earlier page about which the last guess was wrong.
 
 The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view ``prints``,
 with the columns of prints and ``id``, their place, and the function ``ruling`` of
@@ -134,7 +134,7 @@ class DuckDB:
             raise FileError(f"DuckDB: {str(error).splitlines()[0]}") from None
 
     def keep(self, name: str, sql: str) -> None:
-        """Make a table of what a query gives."""
+        """Make a table of the result of a query."""
         self._run(self.database.execute, f"create or replace table {name} as {sql}")
 
     def put(self, name: str, table: Any) -> None:
@@ -144,7 +144,7 @@ class DuckDB:
         self.database.unregister("arrow")
 
     def rows(self, sql: str) -> Any:
-        """Return what a query gives, as a reader of Arrow record batches."""
+        """Return the result of a query as a reader of Arrow record batches."""
         return self._run(self.database.sql, sql).to_arrow_reader()
 
 

@@ -1,9 +1,9 @@
 """Fingerprints in files: as Parquet, or as JSON lines that another program wrote.
 
-Parquet has what an index keeps of pages, as columns that a database can join. A row is a page, in
-the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and
-its block values ``b0``, ``b1`` ..., as signed integers, because Spark has no others. A page that is
-compared with no other has a reason in their place. The metadata of the file name the recipe.
+Parquet has the data that an index keeps of pages, as columns that a database can join. A row is a
+page, in the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and its block
+values ``b0``, ``b1`` ..., as signed integers, because Spark has no others. A page that is compared
+with no other has a reason in their place. The metadata of the file name the recipe.
 """
 
 import json
@@ -113,7 +113,7 @@ def print_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
-    """Return how an index for the pages of some files is opened.
+    """Return the spec that opens an index for the pages of some files.
 
     A file without fingerprints, or with fingerprints of another recipe, is a FileError.
     """
@@ -145,11 +145,11 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
 
 
 def entries_in(path: Path, recipe: Recipe) -> tuple[IndexSpec, Callable[[], Iterator[Entry]]]:
-    """Return how an index for the pages of a file is opened, and a function that yields them.
+    """Return the spec that opens an index for the pages of a file, and a function that yields them.
 
     The file, or folder, has fingerprints in Parquet; or it has JSON lines with ``url`` and
-    ``fingerprint``, which another program has made as the recipe does. What cannot be read is a
-    FileError.
+    ``fingerprint``, which another program has made as the recipe does. An entry that cannot be read
+    is a FileError.
     """
     if path.is_dir() or path.suffix == ".parquet":
         files = print_files([path])
@@ -173,7 +173,7 @@ def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
                 value = number if type(number) is int else int(number, 16)
                 if -(1 << recipe.bits - 1) <= value < 0:
                     value += 1 << recipe.bits
-                # With another key, a crawl would take the page for a copy of itself.
+                # If the key differed, a crawl would take the page for a copy of itself.
                 yield Entry(key_of(str(values["url"])), recipe.restored(value), time=now)
             except (KeyError, TypeError, ValueError) as error:
                 raise FileError(f"{where}: no url and fingerprint: {error!r:.200}") from None

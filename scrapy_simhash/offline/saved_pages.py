@@ -41,8 +41,8 @@ class SavedPage:
     """One page or text.
 
     Attributes:
-        name: what its entry or file calls it.
-        key: what names it in an index: its canonical address, or else its name.
+        name: the name that its entry or file gives it.
+        key: its name in an index: the canonical address, or else the name.
     """
 
     name: str
@@ -60,7 +60,7 @@ class PageReader:
             conversions are taken.
         text_field, html_field, key_field: of an entry that has its text, its HTML or its key.
         report: is called with the number of bytes on the disk that were read since its last call.
-        passed_over: counts what is passed over, by its kind.
+        passed_over: counts the entries and records that are passed over, by their kind.
     """
 
     recipe: Recipe = RECIPES["default"]

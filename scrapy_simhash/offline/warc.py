@@ -1,7 +1,7 @@
 """WARC files (ISO 28500): the pages of a crawl's archive, and the texts of a WET file.
 
-warcio parses them. What a page may take is bounded here, because strangers sent it: a record that
-is no page, or is too large, is passed over without being kept in memory.
+warcio parses them. The size of a page is bounded here, because strangers sent it: a record that is
+no page, or is too large, is passed over without being kept in memory.
 """
 
 import zlib

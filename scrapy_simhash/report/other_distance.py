@@ -1,4 +1,4 @@
-"""What another distance would have kept and dropped, as far as the log of a crawl knows."""
+"""The pages that another distance would have kept and dropped, as far as a crawl's log knows."""
 
 from collections.abc import Iterator, Sequence
 

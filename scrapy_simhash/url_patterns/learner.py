@@ -20,7 +20,7 @@ from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable, PlacedAddress
 from scrapy_simhash.url_patterns.traps import Traps
 
-#: The share of copies that makes a pattern, by its lower bound: 6 copies of 6 pages.
+#: The lower bound of the share of copies that makes a pattern: 6 copies of 6 pages.
 BOUND = 0.6
 #: The same for signatures without parameters, because a path names a page until much speaks against
 #: it: 73 copies of 73 pages.
@@ -31,8 +31,8 @@ SHARE = 0.05
 MOST_DISTINCT = 0.05
 #: The share of lesser addresses from which a signature does not name pages.
 LESSER = 0.2
-#: How far behind a request may be put. A request that is to be spared waits for the sample of its
-#: pattern, which may show that the pattern is wrong.
+#: The number of places by which a request may be put behind others. A request that is to be spared
+#: waits for the sample of its pattern, which may show that the pattern is wrong.
 LAST = 2
 # A shorter path alone says nothing of whether an address names a page.
 _LESSER_BY = ("marker", "parameters", "https")
@@ -63,7 +63,7 @@ class Forecast(NamedTuple):
         return self.host + self.signature
 
     def place_behind(self, place: int) -> int:
-        """Return how far behind a request has to be put that has waited in some place."""
+        """Return the place behind others for a request that has waited in a place."""
         return min(place + 1, LAST) if self.spared else int(self.may_wait)
 
 
@@ -98,7 +98,7 @@ class Learner:
 
     Attributes:
         table: the counts of all signatures.
-        estimate: what was spared, and what that lost.
+        estimate: the number of spared requests, and of pages that this lost.
         first: by the keys of pages, the addresses by which they came first.
     """
 
@@ -113,7 +113,7 @@ class Learner:
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
-        """Return what an address tells, without learning from it."""
+        """Return the forecast of an address, without learning from it."""
         if (place := self.table.place(url)) is None:
             return Forecast(url)
         row = place.row

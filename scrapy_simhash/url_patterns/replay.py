@@ -1,4 +1,4 @@
-"""Tells what SIMHASH_SPARE "skip" would have done in a crawl that fetched everything.
+"""A replay tells which pages SIMHASH_SPARE "skip" would have spared in a crawl that fetched all.
 
 Skipping changes the order of a crawl: requests whose like were copies go behind all others. So the
 pages are learned from anew in that order. Of several addresses of one page, the first one in that
@@ -41,7 +41,7 @@ class Replay:
             self._visits.append((url, visit))
 
     def run(self, learner: Learner) -> Spared:
-        """Let a learner meet the pages in the order of a crawl that skips; return what it spares.
+        """Let a learner meet the pages in the order of a crawl that skips; return the spared ones.
 
         It may take seconds.
         """

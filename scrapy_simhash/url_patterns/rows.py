@@ -71,7 +71,7 @@ def to_cell(rows: Rows) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> Rows:
-    """Return the rows of a cell, which anybody who can write into the store may have changed.
+    """Return the rows of a cell, which other writers of the store may have changed.
 
     Raises:
         StoreDamaged: it did not come from :func:`to_cell`.

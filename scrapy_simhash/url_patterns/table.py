@@ -34,7 +34,7 @@ class Places:
     """
 
     def __init__(self) -> None:
-        # Places are hashes of what leads to them and of their star, since names take more memory.
+        # Places are hashes of the way to them and of their star, since names take more memory.
         self._values: dict[int, set[str]] = {}
         self._starred: set[int] = set()
         self.has_starred = False
@@ -112,7 +112,7 @@ class HostTable:
         return merged(self._shared, self._fresh)
 
     def row(self, signature: str) -> Row:
-        """Return what is known of a signature in its present form."""
+        """Return the counts of a signature in its present form."""
         self._fold()
         row = self._shared.get(signature, NO_PAGES)
         return row.plus(self._fresh[signature]) if signature in self._fresh else row
@@ -136,7 +136,7 @@ class HostTable:
         return rows
 
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
-        """Take over what all crawlers have learned, and take back what could not be sent."""
+        """Take over the rows of all crawlers, and take back the rows that could not be sent."""
         self._shared = shared
         self._fresh = merged(unsent or {}, self._fresh)
         # The places in all rows have to be noted.
@@ -182,7 +182,7 @@ class PatternTable:
     """The rows of many hosts; the host that was used longest ago goes.
 
     Args:
-        shared: returns what all crawlers know of a host that this one meets.
+        shared: returns the rows of all crawlers for a host that this one meets.
     """
 
     def __init__(self, shared: Callable[[str], Rows] = lambda _: {}) -> None:
