@@ -36,7 +36,7 @@ MOST_TEXT = 1_000_000  # characters that are fingerprinted
 # Values that are looked at; if a document has more, its bytes count, too.
 MOST_VALUES = 50_000
 # Letters, because a text is compared without its digits.
-_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+_DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 
 # Texts, and bytes of which nothing is known.
@@ -80,7 +80,7 @@ def read_bytes(data: bytes, _: str | None) -> Extraction | None:
 
 def in_letters(data: bytes, size: int = 16) -> str:
     """Return a digest of ``size`` bytes, two letters each."""
-    return shake_128(data).hexdigest(size).translate(_LETTERS)
+    return shake_128(data).hexdigest(size).translate(_DIGITS_AS_LETTERS)
 
 
 # Data.

@@ -94,14 +94,16 @@ def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str
     removed = 0
     for path in paths:
         lines = [line for line in log_lines([path]) if line is not None]
-        kept = [*_without(lines, selection, keys)]
+        kept = [*_lines_to_keep(lines, selection, keys)]
         removed += len(lines) - len(kept)
         with whole_file(path) as file:
             file.writelines(f"{to_json(line)}\n".encode() for line in kept)
     return removed
 
 
-def _without(lines: Iterable[Line], selection: Selection, keys: Collection[str]) -> Iterator[Line]:
+def _lines_to_keep(
+    lines: Iterable[Line], selection: Selection, keys: Collection[str]
+) -> Iterator[Line]:
     """Yield the lines of other pages, which do not name those that are forgotten."""
     for line in lines:
         key = line.key if isinstance(line, LogLine) else line.url

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     chosen = FilterSettings.from_settings(settings)
     passed: Counter[bool] = Counter()
     with ExitStack() as stack:
-        spec, total, entries = _source(options.source, settings, stack)
+        spec, total, entries = _open_source(options.source, settings, stack)
         spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
         added = index.put(_delivered(progress("importing", total, of=entries), passed))
@@ -59,7 +59,7 @@ def _added_lines(added: int, passed: Counter[bool], total: int) -> Iterator[str]
         yield f"left out: {count(passed[False], 'page')} in progress"
 
 
-def _source(
+def _open_source(
     source: str, settings: BaseSettings, stack: ExitStack
 ) -> tuple[IndexSpec, int, Iterable[Entry]]:
     """Return how the entries of a source were made, how many they are, and the entries."""

@@ -47,7 +47,7 @@ LONGEST = 1 << 20
 _PIECE = 1 << 15
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
 _LINE_BREAK = ord("\n")
-_SEPARATOR = 1  # less is only 0, for a mark that NFC may compose
+_SEPARATOR_CODE = 1  # less is only 0, for a mark that NFC may compose
 _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTERS.match(chr(c)))
 
 
@@ -65,7 +65,7 @@ def normalise(text: str, *, by_line: bool = False) -> str:
     lowered = _lowered(text)
     if not lowered.min():
         lowered = _lowered(composed(text))
-    letters = lowered.compress(lowered > (_SEPARATOR if by_line else _LINE_BREAK))
+    letters = lowered.compress(lowered > (_SEPARATOR_CODE if by_line else _LINE_BREAK))
     return _compatible(letters.tobytes().decode("utf-32-le"))
 
 
@@ -132,14 +132,14 @@ def _lower_case() -> npt.NDArray[np.uint32]:
     lowered = characters.replace("\u0130", "i").lower()
     words = code_points("".join(re.findall(r"\w+", lowered)))
     later = _in_ranges(_LATER)
-    table = np.full(_BEYOND + 1, _SEPARATOR, dtype="<u4")
+    table = np.full(_BEYOND + 1, _SEPARATOR_CODE, dtype="<u4")
     table[words] = words
-    table[later] = _SEPARATOR
+    table[later] = _SEPARATOR_CODE
     table[:-1] = table[code_points(lowered)]
-    table[later] = _SEPARATOR  # the lower case of some is a letter of 13.0
+    table[later] = _SEPARATOR_CODE  # the lower case of some is a letter of 13.0
     for letter, forms in _ONE_LETTER.items():
         table[_in_ranges(forms)] = ord(letter)
-    table[ord(_TATWEEL)] = _SEPARATOR
+    table[ord(_TATWEEL)] = _SEPARATOR_CODE
     for point in np.flatnonzero(_in_ranges(_POINTED)).tolist():
         table[point] = ord(unicodedata.normalize("NFD", chr(point))[0])
     table[_in_ranges(_COMPOSING)] = 0

@@ -16,7 +16,7 @@ from typing import Any
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
-_UNSPACED = (
+_WITHOUT_SPACES = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59"  # Thai
     "\u0e80-\u0edf"  # Lao
     "\u1000-\u1049\u1050-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f"  # Myanmar
@@ -27,9 +27,9 @@ MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0971-\u09e3\u09fe-\u0df3\u0f18-\u0fbc"
 )
-_OTHER = rf"[^\W{_HAN}{_KANA}{_UNSPACED}]"
+_OTHER = rf"[^\W{_HAN}{_KANA}{_WITHOUT_SPACES}]"
 _RUN = re.compile(
-    rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_UNSPACED}]+)|{_OTHER}+(?:[{MARKS}]+{_OTHER}*)*"
+    rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_WITHOUT_SPACES}]+)|{_OTHER}+(?:[{MARKS}]+{_OTHER}*)*"
 )
 _IS_KANA = re.compile(f"[{_KANA}]")
 # Both engines know these characters as Han; older jieba cuts anything else one by one, as here.

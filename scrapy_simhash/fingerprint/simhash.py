@@ -20,7 +20,7 @@ from scrapy_simhash.fingerprint.normalisation import code_points
 
 BITS = (32, 64, 128, 256)
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+Float64s: TypeAlias = npt.NDArray[np.float64]
 
 # Hashes whose bits are unpacked at a time, so that a long text takes no more memory than a short
 # one; 255 are added in bytes.
@@ -64,7 +64,7 @@ def hamming_distance(a: int, b: int) -> int:
     return (a ^ b).bit_count()
 
 
-def fingerprint_from_sums(sums: Sequence[float] | Floats, sign: str = ">") -> int:
+def fingerprint_from_sums(sums: Sequence[float] | Float64s, sign: str = ">") -> int:
     """Return the bits of a vector of sums, the most significant first: 1 where V_i > 0, else 0.
 
     With the sign ``>=`` a bit is 1 where V_i is 0, too.
@@ -83,7 +83,7 @@ class Sums(NamedTuple):
             weights, of those features that have more than half of the most.
     """
 
-    values: Floats
+    values: Float64s
     hashes: Uint64s
 
 
@@ -154,14 +154,14 @@ def _weights_of_ngrams(text: str, n: int, weights: Sequence[int]) -> npt.NDArray
     return np.where(is_whole, of_line[first], np.uint8(0))
 
 
-def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
+def bit_sums(lanes: Uint64s, weights: Float64s | None = None) -> Float64s:
     """Return V: for every bit, the weights of the hashes that set it minus the others.
 
     It has the shape (bits,), the most significant bit first; ``lanes``, see :mod:`.hashing`, have
     the shape (bits / 64, n), and ``weights`` (n,). Without weights, each is 1.
     """
     if weights is None or not len(weights) or (weights == 1.0).all():
-        sums: Floats = 2 * _count_ones(lanes) - lanes.shape[1]
+        sums: Float64s = 2 * _count_ones(lanes) - lanes.shape[1]
         return sums
     # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
     exponent = 30 - math.frexp(np.abs(weights).max())[1]
@@ -171,11 +171,11 @@ def bit_sums(lanes: Uint64s, weights: Floats | None = None) -> Floats:
     for start in range(0, len(rows), _UNPACKED):
         chunk = slice(start, start + _UNPACKED)
         ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
-    weighted: Floats = np.ldexp(2 * ones - whole.sum(), -exponent)
+    weighted: Float64s = np.ldexp(2 * ones - whole.sum(), -exponent)
     return weighted
 
 
-def _count_ones(lanes: Uint64s) -> Floats:
+def _count_ones(lanes: Uint64s) -> Float64s:
     """Count, for every bit of a hash, the hashes that have it set; shape (bits,).
 
     Each bit becomes a byte, and eight bytes are added at once as one number, for 255 hashes, after

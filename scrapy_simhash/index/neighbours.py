@@ -14,8 +14,9 @@ from mmap import mmap
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, Uint64s, distances, unpacked
+from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, distances, unpacked
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
 #: The numbers of two fingerprints, the lesser first.

@@ -100,7 +100,7 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     new = _compared_lines(after)
     both = {line for line in {*old} & {*new} if not any(map(str.isdigit, line))}
     pairs: list[tuple[str, str]] = []
-    for left, right in _changed_parts(old, new, _is_cut(before) or _is_cut(after)):
+    for left, right in _changed_parts(old, new, _was_cut(before) or _was_cut(after)):
         removed = _differing_lines(old, left, both)
         added = _differing_lines(new, right, both)
         pairs += zip_longest(removed, added, fillvalue="")
@@ -119,7 +119,7 @@ def _compared_lines(lines: Sequence[str]) -> list[str]:
     return [line for line in lines[:_LINES] if line != CUT.strip()]
 
 
-def _is_cut(lines: Sequence[str]) -> bool:
+def _was_cut(lines: Sequence[str]) -> bool:
     return len(lines) > _LINES or CUT.strip() in lines[-1:]
 
 

@@ -18,7 +18,7 @@ from scrapy_simhash.report import words
 from scrapy_simhash.report.difference import differences
 from scrapy_simhash.report.groups import Group, groups_of
 from scrapy_simhash.report.log_table import LogTable, PageChange
-from scrapy_simhash.report.signatures import FEW, MANY, SHARE
+from scrapy_simhash.report.signatures import FEW, MANY, SUSPICIOUS_SHARE
 from scrapy_simhash.rule.rule import REASONS
 
 #: Changes of each kind that are shown at most.
@@ -52,7 +52,7 @@ class HtmlReport:
     def groups(self) -> list[Group]:
         """The drops in groups, as many as a report takes."""
         pages = sum(self.table.counts(self.name, "verdict").values())
-        many = min(MANY, max(FEW, SHARE * pages))
+        many = min(MANY, max(FEW, SUSPICIOUS_SHARE * pages))
         shown: list[Group] = []
         length = 0
         for group in groups_of([*self.table.drops(self.name, many, _MOST_DROPS)], many):

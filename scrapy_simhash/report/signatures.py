@@ -15,9 +15,9 @@ from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
 
 #: Addresses of one signature that a page may hide before people should look.
 MANY = 20
-#: The same for addresses of any signature, if they are also ``SHARE`` of a crawl's pages.
+#: The same for addresses of any signature, if they are ``SUSPICIOUS_SHARE`` of a crawl, too.
 FEW = 10
-SHARE = 0.1
+SUSPICIOUS_SHARE = 0.1
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
