@@ -13,8 +13,9 @@ PDF files are read by pdfium: ``pip install "scrapy-simhash[pdf]"``.
 
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import shake_128
 from importlib.util import find_spec
 from itertools import islice
@@ -33,8 +34,15 @@ Reader = Callable[[bytes, str | None], Extraction | str | None]
 Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
+# What is read of a PDF file. One of 100 kB may have five million operators, and pdfium keeps each.
+MOST_PDF_PAGES = 300
+MOST_PDF_OBJECTS = 300_000
+MOST_PDF_STREAMS = 20_000
+LARGEST_PDF_STREAM = 4 << 20
+MOST_PDF_BYTES = 4 * LARGEST_PDF_STREAM
 # Values that are looked at; if a document has more, its bytes count, too.
 MOST_VALUES = 50_000
+_PDF_STREAM = re.compile(rb"(?<!end)stream\r?\n")
 # Letters, because a text is compared without its digits.
 _DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
@@ -53,24 +61,64 @@ def read_text(data: bytes, charset: str | None) -> Extraction:
 
 
 def read_pdf(data: bytes, _: str | None) -> Extraction | None:
-    """Return the text of the first pages; a file without text, such as a scan, passes."""
-    import pypdfium2
+    """Return the text of the first pages; a file without text, such as a scan, passes.
 
+    Of a file that has too much for its size, only exact copies are found.
+    """
+    if _is_swollen(data):
+        return read_bytes(data, None)
     texts = list[str]()
     size = 0
-    try:
-        with closing(pypdfium2.PdfDocument(data)) as document:
-            for number in range(min(len(document), 300)):
-                page = document[number]
-                texts.append(page.get_textpage().get_text_bounded())
-                page.close()
-                size += len(texts[-1])
-                if size > MOST_TEXT:
-                    break
-    except pypdfium2.PdfiumError:
-        pass  # damaged, or locked by a password; the pages before the damaged one count
+    for text in islice(_pages_of_pdf(data), MOST_PDF_PAGES):
+        texts.append(text)
+        size += len(text)
+        if size > MOST_TEXT:
+            break
     text = "\n".join(texts)[:MOST_TEXT].replace("\r", "\n")
     return text_alone(text) if text.strip() else None
+
+
+def _pages_of_pdf(data: bytes) -> Iterator[str]:
+    import pypdfium2
+
+    objects = 0
+    try:
+        with closing(pypdfium2.PdfDocument(data)) as document:
+            for page in document:
+                objects += pypdfium2.raw.FPDFPage_CountObjects(page)
+                yield page.get_textpage().get_text_bounded()
+                page.close()
+                if objects > MOST_PDF_OBJECTS:
+                    return
+    except pypdfium2.PdfiumError:
+        pass  # damaged, or locked by a password; the pages before the damaged one count
+
+
+def _is_swollen(data: bytes) -> bool:
+    """Return whether the streams of a PDF file, without its pictures, are too large to be read."""
+    total = 0
+    for number, match in enumerate(_PDF_STREAM.finditer(data)):
+        head = data[max(0, match.start() - 500) : match.start()]
+        if b"/Image" not in head[head.rfind(b"obj") + 3 :]:
+            size = _inflated_size(data, match.end())
+            total += size
+            if size > LARGEST_PDF_STREAM or total > MOST_PDF_BYTES:
+                return True
+        if number == MOST_PDF_STREAMS:
+            return True
+    return False
+
+
+def _inflated_size(data: bytes, at: int) -> int:
+    """Return the size of what is packed from some place on; of a large one, more than is read."""
+    size = 0
+    part = 1 << 12
+    unpacking = zlib.decompressobj()
+    with suppress(zlib.error):  # it has no stream, or a damaged one
+        while at < len(data) and size <= LARGEST_PDF_STREAM and not unpacking.eof:
+            size += len(unpacking.decompress(data[at : at + part]))
+            at += part
+    return size
 
 
 def read_bytes(data: bytes, _: str | None) -> Extraction | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -48,12 +49,18 @@ CHANGED: list[dict[str, Any]] = [
 def pdf(text: str, pages: int = 1) -> bytes:
     """Return a PDF file with a text on each of its pages."""
     shown = "".join(f"({line}) Tj T* " for line in text.split("\n"))
-    stream = f"BT /F1 9 Tf 12 TL 20 800 Td {shown}ET".encode()
+    return pdf_of(f"BT /F1 9 Tf 12 TL 20 800 Td {shown}ET".encode(), pages)
+
+
+def pdf_of(stream: bytes, pages: int = 1, *, is_packed: bool = False) -> bytes:
+    """Return a PDF file with the operators of a stream on each of its pages."""
+    stream = zlib.compress(stream) if is_packed else stream
+    packing = b"/Filter/FlateDecode" if is_packed else b""
     kids = " ".join(f"{4 + n} 0 R" for n in range(pages))
     parts = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         f"<</Type/Pages/Kids[{kids}]/Count {pages}>>".encode(),
-        b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        b"<</Length %d%s>>stream\n%s\nendstream" % (len(stream), packing, stream),
     ]
     page = (
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 850]/Contents 3 0 R/Resources<</Font<</F1"
@@ -138,6 +145,13 @@ def test_the_text_of_pdf_files_is_compared() -> None:
     assert verdicts == ["unique", "duplicate", "unique"]
 
 
+def test_of_a_pdf_file_that_is_too_large_when_unpacked_exact_copies_are_found() -> None:
+    operators = b" ".join(b"%d 1 m 9 9 l S" % n for n in range(600_000))
+    files = [pdf_of(operators + end, is_packed=True) for end in (b"", b" ", b"")]
+    verdicts = kinds(*(("application/pdf", data) for data in files))
+    assert verdicts == ["unique", "unique", "duplicate"]
+
+
 def test_images_pass_or_are_compared_by_their_bytes() -> None:
     image = b"\x89PNG" + bytes(range(256)) * 9
     documents = [
@@ -213,6 +227,8 @@ HOSTILE = {
     "attributes with tags": ("xml", b"<a " + NUMBERED + b"/>"),
     "no PDF": ("pdf", b"%PDF-1.4" + b"\xff" * 100_000),
     "many pages": ("pdf", pdf("some words", 20_000)),
+    "many operators": ("pdf", pdf_of(b"1 1 m 9 9 l S\n" * 5_000_000, is_packed=True)),
+    "many operators on many pages": ("pdf", pdf_of(b"1 1 m 9 9 l S\n" * 20_000, 300)),
     "binary text": ("text", bytes(range(256)) * 16_000),
     "ligatures": ("text", LIGATURE * 1_300_000),
     "deep HTML": ("html", b"<div>" * 800_000 + b"words"),
