@@ -1,9 +1,9 @@
 """Add the pages of another index, or fingerprints made elsewhere.
 
 SOURCE is an index, by its URL or SQLite file; or fingerprints as Parquet: a file of
-"scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The pages are
-added, confirmed, in their order. Files are checked as a whole before. A target that is missing is
-made. Repeat an interrupted import: pages that are there are passed over.
+"scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The command
+checks a file as a whole, makes a target that is missing, and adds the pages in their order,
+confirmed. Repeat an interrupted import: it passes over pages that are there.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite

@@ -24,7 +24,8 @@ from scrapy_simhash.report.words import moment, size
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="read all of it: is it whole?")
+    says = "read the whole index, and tell what is damaged"
+    parser.add_argument("--check", action="store_true", help=says)
     add_shared_options(parser, "index", "json")
 
 
