@@ -64,7 +64,7 @@ class NearDuplicateSpiderMiddleware:
                 yield output
             failed = asks_again
         finally:
-            # Also when the crawl gives the callback up half-way.
+            # The callback ends here, too, when the crawl gives it up half-way.
             delivery.callback_ended(failed=failed)
 
     def process_spider_exception(

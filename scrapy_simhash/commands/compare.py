@@ -171,7 +171,7 @@ def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
 def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
     """Return the body, up to a byte too many, its content type and the final address."""
     if "@" in url.split("/")[2]:
-        # Not shown, because it may hold a password.
+        # The address is not shown, because it may hold a password.
         raise UsageError("an address with a user or password is not fetched: save the page")
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)

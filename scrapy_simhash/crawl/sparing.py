@@ -275,7 +275,7 @@ class Sparing:
             await asyncio.sleep(EXCHANGE_SECONDS)
 
     async def _exchange(self) -> None:
-        """Send the rows that were learned here, and take over those of other crawlers."""
+        """Send the rows that were learned here, and take over the rows of other crawlers."""
         if not self._settings.survives:
             return
         fresh = {host: rows for host, table in self._table if (rows := table.take())}
@@ -305,6 +305,6 @@ class Sparing:
 
 
 def _html(response: Response) -> str:
-    """Return a page as text; nothing of what is no text, or longer than anybody looks at."""
+    """Return the HTML of a page; an empty text if it has none, or too much."""
     is_text = isinstance(response, TextResponse) and len(response.body) <= LONGEST_PAGE
     return response.text if is_text else ""

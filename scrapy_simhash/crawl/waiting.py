@@ -94,7 +94,7 @@ class Copies:
         self._queue.put(
             request.replace(
                 meta={**request.meta, COPY: [*copy]},
-                # Behind other pages, because each look at it costs a moment.
+                # It goes behind other pages, because each look at it costs a moment.
                 priority=copy.priority - 1,
                 dont_filter=True,
             )
@@ -109,7 +109,7 @@ class Copies:
         copy = _Copy(*request.meta[COPY])
         is_delivered = self._fates.pop(copy, None)
         if is_delivered is None:
-            # First of all, because a crawler that is killed loses the requests in its hands.
+            # This comes first, because a crawler that is killed loses the requests in its hands.
             self._put_back(request, copy)
             await self._ask_about(copy)
             _ignore(request, f"waits for {copy.original}")

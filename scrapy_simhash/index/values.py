@@ -188,8 +188,8 @@ class Claim(NamedTuple):
             none, and the first one of a revisit is its own entry.
         near: living entries within reach that were judged to be other pages, in that order.
         change: of an original; None for the others.
-        before: the entry of an earlier run that an original goes on with: the entry of its own key
-            if it is the same or has changed, of another key if it has moved.
+        before: the entry of an earlier run that an original goes on with: its key's entry if it is
+            the same or has changed, another key's entry if it has moved.
         unchanged: an earlier run has delivered the same text, at this address or another one.
     """
 

@@ -27,8 +27,8 @@ class Novelty:
     """Remembers the lines and the addresses of pages.
 
     A line is a text between two tags, without the words of the address. What a page says is new if
-    one of its lines is. It is also new if no page had just these lines and the address has a value
-    of its own: the items of a catalogue may have nothing but values that others have, too.
+    one of its lines is. It is also new if no page had just these lines and the address has a new
+    value: the items of a catalogue may have nothing but values that others have, too.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ class Kind:
     """Pages that link each other.
 
     Attributes:
-        names: the path of each with the names of its parameters.
+        names: the path of each page with the names of its parameters.
         row: poor pages in a row that each brought a new link.
         is_told: whether somebody was told that this is a trap.
     """
@@ -52,7 +52,7 @@ class Traps:
 
         Args:
             url: its address.
-            signature: that of the address.
+            signature: the signature of the address.
             html: the page, if it is near another one, but no copy.
             is_copy: whether it repeats another one.
         """
@@ -93,13 +93,13 @@ class Traps:
         return linked
 
     def row(self, url: str, signature: str) -> int:
-        """Return how many pages have made a trap of an address; 0 if it is none."""
+        """Return the number of pages that have made an address a trap; 0 for no trap."""
         kind = self._kinds.get(_name(signature))
         is_trap = kind is not None and kind.row >= PAGES_OF_TRAP
         return kind.row if kind and is_trap and self._is_no_news(url, signature) else 0
 
     def _is_no_news(self, url: str, signature: str) -> bool:
-        """Tell whether pages like that of an address have said nothing new, or its values."""
+        """Tell whether the signature's last page, or else the address, says nothing new."""
         is_poor = self._is_poor.get(signature)
         return not self._novelty.has_new_values(url) if is_poor is None else is_poor
 
