@@ -43,7 +43,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
     model, now = Model(3, spiders), 1_000
     centres = values(3, seed)
     positions: dict[int, Known] = {}
-    for _ in range(80):
+    for turn in range(1, 81):
         now += chance.choice([0, 0, 1, 20, 70])
         number = chance.randrange(len(crawlers))
         index, key = crawlers[number], f"k{chance.randrange(8)}"
@@ -97,6 +97,8 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
             open_ones = {place for place in there if positions[place].owner is not None}
             assert unsettled.gone == positions.keys() - there
             assert unsettled.provisional == open_ones
+        if turn % 4:  # a whole look takes longer than an act
+            continue
         entries = [
             (e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run) for e in by_scope(index)
         ]
