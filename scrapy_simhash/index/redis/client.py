@@ -153,8 +153,8 @@ class Client:
         except (MasterNotFoundError, IndexError):
             # redis-py's own messages do not tell that no sentinel, or no node, answers.
             reason = f"no {address.topology} answers and names a master"
-        except errors.TimeoutError:
-            reason = "no answer in time, which socket_timeout in its URL sets"
+        except errors.TimeoutError as error:
+            reason = _too_late(address, is_connected="connecting" not in str(error))
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
             is_lasting = _is_lasting(error)
@@ -206,6 +206,17 @@ def _is_lasting(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _too_late(address: Location, *, is_connected: bool) -> str:
+    option = "socket_timeout" if is_connected else "socket_connect_timeout"
+    seconds = float({**_PATIENCE, **address.client}[option])
+    if seconds >= _FIRST_ANSWER:  # it was not waited for any longer, or long enough
+        return f"no answer within {_FIRST_ANSWER} s"
+    return (
+        f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, such as "
+        f"?{option}={10 * seconds:g}"
+    )
 
 
 def _answers_without_tls(address: Location) -> bool:
