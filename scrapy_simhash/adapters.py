@@ -30,7 +30,8 @@ async def response_page(
         dedup: an open memory of pages.
         response: an ``httpx.Response`` or ``aiohttp.ClientResponse`` that was not read yet, or was.
         body: what the request posted, which is part of its page's key.
-        wait: whether a copy of a page in progress waits for how that page fares.
+        wait: whether a copy waits until the page in progress that it repeats was delivered or
+            failed.
     """
     url = str(response.url)
     is_httpx = hasattr(response, "aread")
@@ -46,11 +47,11 @@ async def response_page(
 
 
 class CrawleeDedup:
-    """Keeps one copy of each page that a crawler of Crawlee gets; handlers see those alone.
+    """Keeps one copy of each page that a crawler of Crawlee gets; handlers see no others.
 
     Args:
         crawler: of HTTP or Playwright.
-        url: where the index is; :class:`.Dedup` has the other arguments.
+        url: the URL of the index; :class:`.Dedup` has the other arguments.
         duplicate: called with the context and the verdict of each copy, for its links.
     """
 

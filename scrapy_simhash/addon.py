@@ -18,19 +18,20 @@ class Addon:
         """Add the components to the settings, at add-on priority.
 
         Raises:
-            SettingError: a setting cannot be used. Here, since Scrapy 2.13 hides what a middleware
-                raises behind another error.
+            SettingError: a setting cannot be used. It is raised here, because Scrapy 2.13 hides the
+                errors of middlewares behind another one.
         """
         if not is_enabled(settings):
             return
         FilterSettings.from_settings(settings)
-        # After retry, redirects, decompression and the cache: final, decoded responses.
+        # It comes after retry, redirects, decompression and the cache: responses are final and
+        # decoded.
         settings.setdefault_in_component_priority_dict(
             "DOWNLOADER_MIDDLEWARES", NearDuplicateDownloaderMiddleware, 545
         )
-        # Next to the engine: it counts what really goes on to the pipelines.
+        # It is next to the engine, so it counts the items that really go on to the pipelines.
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", NearDuplicateSpiderMiddleware, 10
         )
-        # Before anything stores an item.
+        # It comes before any pipeline that stores items.
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", NearDuplicatePipeline, 50)

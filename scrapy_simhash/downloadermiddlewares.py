@@ -1,4 +1,4 @@
-"""The downloader middleware: each response gets its verdict, and a near-duplicate its due."""
+"""The downloader middleware: it judges responses, and drops, follows or flags copies."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class NearDuplicateDownloaderMiddleware:
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """Take note of a page that failed."""
+        """Note that a page failed."""
         self._filter.run_of_spider.failed(request)
         self._preferred.address_ended(request)
 

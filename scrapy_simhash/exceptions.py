@@ -38,7 +38,7 @@ class SparedPage(IgnoreRequest):
 
     Attributes:
         url: the address.
-        signature: of the address; what ``scrapy simhash patterns`` lists.
+        signature: the signature of the address, as ``scrapy simhash patterns`` lists it.
     """
 
     def __init__(self, url: str, signature: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 @functools.cache
 def load(path: str) -> Any:
-    """Return what ``package.module.name`` names.
+    """Return the object that ``package.module.name`` names.
 
     Raises:
         ValueError: there is no such module, or no such name in it; one line says so.

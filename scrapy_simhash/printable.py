@@ -13,7 +13,7 @@ _STEERING = re.compile(
     "|[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 _USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
-#: Stands where the middle of a text is left out.
+#: The mark of a place at which the middle of a text is left out.
 CUT = " […] "
 
 

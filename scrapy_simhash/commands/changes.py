@@ -69,7 +69,7 @@ def _as_values(change: PageChange) -> dict[str, Any]:
 def _logged(
     options: argparse.Namespace, settings: BaseSettings, last: Run
 ) -> dict[str, PageChange] | None:
-    """Return what the log has of a run, by key; None, with a word on it, if it has nothing."""
+    """Return the changes of a run that the log has, by key; None, with a message, without any."""
     logs: list[str | Path] = []
     with suppress(UsageError):
         logs = log_paths(options.log, settings, options.index)

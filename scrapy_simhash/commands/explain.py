@@ -129,7 +129,7 @@ def _beyond(distance: int, k: int) -> str:
 
 
 def _compared_with(logs: Sequence[str | Path], last: LogLine) -> LogLine | None:
-    """Return what the log has of the page that another one was compared with."""
+    """Return the log's line of the page with which another one was compared."""
     key = last.original or last.near
     compared = None
     for line in log_lines(logs) if key else ():

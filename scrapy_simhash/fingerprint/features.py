@@ -1,4 +1,4 @@
-"""Text to weighted features: what a page has to share with another to be its near-duplicate."""
+"""Text to weighted features, most of which near-duplicates share."""
 
 import math
 import re

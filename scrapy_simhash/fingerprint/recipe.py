@@ -37,7 +37,7 @@ class Recipe:
     """The way from a page to its fingerprint, and the distance up to which two pages are near.
 
     Attributes:
-        name: what people call it; not part of the identity.
+        name: its name for people, which is not part of the identity.
         spec: the features and their weights.
         bits: the width of the fingerprint: 64, 128 or 256; 32 for worked examples.
         distance: k, the largest number of bits in which two near-duplicates differ; from 0 to a
@@ -49,8 +49,8 @@ class Recipe:
         sign: ``>`` or ``>=``: how the sum of its weights compares to 0 where a bit is 1.
         readers: the reader of each content type in lower case, by name or import path, added to
             the readers of :mod:`scrapy_simhash.readers`; a type with None is let through.
-        content: CSS selectors of what is a page's content, by host; see :mod:`.selectors`.
-        ignore: CSS selectors of what does not count, by host.
+        content: CSS selectors of the content of pages, by host; see :mod:`.selectors`.
+        ignore: CSS selectors of elements that do not count, by host.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Recipe:
         return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
     def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
-        """Return what fingerprint and block values are made of; see :meth:`fingerprint`."""
+        """Return the sums and hashes for fingerprint and block values; see :meth:`fingerprint`."""
         if not self._is_of_ngrams:
             return feature_sums(self.features(text, weights), self.bits, self.hash, self.seed)
         normal = normalise(text, by_line=bool(weights)) if normal is None else normal

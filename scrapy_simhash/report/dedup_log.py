@@ -142,7 +142,7 @@ def to_json(line: Line) -> str:
 
 
 def parse_line(text: str | bytes) -> Line | None:
-    """Return what a line says, None if it cannot be read; unknown fields are left out."""
+    """Return the values of a line, None if it cannot be read; unknown fields are left out."""
     try:
         values = json.loads(text)
         kind = _LINE_TYPES[values["what"]]
@@ -166,7 +166,7 @@ class DedupLog:
     or the folder is gone, wait for the next attempt; there is one warning.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         most: bytes; a file that has more is moved aside, in place of the one before it.
     """
 
@@ -228,7 +228,7 @@ class DedupLog:
                 while data:
                     data = data[os.write(file.fileno(), data) :]
             except OSError:
-                # No half lines, and none twice.
+                # The file gets no half lines, and no line twice.
                 file.truncate(end)
                 raise
             # Another process may have moved the file aside meanwhile.
@@ -238,7 +238,7 @@ class DedupLog:
 
 
 def aside(path: Path) -> Path:
-    """Return where a log stands that is full."""
+    """Return the path to which a full log is moved."""
     return path.with_name(f"{path.name}.1")
 
 

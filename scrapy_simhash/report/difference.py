@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Shown, after: Shown, columns: int = 120) -> list[Difference]:
-    """Return what differs between two pages: the lines that one of them has, then their texts.
+    """Return the differences of two pages: the lines that one of them has, then their texts.
 
     Each difference fits into ``columns`` columns of a terminal.
     """

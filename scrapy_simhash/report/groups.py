@@ -34,11 +34,11 @@ class AlikeCopies(NamedTuple):
 
 
 class Group(NamedTuple):
-    """AlikeCopies that people look at together.
+    """Copies that people look at together.
 
     Attributes:
         original: the page that all of them repeat; empty for pairs of one signature.
-        signature: of an address that was dropped.
+        signature: the signature of an address that was dropped.
         pages: copies in the log, of which some may not be shown.
         hides_many: people should look at it first, because the original hides many addresses.
         copies: by original and by what differs.
@@ -64,7 +64,7 @@ class Group(NamedTuple):
 
 
 def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
-    """Return drops in groups: first what hides ``many`` addresses, then doubtful ones."""
+    """Return drops in groups: first the pages that hide ``many`` addresses, then doubtful ones."""
     by_name: dict[tuple[str, str, bool], list[Drop]] = {}
     for drop in drops:
         original = drop.line.original or ""
@@ -86,7 +86,7 @@ def _group(original: str, drops: Sequence[Drop], many: float) -> Group:
 
 
 def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
-    """Return drops by what differs, so that each difference is shown once."""
+    """Return drops by their differences, so that each is shown once."""
     found: dict[tuple[str, tuple[Difference, ...]], AlikeCopies] = {}
     for line, original, _ in drops:
         differs = unlike(original, line) if original else []
@@ -96,7 +96,7 @@ def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
 
 
 def unlike(original: LogLine, line: LogLine) -> list[Difference]:
-    """Return what differs between two pages; of two differences in the same words, the first."""
+    """Return the differences of two pages; of two in the same words, the first."""
     by_words = {
         (difference.removed, difference.added): difference
         for difference in reversed(differences(original.shown, line.shown))

@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing beside it.
 
-Addresses and pages are what strangers wrote. The template escapes whatever comes from the log, and
-a content security policy allows nothing but the file's own style.
+Strangers wrote the addresses and pages. The template escapes whatever comes from the log, and a
+content security policy allows nothing but the file's own style.
 """
 
 import re

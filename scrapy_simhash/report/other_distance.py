@@ -12,7 +12,7 @@ _MOST_PAIRS = 20
 
 
 def lines_for(table: LogTable, crawl: str, k: int) -> Iterator[str]:
-    """Yield what a crawl would have done with another k, and what its log does not know."""
+    """Yield lines on the drops of a crawl with another k, and on what its log does not know."""
     was = max(table.counts(crawl, "k"), default=0)
     drops = [drop.line for drop in table.drops(crawl, 0)]
     near = table.kept_near(crawl)

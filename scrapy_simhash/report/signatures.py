@@ -1,4 +1,4 @@
-"""Signatures of addresses: what the addresses of one kind of page have in common.
+"""Signatures of addresses: the form that the addresses of one kind of page share.
 
 In a REPL::
 
