@@ -154,7 +154,7 @@ class Client:
             # redis-py's own messages do not tell that no sentinel, or no node, answers.
             reason = f"no {address.topology} answers and names a master"
         except errors.TimeoutError as error:
-            reason = _too_late(address, is_connected="connecting" not in str(error))
+            reason = self._too_late(is_connected="connecting" not in str(error))
         except (errors.RedisError, errors.RedisClusterException, OSError) as error:
             reason = address.without_secrets(str(error) or type(error).__name__)
             is_lasting = _is_lasting(error)
@@ -165,6 +165,16 @@ class Client:
         if is_lasting and not self._was_reached:
             raise StoreRefused(f"cannot use {self.where}: {reason}")
         raise StoreUnavailable(f"cannot use {self.where}: {reason}")
+
+    def _too_late(self, *, is_connected: bool) -> str:
+        option = "socket_timeout" if is_connected else "socket_connect_timeout"
+        seconds = float({**_PATIENCE, **self.address.client}[option])
+        if seconds > _FIRST_ANSWER:
+            return f"no answer within {seconds if self._was_reached else _FIRST_ANSWER:g} s"
+        return (
+            f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, such as "
+            f"?{option}={10 * seconds:g}"
+        )
 
     def _refusal(self, text: str) -> StoreError:
         """Return the error that tells of an answer that is an error."""
@@ -206,17 +216,6 @@ def _is_lasting(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _too_late(address: Location, *, is_connected: bool) -> str:
-    option = "socket_timeout" if is_connected else "socket_connect_timeout"
-    seconds = float({**_PATIENCE, **address.client}[option])
-    if seconds >= _FIRST_ANSWER:  # it was not waited for any longer, or long enough
-        return f"no answer within {_FIRST_ANSWER} s"
-    return (
-        f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, such as "
-        f"?{option}={10 * seconds:g}"
-    )
 
 
 def _answers_without_tls(address: Location) -> bool:
