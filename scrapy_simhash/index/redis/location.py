@@ -64,6 +64,52 @@ def parse_location(url: str) -> Location:
     Raises:
         ValueError: it is of no known form; the message does not show what may be a password.
     """
+    written = _written(url)
+    name = _name(written)
+    shards = _shards(written)
+    service, database = _path(written)
+    client, sentinel = _options(written, database)
+    secrets = _secrets(written.user_info, client, sentinel)
+    if written.topology:
+        client.pop("host", None)
+    if written.is_unix:
+        client["unix_socket_path"] = client.pop("path")
+    hosts = written.hosts
+    return Location(
+        written.shown, written.topology, hosts, service, client, sentinel, name, shards, secrets
+    )
+
+
+@dataclass
+class _Written:
+    """A URL as it is written.
+
+    Attributes:
+        scheme: ``redis``, ``rediss`` or ``unix``, or anything else that somebody wrote.
+        topology: see :class:`Location`.
+        user_info: user and password, escaped.
+        place: all hosts and ports.
+        options: those that are not taken out yet.
+    """
+
+    scheme: str
+    topology: str
+    user_info: str
+    place: str
+    hosts: list[tuple[str, int]]
+    path: str
+    shown: str
+    options: dict[str, str]
+
+    @property
+    def is_unix(self) -> bool:
+        return self.scheme == "unix"
+
+    def error(self, message: str) -> ValueError:
+        return ValueError(f"{self.shown}: {message}")
+
+
+def _written(url: str) -> _Written:
     try:
         parts = urlsplit(url)
     except ValueError:  # its message may hold a password
@@ -72,54 +118,66 @@ def parse_location(url: str) -> Location:
     scheme = scheme.replace("valkey", "redis")
     is_unix = scheme == "unix"
     user_info, _, place = parts.netloc.rpartition("@")
-    hosts = [_host(text, _PORTS.get(topology, 0)) for text in place.split(",")] if place else []
-    if _is_cut(parts, is_unix) or (None in hosts) or (is_unix and place):
+    hosts = _hosts(place, _PORTS.get(topology, 0))
+    if _is_cut(parts, is_unix) or hosts is None or (is_unix and place):
         raise ValueError(
             f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, "
             "and special characters of the password are written as %2F, %23, %3F, %40 and the like"
         )
     shown = f"{parts.scheme}://{place}{parts.path}"
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    written = _Written(scheme, topology, user_info, place, hosts, parts.path, shown, options)
     if topology not in _PORTS or (topology and is_unix):
-        raise ValueError(f"{shown}: what follows redis+ or rediss+ must be sentinel or cluster")
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    name = query.pop("name", "simhash")
+        raise written.error("what follows redis+ or rediss+ must be sentinel or cluster")
+    return written
+
+
+def _name(written: _Written) -> str:
+    name = written.options.pop("name", "simhash")
     if not name or set(name) & set("{}"):
-        raise ValueError(f"{shown}: name={name!r} must be a name without braces")
-    shards = query.pop("shards", "")
+        raise written.error(f"name={name!r} must be a name without braces")
+    return name
+
+
+def _shards(written: _Written) -> int:
+    shards = written.options.pop("shards", "")
     if shards and not (_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
-        raise ValueError(f"{shown}: shards={shards!r} must be from 1 to {MOST_SHARDS}")
-    query = {option: value for option, value in query.items() if option not in _UNHEEDED}
-    of_sentinel = {
-        option: query.pop(option) for option in list(query) if option.startswith("sentinel_")
-    }
-    service, database = "", parts.path.strip("/")
-    if topology:
+        raise written.error(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
+    return int(shards or 0)
+
+
+def _path(written: _Written) -> tuple[str, str]:
+    """Return the service that the path of a URL names, and the database."""
+    service, database = "", written.path.strip("/")
+    if written.topology:
         service, _, database = database.partition("/")
-        if topology == "sentinel" and not service:
-            raise ValueError(f"{shown}: the path must be /service or /service/db")
-        if topology == "cluster" and (service or database):
-            raise ValueError(f"{shown}: a cluster has no databases; the path must be empty")
-    if database and not is_unix and not database.isdecimal():
-        raise ValueError(f"{shown}: the database must be a number")
-    path = parts.path if is_unix else f"/{database}"
-    plain = f"{user_info}@" if user_info else ""
-    server = "" if is_unix else "localhost" if topology else place
-    options = urlencode(
-        {name.removeprefix("sentinel_"): value for name, value in of_sentinel.items()}
-    )
+    if written.topology == "sentinel" and not service:
+        raise written.error("the path must be /service or /service/db")
+    if written.topology == "cluster" and (service or database):
+        raise written.error("a cluster has no databases; the path must be empty")
+    if database and not written.is_unix and not database.isdecimal():
+        raise written.error("the database must be a number")
+    return service, database
+
+
+def _options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of redis-py for the servers, and those for the sentinels."""
+    options = {name: value for name, value in written.options.items() if name not in _UNHEEDED}
+    of_sentinel = {
+        name.removeprefix("sentinel_"): options.pop(name)
+        for name in list(options)
+        if name.startswith("sentinel_")
+    }
+    user_info = f"{written.user_info}@" if written.user_info else ""
+    server = "localhost" if written.topology else written.place
+    place = written.path if written.is_unix else f"{server}/{database}"
     try:
-        client = dict(parse_url(f"{scheme}://{plain}{server}{path}?{urlencode(query)}"))
-        sentinel = dict(parse_url(f"redis://?{options}"))
+        client = dict(parse_url(f"{written.scheme}://{user_info}{place}?{urlencode(options)}"))
+        sentinel = dict(parse_url(f"redis://?{urlencode(of_sentinel)}"))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{shown}: {error}") from None
-    known = {*signature(Redis).parameters, "connection_class", *(["path"] if is_unix else [])}
-    if topology == "cluster":
-        known |= set(signature(RedisCluster).parameters)
-    if unknown := sorted((client.keys() | sentinel.keys()) - (known - _OBJECTS)):
-        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
-        hint = f"; did you mean {meant[0]}?" if meant else ""
-        raise ValueError(f"{shown}: a URL of an index has no option {unknown[0]}{hint}")
-    if scheme == "rediss":
+        raise written.error(str(error)) from None
+    _refuse_unknown(written, client.keys() | sentinel.keys())
+    if written.scheme == "rediss":
         client["ssl"] = True
     for part in (client, sentinel):
         part.pop("connection_class", None)
@@ -128,14 +186,19 @@ def parse_location(url: str) -> Location:
         if part.get("ssl") and part.get("ssl_cert_reqs", "required") == "required":
             # redis-py checks the name in a certificate from version 6 on.
             part.setdefault("ssl_check_hostname", True)
-    if topology:
-        client.pop("host", None)
-    if is_unix:
-        client["unix_socket_path"] = client.pop("path")
-    return Location(
-        shown, topology, [host for host in hosts if host], service, client, sentinel,
-        name, int(shards or 0), _secrets(user_info, client, sentinel),
-    )  # fmt: skip
+    return client, sentinel
+
+
+def _refuse_unknown(written: _Written, options: set[str]) -> None:
+    known = {*signature(Redis).parameters, "connection_class"}
+    if written.is_unix:
+        known.add("path")
+    if written.topology == "cluster":
+        known |= set(signature(RedisCluster).parameters)
+    if unknown := sorted(options - (known - _OBJECTS)):
+        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
+        hint = f"; did you mean {meant[0]}?" if meant else ""
+        raise written.error(f"a URL of an index has no option {unknown[0]}{hint}")
 
 
 def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
@@ -146,8 +209,14 @@ def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
     return frozenset(secrets - {""})
 
 
+def _hosts(place: str, port: int) -> list[tuple[str, int]] | None:
+    """Return hosts and ports, None if the text may be something else, such as a password."""
+    hosts = [_host(text, port) for text in place.split(",")] if place else []
+    known = [host for host in hosts if host]
+    return known if len(known) == len(hosts) else None
+
+
 def _host(text: str, port: int) -> tuple[str, int] | None:
-    """Return host and port, None if the text may be something else, such as a password."""
     match = _PLACE.fullmatch(text)
     if not match or int(match[2] or 0) > 65535:
         return None
