@@ -115,6 +115,20 @@ def renewed(crawler: str, expires: float, state: State) -> State:
     return state._replace(expires=expires) if state.owner == crawler else state
 
 
+def expired(old: Collection[int], ended: float, state: State) -> State | None:
+    """Return the state that an entry has when nobody waits for it any longer; None if it goes.
+
+    Args:
+        old: runs whose entries go.
+        ended: the time before which the lease of an abandoned entry has ended.
+        state: that of the entry.
+    """
+    is_abandoned = state.owner is not None and state.expires < ended
+    left = released(state) if is_abandoned else state
+    is_old = left is not None and left.owner is None and run_of(left.run) in old
+    return None if is_old else left
+
+
 class Record(NamedTuple):
     """An entry without its fingerprint.
 

@@ -23,7 +23,7 @@ deletes it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TypeVar
@@ -45,9 +45,9 @@ from scrapy_simhash.index.entry_states import (
     State,
     confirmed,
     deleted,
+    expired,
     failed_by,
     failed_in,
-    released,
     renewed,
     run_of,
 )
@@ -285,30 +285,41 @@ class Index:
         """
         with self._store.use():
             expires = self._store.now() + self.spec.lease
-            release = partial(failed_by, self.crawler, self._era.run, self._era.past)
-            renew = partial(renewed, self.crawler, expires)
-            acts: dict[str, Act] = dict.fromkeys(news.renewed or (), renew)
-            acts |= dict.fromkeys(news.delivered, confirmed)
-            acts |= dict.fromkeys(news.failed, release)
-            states = {
-                position: (state, act)
-                for key, act in acts.items()
-                for position, state in self._open.get(key, {}).items()
-            }
-            # Earlier runs may have seen the page, and a claim that had no answer may have made an
-            # original that this crawler does not know.
-            if news.failed:
-                records = self._store.of_keys(news.failed)
-                states |= {at: (record.state.pack(), release) for at, record in records.items()}
-            after = self._store.act(states)
-            for key, act in acts.items():
+            acts = self._acts(news, expires)
+            after = self._store.act(self._states_for(acts, news.failed))
+            leased = {*(news.renewed or ())} - {*news.delivered, *news.failed}
+            for key in acts:
                 positions = self._open.pop(key, {})
                 left = {at: state for at in positions if (state := after[at])}
-                if left and act is renew:
+                if left and key in leased:
                     self._open[key] = left
             if news.renewed is not None and self._era.run:
                 self._change_runs(lambda runs: self._member.renew(runs, expires))
         return self.unsettled(news.entries)
+
+    def _acts(self, news: Report, expires: float) -> dict[str, Act]:
+        """Return what is done to this crawler's entries, by key."""
+        acts: dict[str, Act] = {}
+        acts |= dict.fromkeys(news.renewed or (), partial(renewed, self.crawler, expires))
+        acts |= dict.fromkeys(news.delivered, confirmed)
+        return acts | dict.fromkeys(news.failed, self._fail())
+
+    def _fail(self) -> Act:
+        return partial(failed_by, self.crawler, self._era.run, self._era.past)
+
+    def _states_for(
+        self, acts: Mapping[str, Act], failed: Collection[str]
+    ) -> dict[int, tuple[bytes, Act]]:
+        """Return the states that acts change, with the acts, by position."""
+        states = {
+            position: (state, act)
+            for key, act in acts.items()
+            for position, state in self._open.get(key, {}).items()
+        }
+        # Earlier runs may have seen a page that failed, and a claim that had no answer may have
+        # made an original that this crawler does not know.
+        records = self._store.of_keys(failed) if failed else {}
+        return states | {at: (record.state.pack(), self._fail()) for at, record in records.items()}
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
@@ -406,30 +417,33 @@ class Index:
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
-        runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
-        old = {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
+        old = self._runs_before(keep)
         with self._store.use() as store:
-            ended = self._store.now() - _ABANDONED
-
-            def expired(state: State) -> State | None:
-                left: State | None = state
-                if state.owner is not None and state.expires < ended:
-                    left = released(state)
-                is_old = left is not None and left.owner is None and run_of(left.run) in old
-                return None if is_old else left
-
-            rows, after = list[tuple[int, Stored]](), self._swept
-            while len(rows) < ENTRIES and (more := store.scan(after, ENTRIES - len(rows))):
-                rows, after = rows + more, more[-1][0]
-            states = {at: record.state for at, record in self._store.records(dict(rows)).items()}
-            swept = [at for at, state in states.items() if expired(state) != state][:most]
-            self._store.act({at: (states[at].pack(), expired) for at in swept})
-            is_full = len(swept) == most
-            self._swept = swept[-1] if is_full else after if len(rows) >= ENTRIES else 0
+            act = partial(expired, old, self._store.now() - _ABANDONED)
+            rows, end = self._next_rows(store)
+            records = self._store.records(dict(rows))
+            states = {at: record.state for at, record in records.items()}
+            swept = [at for at, state in states.items() if act(state) != state][:most]
+            self._store.act({at: (states[at].pack(), act) for at in swept})
+            self._swept = swept[-1] if len(swept) == most else end
             if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
                 self._change_runs(lambda runs: runs.forget(empty))
         return len(swept)
+
+    def _runs_before(self, keep: int) -> set[int]:
+        """Return the numbers of this spider's runs before its last ones that count."""
+        runs = [run for run in self.runs() if run.spider == self.spec.spider]
+        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
+        return {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
+
+    def _next_rows(self, store: Store) -> tuple[list[tuple[int, Stored]], int]:
+        """Return rows of the log behind what was swept, and their end; 0 is the end of the log."""
+        rows: list[tuple[int, Stored]] = []
+        end = self._swept
+        while len(rows) < ENTRIES and (more := store.scan(end, ENTRIES - len(rows))):
+            rows += more
+            end = more[-1][0]
+        return rows, end if len(rows) >= ENTRIES else 0
 
     # Acts of an operator.
 
@@ -455,19 +469,15 @@ class Index:
         Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
         They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
         """
-        count, rest, state = 0, iter(entries), State().pack()
+        count = 0
+        rest = iter(entries)
         while batch := [*islice(rest, PAGES)]:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
             with self._store.use() as store:
                 records = self._store.of_keys(entry.key for entry in batch).values()
                 present = {(item.key, item.scope) for item in records if item.state.delivered}
-                parts = list[Part]()
-                for number, (key, _, scope, facts, at, *_) in enumerate(batch):
-                    if (key, scope) not in present:
-                        present.add((key, scope))
-                        body = Record(0, key, scope, facts, at, State()).pack()
-                        parts.append(Part((number,), {}, {number: (state, body)}, {}, UNWRITTEN))
+                parts = _parts_of(batch, present)
                 if parts:
                     store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)
@@ -553,3 +563,18 @@ def _shown(counts: Counts) -> str:
     numbers = sorted(counts.by_run.items())
     runs = ", ".join(f"{pages} of run {run_of(number)}" for number, pages in numbers)
     return f"{runs or 'no entries'}, {counts.provisional} in progress"
+
+
+def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[Part]:
+    """Return the parts that append entries, confirmed, whose keys are not present in their scopes.
+
+    Later they are.
+    """
+    state = State().pack()
+    parts: list[Part] = []
+    for number, entry in enumerate(entries):
+        if (entry.key, entry.scope) not in present:
+            present.add((entry.key, entry.scope))
+            record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
+            parts.append(Part((number,), {}, {number: (state, record.pack())}, {}, UNWRITTEN))
+    return parts
