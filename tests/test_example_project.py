@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -75,18 +76,6 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads(file.read_text("utf-8"))
 
 
-@pytest.fixture
-def demo(ran: tuple[str, dict[str, Any]]) -> str:
-    """What ``make demo`` prints."""
-    return ran[0]
-
-
-@pytest.fixture
-def crawl(ran: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """What its crawl of the newspapers came to."""
-    return ran[1]
-
-
 def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Newsroom) -> None:
     """The truth holds by address, so addresses must be what the index calls the pages."""
     answers, again = (
@@ -118,15 +107,49 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Newsroom) -> None:
 
 
 def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
-    site: Newsroom, crawl: dict[str, Any]
+    site: Newsroom, ran: tuple[str, dict[str, Any]]
 ) -> None:
     """Of each cluster one page is kept, each other names one of its own; all else is kept."""
+    crawl = ran[1]
     drops = {dropped: original for dropped, original, *_ in crawl["drops"]}
     verdict = judge(site, drops, set(crawl["delivered"]))
 
     assert verdict.mistakes == []
     assert (verdict.right, verdict.planted, verdict.wrong) == (20, 20, 0)
     assert set(drops.values()) <= set(crawl["delivered"])
+
+
+def test_the_demo_prints_what_it_dropped_and_what_has_changed(
+    ran: tuple[str, dict[str, Any]],
+) -> None:
+    """``make demo`` shows each drop with its original, distance and difference, and ends well."""
+    demo = ran[0]
+    rows = re.findall(r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", demo, re.M)
+    assert len(rows) == 20
+    assert {kind for kind, *_ in rows} == {
+        "mirror site", "syndicated copy", "injected ads", "changed counters", "small edits"
+    }  # fmt: skip
+    assert "{+" in demo
+    told = re.search(r"(\d+) print views were not .*?(\d+) print views were downloaded", demo, re.S)
+    assert told
+    not_sent, dropped = map(int, told.groups())
+    assert (not_sent > 20, not_sent + dropped) == (True, 60)
+    assert "60 articles were kept, 0 lost" in demo
+    lines = demo.splitlines()
+    assert lines[-1] == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
+    # It fits on two screens.
+    assert len(lines) <= 100
+    assert max(map(width, lines)) <= 100
+    # What has changed in the archive since a month ago.
+    site = Archive(later=True)
+    assert f"1 says something else: {site.changed.removeprefix('http://')}\n    …" in demo
+    old, new = (url.removeprefix("http://") for url in site.moved)
+    assert f"1 stands under another address: {new}\n    it stood under {old}\n" in demo
+    assert " 0 are new" in demo
+    # Records of one template are kept.
+    assert "12 flats, under one title" in demo
+    assert "12 were kept, though" in demo
+    assert "Rooms: [-2, floor: 1-]{+3, floor: 2+}" in demo
 
 
 def test_a_wrong_crawl_is_told_from_a_right_one(site: Newsroom) -> None:
@@ -141,58 +164,22 @@ def test_a_wrong_crawl_is_told_from_a_right_one(site: Newsroom) -> None:
     assert f"{alone} was lost" in judge(site, {}, whole - {alone}).mistakes
 
 
-def test_the_demo_prints_the_table_and_the_check(demo: str) -> None:
-    """``make demo`` shows each drop with its original, distance and difference, and ends well."""
-    rows = re.findall(r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", demo, re.M)
-    assert len(rows) == 20
-    assert {kind for kind, *_ in rows} == {
-        "mirror site", "syndicated copy", "injected ads", "changed counters", "small edits"
-    }  # fmt: skip
-    assert "{+" in demo
-    told = re.search(r"(\d+) print views were not .*?(\d+) print views were downloaded", demo, re.S)
-    assert told
-    not_sent, dropped = map(int, told.groups())
-    assert (not_sent > 20, not_sent + dropped) == (True, 60)
-    assert "60 articles were kept, 0 lost" in demo
-    last = demo.splitlines()[-1]
-    assert last == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
-
-
-def test_the_demo_tells_what_changed_in_the_archive_since_a_month_ago(demo: str) -> None:
-    site = Archive(later=True)
-    assert f"1 says something else: {site.changed.removeprefix('http://')}\n    …" in demo
-    old, new = (url.removeprefix("http://") for url in site.moved)
-    assert f"1 stands under another address: {new}\n    it stood under {old}\n" in demo
-    assert " 0 are new" in demo
-
-
-def test_the_demo_keeps_all_records_of_one_template_and_shows_what_differs(demo: str) -> None:
-    assert "12 flats, under one title" in demo
-    assert "12 were kept, though" in demo
-    assert "Rooms: [-2, floor: 1-]{+3, floor: 2+}" in demo
-
-
-def test_the_demo_fits_on_two_screens(demo: str) -> None:
-    lines = demo.splitlines()
-    assert len(lines) <= 100
-    assert max(map(width, lines)) <= 100
-
-
 def page(site: Newsroom, place: int) -> str:
     """One of the generator's articles, as HTML."""
     articles = [page for page in site.pages.values() if page.kind == "article"]
     return articles[place].answer.body.decode("utf-8")
 
 
-def kept(*arguments: str, tmp_path: Path) -> dict[str, str]:
-    """What the pages spider keeps: HTML by address."""
-    out = tmp_path / "kept.jsonl"
-    options = [option for argument in arguments for option in ("-a", argument)]
-    done = run("-m", "scrapy", "crawl", "pages", *options, "-O", str(out))
-    assert done.returncode == 0, done.stderr
-    assert "ERROR" not in done.stderr
-    items = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    return {item["url"]: item["html"] for item in items}
+@pytest.fixture
+def kept(crawl: Any) -> Callable[..., dict[str, str]]:
+    """Crawls with the pages spider, and returns the HTML of the pages that it keeps by address."""
+    settings = {"DOWNLOADER_MIDDLEWARES": {"example.middlewares.LoopbackMiddleware": 740}}
+
+    def run(**arguments: str) -> dict[str, str]:
+        crawled = crawl(PagesSpider, settings=settings, **arguments)
+        return {item.url: item.html for item in crawled.items}
+
+    return run
 
 
 def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_progress(
@@ -218,7 +205,7 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_
     assert "Traceback" not in done.stdout + log.read_text("utf-8")
 
 
-def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path) -> None:
+def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path, kept: Any) -> None:
     """Of a page that a crawl has met twice, the first one is served."""
     lines = [
         {"url": "https://news.test/a", "html": page(site, 0)},
@@ -230,7 +217,7 @@ def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path) -> 
     with lzma.open(docs, "wt", encoding="utf-8") as file:
         file.write("".join(json.dumps(line) + "\n" for line in lines))
 
-    first = kept(f"pages={docs}", tmp_path=tmp_path)
+    first = kept(pages=str(docs))
     assert len(first) == 2
     addresses = ("http://news.test/a", "http://pages.test/a/2", "http://pages.test/a/3")
     assert first.keys() < {*addresses}
@@ -248,7 +235,7 @@ def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path: Path) -> N
     assert (request.url, request.meta["dont_simhash"]) == ("http://a.test/", True)
 
 
-def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None:
+def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path, kept: Any) -> None:
     """With follow=1, links (https ones too) lead to further saved pages, and to no other host."""
     folder = tmp_path / "site"
     (folder / "sub").mkdir(parents=True)
@@ -257,7 +244,7 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path) -> None
     )
     (folder / "sub" / "index.html").write_text("<p>A page under two addresses.</p>")
 
-    urls = kept(f"pages={folder}", "follow=1", tmp_path=tmp_path).keys()
+    urls = kept(pages=str(folder), follow="1").keys()
 
     # The folder and its index are one page under two addresses.
     assert urls - {"http://pages.test/sub/", "http://pages.test/sub/index.html"} == {

@@ -101,7 +101,7 @@ from tests.report.lines import line
 from tests.report.test_dedup_log import DedupLog, dedup_log, flush
 dedup_log._FLUSH_SECONDS = 0.01
 log = DedupLog(Path(sys.argv[1]))
-for number in range(100):
+for number in range(40):
     log.write(line(url=f"http://{sys.argv[2]}/{number}"))
     flush(log)
 log.close()
@@ -121,10 +121,10 @@ def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path: Path)
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     lines = [*read_lines(file for file in (moved, path) if file.exists())]
     urls = [each.url if isinstance(each, LogLine) else "" for each in lines]
-    assert len(urls) == 300
+    assert len(urls) == 120
     for name in "abc":
         of_writer = [url for url in urls if f"//{name}/" in url]
-        assert of_writer == [f"http://{name}/{number}" for number in range(100)]
+        assert of_writer == [f"http://{name}/{number}" for number in range(40)]
 
 
 def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(
