@@ -198,6 +198,60 @@ def _stored_spec(file: SqliteFile) -> IndexSpec:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
 
 
+class _Changes:
+    """Rows of the tables that change.
+
+    Attributes:
+        entries: those that are new.
+        leases: states of entries in progress.
+        settled: entries that have no lease any more.
+        seen: numbers of runs, with the entries that these have seen.
+        deleted: entries that go.
+        counts: by how many the entries of runs change.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Any, ...]] = []
+        self.leases: list[tuple[int, bytes]] = []
+        self.settled: list[tuple[int]] = []
+        self.seen: list[tuple[int, int]] = []
+        self.deleted: list[tuple[int]] = []
+        self.counts = Counter[int]()
+
+    def add(self, position: int, state: bytes, contents: tuple[Any, Any]) -> None:
+        run = counted_run(state)
+        self.entries.append((position, run, *contents))
+        self.counts[run] += 1
+        if len(state) > RUN_BYTES:
+            self.leases.append((position, state))
+
+    def change(self, position: int, before: bytes, after: bytes | None) -> None:
+        self.counts[counted_run(before)] -= 1
+        if after and len(after) > RUN_BYTES:
+            self.leases.append((position, after))
+        else:
+            self.settled.append((position,))
+        if after is None:
+            self.deleted.append((position,))
+            return
+        run = counted_run(after)
+        self.counts[run] += 1
+        if run != counted_run(before):
+            self.seen.append((run, position))
+
+    def statements(self, new: int) -> list[tuple[str, Sequence[tuple[Any, ...]]]]:
+        """Return what is to be run, with its rows; ``new`` is the number of new entries."""
+        return [
+            ("INSERT INTO entries VALUES (?, ?, ?, ?)", self.entries),
+            ("UPDATE header SET last = last + ?", [(new,)] if new else []),
+            ("REPLACE INTO leases VALUES (?, ?)", self.leases),
+            ("UPDATE entries SET run = ? WHERE position = ?", self.seen),
+            ("DELETE FROM leases WHERE position = ?", self.settled),
+            ("DELETE FROM entries WHERE position = ?", self.deleted),
+            (_COUNT, [count for count in self.counts.items() if count[1]]),
+        ]
+
+
 class SqliteStore:
     """See :class:`.Store`. In RAM the table has no fingerprints, because the neighbours have them.
 
@@ -295,39 +349,16 @@ class SqliteStore:
         lookups: Lookups | None,
         new: int,
     ) -> None:
-        entries, leases, settled = list[Any](), list[Any](), list[Any]()
-        seen, deleted, counts = list[Any](), list[Any](), Counter[int]()
         in_file = self._file.path is not None
-        for position, part in writing:
-            for at, (number, (state, body)) in enumerate(part.new.items(), position):
+        changes = _Changes()
+        for first, part in writing:
+            for position, (number, (state, body)) in enumerate(part.new.items(), first):
                 # As bytes a value would take SQLite's module longer than all others together.
                 content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                run = counted_run(state)
-                entries.append((at, run, bytearray(body), content))
-                counts[run] += 1
-                if len(state) > RUN_BYTES:
-                    leases.append((at, state))
-            for at, after in part.writes.items():
-                counts[counted_run(states[at])] -= 1
-                if after and len(after) > RUN_BYTES:
-                    leases.append((at, after))
-                else:
-                    settled.append((at,))
-                if after is None:
-                    deleted.append((at,))
-                    continue
-                counts[counted_run(after)] += 1
-                if counted_run(after) != counted_run(states[at]):
-                    seen.append((counted_run(after), at))
-        for sql, rows in (
-            ("INSERT INTO entries VALUES (?, ?, ?, ?)", entries),
-            ("UPDATE header SET last = last + ?", [(new,)] if new else []),
-            ("REPLACE INTO leases VALUES (?, ?)", leases),
-            ("UPDATE entries SET run = ? WHERE position = ?", seen),
-            ("DELETE FROM leases WHERE position = ?", settled),
-            ("DELETE FROM entries WHERE position = ?", deleted),
-            (_COUNT, [count for count in counts.items() if count[1]]),
-        ):
+                changes.add(position, state, (bytearray(body), content))
+            for position, after in part.writes.items():
+                changes.change(position, states[position], after)
+        for sql, rows in changes.statements(new):
             if rows:
                 self._file.run_many(sql, rows)
 

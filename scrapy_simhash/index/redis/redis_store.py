@@ -16,7 +16,7 @@ import struct
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,29 @@ _KEYS = 1024
 _COMMIT, _OPEN, _SWAP = map(script, ("commit", "open", "swap"))
 # A state that no entry has, at a position that no entry has.
 _NEVER: dict[int, bytes] = {0: b"-"}
+
+
+class _Result(NamedTuple):
+    """The answer of ``commit.lua``.
+
+    Attributes:
+        last: the last place that has an entry.
+        seconds, microseconds: the time of Redis.
+        firsts: for each part, the place of its first new entry; below 0 if it was refused, and -1
+            if its pages were looked at.
+        looks: for each of these pages, the entries near it: distances and places by turns.
+        places: those of all these entries.
+        rows: their states and contents by turns.
+    """
+
+    generation: bytes
+    last: int
+    seconds: bytes
+    microseconds: bytes
+    firsts: list[int]
+    looks: list[list[int]]
+    places: list[int]
+    rows: list[bytes]
 
 
 class RedisStore:
@@ -241,24 +264,23 @@ class RedisStore:
         self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], begun: float
     ) -> Answer:
         """Read the answer of ``commit.lua``."""
-        _, last, *clock, firsts, looks, places, rows = answer
-        self._set_clock(begun, *clock)
-        self._last = max(self._last, last)
-        entries: dict[int, Stored] = {}
+        result = _Result(*answer)
+        self._set_clock(begun, result.seconds, result.microseconds)
+        self._last = max(self._last, result.last)
         positions: dict[int, int] = {}
-        for place, state, entry in zip(places, rows[::2], rows[1::2], strict=True):
+        entries: dict[int, Stored] = {}
+        rows = zip(result.places, result.rows[::2], result.rows[1::2], strict=True)
+        for place, state, entry in rows:
             positions[place], stored = self._row(place, entry, state)
             entries[positions[place]] = stored
-        near: dict[int, Near] = {}
-        written: list[Sequence[int] | None] = []
-        looks_left = iter(looks)
-        for part, first in zip(parts, firsts, strict=True):
-            written.append(None if first < 0 else self._written(first, part, lookups))
-            for number in part.members if first == -1 else ():
-                look = next(looks_left)
-                pairs = zip(look[::2], look[1::2], strict=True)
-                near[number] = sorted((distance, positions[place]) for distance, place in pairs)
-        end = (self._base + (last + 1 << _CHECK)) * self._shards + self._shard
+        written: list[Sequence[int] | None] = [
+            None if first < 0 else self._written(first, part, lookups)
+            for part, first in zip(parts, result.firsts, strict=True)
+        ]
+        refused = _refused(parts, result.firsts)
+        looks = zip(refused, result.looks, strict=True)
+        near = {number: _near(look, positions) for number, look in looks}
+        end = (self._base + (result.last + 1 << _CHECK)) * self._shards + self._shard
         return Answer(written, Found(near, entries, dict.fromkeys(near, end)))
 
     def _written(self, first: int, part: Part, lookups: Lookups | None) -> list[int]:
@@ -430,6 +452,17 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
             packed = spec.blocks << 40 | (value & 0xFFF) << 24 | value >> 12 << 4
             looks[number] += packed.to_bytes(6, "big")
     return looks
+
+
+def _refused(parts: Sequence[Part], firsts: Sequence[int]) -> list[int]:
+    """Return the pages of refused parts that were looked at."""
+    pairs = zip(parts, firsts, strict=True)
+    return [number for part, first in pairs if first == -1 for number in part.members]
+
+
+def _near(look: Sequence[int], positions: Mapping[int, int]) -> Near:
+    pairs = zip(look[::2], look[1::2], strict=True)
+    return sorted((distance, positions[place]) for distance, place in pairs)
 
 
 def _last_place(text: str | bytes | int) -> int:
