@@ -134,7 +134,7 @@ def test_recipes_and_extractors_are_those_of_the_code() -> None:
 
 
 def test_options_of_the_index_url_are_those_of_the_code() -> None:
-    taken = names("index/redis/location.py", r"query\.pop\(NAME, ") - {"decode_responses"}
+    taken = names("index/redis/location.py", r"options\.pop\(NAME, ")
     cells = first_cells(PAGES["sharing"])
     assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
 

@@ -54,7 +54,8 @@ def test_engines_share_one_index_with_scrapy_and_keep_what_one_of_them_keeps(
 ) -> None:
     """A page whose handler fails is kept as its copy."""
     out = tmp_path / "delivered"
-    url = f"{server.url}?name=shared"
+    # On a busy machine an answer may take longer than a crawl waits.
+    url = f"{server.url}?name=shared&socket_timeout=30"
     half = {"SIMHASH_INDEX_URL": url}
     first = crawl(Pages, settings=half, site=clusters, paths=paths(0)[::2])
     assert run(engine, url, clusters, out, paths(1, 2), fail=paths(1)) == 0

