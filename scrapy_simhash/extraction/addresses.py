@@ -26,7 +26,10 @@ class Folder:
     def __init__(self, url: str) -> None:
         place = url.partition("?")[0]
         self._host, _, path = _HTTP.sub("", place).partition("/")
-        self._path = f"/{path}".rpartition("/")[0] + "/" if url else ""
+        folders = [name for name in path.split("/")[:-1] if not name.isdecimal()]
+        # A path that names a folder twice is a trap: relative addresses lead ever deeper in it.
+        is_trap = len({*folders}) < len(folders)
+        self._path = f"/{path}".rpartition("/")[0] + "/" if url and not is_trap else ""
 
     def resolved(self, address: str) -> str:
         """Return a path on the host of the page, or an address on another host without a scheme.

@@ -121,8 +121,8 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
         own |= below
     is_list = _is_list(lines, own)
     text = likely[own[likely]]
-    if is_thin and not is_list:
-        # Links alone are no text, such as the links to the next mail.
+    if not is_list:
+        # Links are no text, such as those to the next mail.
         text = text[lines.is_said[text]]
     return Content(own.tolist(), text, np.flatnonzero(below).tolist(), is_list)
 

@@ -24,6 +24,8 @@ TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 _NO_VALUE = re.compile(
     r"(?:None|True|False|\w+:|/|.*://|\d{4}-\d\d-\d\dT|1[4-9]\d{8}(?:\d{3})?$)|\s*$"
 )
+#: Types of JSON-LD that tell where a page stands on its site, not what it says.
+_PLACES = ("BreadcrumbList", "CollectionPage", "ListItem", "SearchAction", "WebPage", "WebSite")
 _OF_PROGRAM = re.compile(r"token|csrf|nonce|build|version|session|stamp", re.IGNORECASE)
 # A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
 # Nuxt has it, window.__NUXT__=(function(a,b){return {...
@@ -126,7 +128,9 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
     while waiting and found < MOST:
         name, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += islice(value.items(), MOST)
+            items = islice(value.items(), MOST)
+            is_place = value.get("@type") in _PLACES
+            waiting += [item for item in items if not is_place or isinstance(item[1], (dict, list))]
         elif isinstance(value, list):
             waiting += [(name, each) for each in value[:MOST]]
         else:

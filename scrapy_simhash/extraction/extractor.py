@@ -15,7 +15,7 @@ from scrapy_simhash.extraction.addresses import absolute
 from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address, held, site_name
 from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
-from scrapy_simhash.extraction.marks import FEW, listed, marks, pairs, said, told
+from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes, told
 from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.loading import load
@@ -182,7 +182,8 @@ def _extraction(
         if is_text and not is_own
     ]
     values = [*offers(page), *held]
-    joined = "\n".join([*compress(texts, map(and_, own, is_said)), *told(page), *values])
+    own_said = [*map(and_, own, is_said)]
+    joined = "\n".join([*compress(texts, own_said), *told(page), *values])
     return Extraction(
         text,
         thin,
@@ -196,10 +197,10 @@ def _extraction(
         content=joined,
         own="\n".join([*compress(texts, own), *values]),
         template="\n".join(around),
-        marks=marks(page, own, joined, thin or (content is not None and content.is_list)),
+        marks=marks(page, own, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
-        pairs=tuple(islice(pairs(page, own), 64)),
+        pairs=tuple(islice(pairs(page, own_said), 64)),
         site_name=site_name(page.metas),
     )
 
@@ -213,10 +214,15 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     content = content_of(page, outline, main.taken)
     if is_content:
         content = content._replace(own=[True] * len(page.texts), text=main.taken)
-    lines = [*compress(page.texts, content.own)]
-    says_little = len("".join(lines).encode("utf-8", "surrogatepass")) < FEW
-    values = held(page.scripts, page.elements) if says_little else []
+    is_shell = shown_bytes(page, content.own) < SHELL
+    values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
+        # Links are the text of a list alone.
+        is_shown = content.own
+        if not (content.is_list or is_content):
+            is_said = [*map(and_, content.own, said(page))]
+            is_shown = is_said if any(is_said) else content.own
+        lines = [*compress(page.texts, is_shown)]
         return _extraction(thin_text(page, lines + values), page, content, values, thin=True)
     main = main.of(content.text)
     return _extraction(

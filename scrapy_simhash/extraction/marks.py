@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice, pairwise
 from operator import not_
 
+import numpy as np
+
 from scrapy_simhash.extraction.addresses import Folder
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.page import Page, single_spaced
@@ -18,8 +20,8 @@ _TERMS = frozenset(("th", "td", "dt"))
 #: A longer line is no name of a field, and no value that is a link; characters.
 _LONGEST_FIELD = 40
 _APART = frozenset(("nav", "header", "footer", "aside"))
-#: Bytes of text outside links: few, and hardly any.
-FEW, _SHELL = 500, 200
+#: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
+_FEW, SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
 # What programs are told of a page under these names stands in its headings, or is of its site.
 _NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
@@ -28,6 +30,7 @@ _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
 # that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+_ADDRESS = re.compile(r"/|\w+://")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 # An address in a parameter is that of the page itself, or of the one before.
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
@@ -83,32 +86,34 @@ def _is_value(page: Page, at: int) -> bool:
     return next(holder.iterancestors(*_APART), None) is None
 
 
-def marks(page: Page, own: Sequence[bool], said: str, few: bool) -> tuple[str, ...]:
+def shown_bytes(page: Page, own: Sequence[bool]) -> int:
+    """Return how many bytes the content of a page has, without spaces."""
+    return int(page.sizes[np.fromiter(own, np.bool_)].sum())
+
+
+def marks(page: Page, own: Sequence[bool], few: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
-    These are the values that it states for programs, which readers do not see. Of a page with few
-    words, also what its head calls it, and the addresses of its images and frames; if it has no
-    main text, or
-    one of links, the targets of links; if it says hardly anything, its own address, and those in
-    what it states.
+    These are the values that it states for programs, which readers do not see. Of a page that shows
+    little, they are also the addresses of its images and frames; if it has no main text, or one of
+    links, the targets of its links; if it shows hardly anything, its own address, what its head
+    calls it, and names and addresses in what it states.
 
     Args:
         page: the page.
         own: for each of its lines whether it is content.
-        said: its lines outside links.
         few: whether it has no main text, or one that stands in links.
     """
-    size = len(said[:FEW].encode("utf-8", "surrogatepass"))
-    is_shell, says_little = few and size < _SHELL, few or size < FEW
+    shown = shown_bytes(page, own)
+    is_shell = few and shown < SHELL
     stated = (
         f"{name} {value}"
         for name, value in page.stated
         if not _CHANGING.search(name)
-        and (is_shell or "://" not in value)
-        and (says_little or name not in _NAMES)
+        and (is_shell or not (name in _NAMES or _ADDRESS.match(value)))
     )
-    found = [*islice(chain(_named(page) if says_little else (), stated), MOST)]
-    if says_little:
+    found = [*islice(chain(_named(page) if is_shell else (), stated), MOST)]
+    if few or shown < _FEW:
         found += [f"frame {page.folder.resolved(address)}" for address in page.frames]
         found += pictures(page)
     if few:

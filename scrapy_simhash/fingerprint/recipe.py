@@ -26,9 +26,9 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 12,
+    "main": 13,
     "text": 5,
-    "facts": 28,
+    "facts": 29,
 }
 
 

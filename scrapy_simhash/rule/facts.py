@@ -57,7 +57,7 @@ SKETCHES = {
 #: The sketches of samples, with the size of the sample.
 _SAMPLES = {"text": 32, "rest": 32, "listed": 16}
 #: The sorts of units that together are what a page says.
-_SAID = ("numbers", "fields", "sentences", "words")
+_SAID = ("numbers", "fields", "sentences", "beside", "words")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
 FACTS_SIZE = sum(_NUMBERS.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 

@@ -42,10 +42,8 @@ SHORT_APART = {
     Kinship.TEXT: 0.45,
     Kinship.SITES: 0.6,
 }
-#: A shorter text is a short one; bytes.
+#: A shorter text is a short one, which says nothing for itself where the headings differ; bytes.
 SHORT_TEXT = 500
-#: A shorter text says nothing for itself where the headings differ; bytes.
-STORY = 300
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
 #: This many entries are enough to tell two lists by.
@@ -277,25 +275,25 @@ def _headings(pair: Pair) -> str:
         return FAR
     a, b = pair.a, pair.b
     fills = a.fills and b.fills
-    if pair.is_thin or pair.size < STORY:
+    if pair.is_thin or pair.size < SHORT_TEXT:
         return "other-heading"
     if pair.kin is Kinship.SITES:
         # The text is the subject of both pages, and no notice that they share.
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
-        is_one_site = a.site == b.site != 0 or pair.is_one_template
         details = pair.unsaid + a.sentences.replaced(b.sentences)
-        is_same = is_subject and not is_one_site and details <= pair.most
+        is_same = is_subject and not pair.is_one_template and details <= pair.most
     elif pair.kin in (Kinship.HOSTS, Kinship.RELEASE):
         is_same = fills
     else:
-        is_same = fills and a.said == b.said and a.listed == b.listed
+        is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
         is_same = is_same and (pair.kin in VIEWS or a.details == b.details)
     return "" if is_same else "other-heading"
 
 
 def _length(pair: Pair) -> str:
     longer = max(pair.a.text_bytes, pair.b.text_bytes)
-    return "other-length" if pair.kin in VIEWS and pair.size < LENGTH * longer else ""
+    is_view = pair.kin in VIEWS and pair.kin is not Kinship.ADDRESS
+    return "other-length" if is_view and pair.size < LENGTH * longer else ""
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:
@@ -309,6 +307,6 @@ def is_doubtful(page: bytes, other: bytes) -> bool:
         return False
     a = _unpacked(page)
     b = _unpacked(other)
-    if min(a.text_bytes, b.text_bytes) < STORY:
+    if min(a.text_bytes, b.text_bytes) < SHORT_TEXT:
         return True
     return a.numbers.replaced(b.numbers) > 0 and a.sentences.added(b.sentences) <= 1

@@ -60,18 +60,19 @@ _DIGITS = b"0123456789"
 
 
 class Units(NamedTuple):
-    """The units of a page by their sort. All but the last two are of its content outside links.
+    """The units of a page by their sort, all but ``text`` and ``rest`` of its content.
 
     Attributes:
         numbers: as they are written, without ages and counts of visits.
         fields: short lines, each with the line before it, which may be its label; and the marks of
             the page.
-        sentences: without digits.
+        sentences: of the main text, without digits.
         words: short sentences, such as a colour; and amounts of money, which are no counts.
         labels: the names of fields that have one value.
         pairs: these with their values.
         text: words and sentences of the main text.
         rest: words and sentences of the site.
+        beside: sentences of the content beside the main text.
     """
 
     numbers: Collection[str]
@@ -82,6 +83,7 @@ class Units(NamedTuple):
     pairs: Collection[str]
     text: Collection[str]
     rest: Collection[str]
+    beside: Collection[str]
 
 
 class Sketch(NamedTuple):
@@ -146,11 +148,12 @@ def units_of(extraction: Extraction) -> Units:
     return Units(
         numbers=set(islice(_NUMBER.findall(lasts), _MOST_UNITS)),
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
-        sentences=pieces - words,
+        sentences=of_text - words,
         words=words.union(islice(_AMOUNT.findall(lasts), _MOST_UNITS)),
         **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
+        beside=beside - of_text - words,
     )
 
 

@@ -133,7 +133,7 @@ APART = {
     "SKU": page(TEXT + '<script type="application/ld+json">{{"sku": "{0}"}}</script>'),
     "number": page(TEXT + '<script type="application/ld+json">[{{"value": {0}}}]</script>'),
     "microdata": page(TEXT + '<meta itemprop=color content="{0}">'),
-    "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
+    "og:title of a page without a text": PLAYER + '<meta property="og:title" content="Film {0}">',
 }
 NOT_APART = {
     "logo": GALLERY + "<img src='/p/7.jpg'>",
@@ -143,6 +143,8 @@ NOT_APART = {
     "teaser below a date": page("<h1>Book</h1>" + TEXT + "<p>4 May</p><a href=/{0}>{4}</a>"),
     # Addresses, dates and counts are others on each visit, or on each path of one page.
     "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
+    # What a page calls itself is its heading, if it says something.
+    "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
     "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
     "count": page(TEXT + '<meta itemprop=interactionCount content="{0}">'),
 }

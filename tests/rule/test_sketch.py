@@ -46,11 +46,13 @@ def units(content: str, **known: Any) -> Units:
 
 
 def test_a_field_is_a_number_and_a_value() -> None:
-    found = units("Rooms: 3\nIt has a garden, and a view of the sea.")
+    text = "It has a garden, and a view of the sea."
+    found = units_of(Extraction(text, content=f"Rooms: 3\n{text}\nIt is let by the week in May."))
     assert set(found.numbers) == {"3"}
     assert set(found.words) == {"rooms"}
     assert set(found.fields) == {"\0Rooms:3"}
     assert set(found.sentences) == {"ithasagardenandaviewofthesea"}
+    assert set(found.beside) == {"itisletbytheweekinmay"}
 
 
 def test_a_label_with_several_values_is_that_of_comments_or_code() -> None:
