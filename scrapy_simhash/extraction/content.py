@@ -8,7 +8,7 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -214,13 +214,17 @@ def _region(lines: _Lines, subject: Ints, share: float) -> int:
     found = np.bincount(outline.places[said], lines.sizes[said], len(outline.parents))
     sums = outline.sums(found.astype(np.float64))
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
-    headings = np.flatnonzero(lines.roles & TITLE)
-    if not len(headings):
+    if (heading := _heading(lines, subject)) is None:
         return region
-    above = headings[headings <= subject[0]]
-    heading = above[-1] if len(above) else headings[0]
     around = {*outline.way(int(outline.places[heading]))}
     return next(each for each in outline.way(region) if each in around)
+
+
+def _heading(lines: _Lines, subject: Ints) -> int | None:
+    """Return the line of the nearest ``h1`` above the subject, else of the first one."""
+    headings = np.flatnonzero(lines.roles & TITLE)
+    above = headings[headings <= subject[0]]
+    return next(iter([*above[-1:], *headings[:1]]), None)
 
 
 def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> Flags:
@@ -300,8 +304,9 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     manners = lines.outline.manners[lines.outline.places[counts]].tolist()
     beside = Counter(zip(manners, is_long.cumsum()[counts].tolist(), strict=True))
     fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
-    texts = Counter(manner for manner, _ in beside if manner not in fields)
-    return [line for line, manner in zip(counts, manners, strict=True) if texts[manner] > 1]
+    texts = Counter(manner for manner, _ in beside)
+    is_count = [texts[manner] > 1 and manner not in fields for manner in manners]
+    return [*compress(counts, is_count)]
 
 
 def _counts_beside(lines: _Lines, own: Flags, is_long: Flags) -> list[int]:

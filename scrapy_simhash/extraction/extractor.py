@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, count, islice
-from operator import and_
+from operator import and_, gt
 from typing import Any
 
 from scrapy_simhash.extraction.addresses import absolute
@@ -172,18 +172,12 @@ def _extraction(
     weights: tuple[int, ...] = (),
 ) -> Extraction:
     """Return what is taken from a page; all of it is its content if none is known."""
-    headings, subheading = page.headings, page.subheading(text)
-    texts = page.texts
-    own = [True] * len(texts) if content is None else content.own
+    headings = page.headings
+    subheading = page.subheading(text)
+    own = [True] * len(page.texts) if content is None else content.own
     is_said = said(page)
-    around = [
-        line
-        for line, is_text, is_own in zip(texts, is_said, own, strict=True)
-        if is_text and not is_own
-    ]
-    values = [*offers(page), *held]
     own_said = [*map(and_, own, is_said)]
-    joined = "\n".join([*compress(texts, own_said), *told(page), *values])
+    values = [*offers(page), *held]
     return Extraction(
         text,
         thin,
@@ -194,9 +188,9 @@ def _extraction(
         () if thin or headings or subheading else page.labels(text),
         weighed=weighed,
         weights=weights,
-        content=joined,
-        own="\n".join([*compress(texts, own), *values]),
-        template="\n".join(around),
+        content="\n".join([*compress(page.texts, own_said), *told(page), *values]),
+        own="\n".join([*compress(page.texts, own), *values]),
+        template="\n".join(compress(page.texts, map(gt, is_said, own))),
         marks=marks(page, own, thin or (content is not None and content.is_list)),
         listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
         canonical=page.canonical,
@@ -217,12 +211,10 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
+        lines = [*compress(page.texts, map(and_, content.own, said(page)))]
         # Links are the text of a list alone.
-        is_shown = content.own
-        if not (content.is_list or is_content):
-            is_said = [*map(and_, content.own, said(page))]
-            is_shown = is_said if any(is_said) else content.own
-        lines = [*compress(page.texts, is_shown)]
+        if is_content or content.is_list or not lines:
+            lines = [*compress(page.texts, content.own)]
         return _extraction(thin_text(page, lines + values), page, content, values, thin=True)
     main = main.of(content.text)
     return _extraction(

@@ -193,7 +193,7 @@ def pictures(page: Page) -> Iterator[str]:
 
 
 def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
-    """Yield where links of the content and a redirection lead, but for other parts of a list.
+    """Yield where links of the content and a redirection lead, but not to other parts of a list.
 
     Links that sort a list or turn its pages have its path, and all parameters of the page itself.
     So a path that several targets with other parameters share is left out, and what they all have.
@@ -201,10 +201,8 @@ def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
-    around = [el.getparent() if el.tag == "a" else el for el in page.holders]
-    apart = {*compress(around, map(not_, own))}.difference(compress(around, own))
     queries = defaultdict[str, set[str]](set)
-    for el in islice((el for el in page.body.iter("a") if el.getparent() not in apart), MOST):
+    for el in islice(_links(page, own), MOST):
         target = page.folder.resolved(el.get("href", ""))
         if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
             path, _, query = TOKEN.sub("*", target).partition("?")
@@ -212,7 +210,20 @@ def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
     for path, found in queries.items():
         if len(found) == 1:
             yield "?".join((path, *filter(None, found)))
-            continue
-        pairs = [set(query.split("&")) for query in sorted(found)]
-        common = set.intersection(*pairs)
-        yield from ("&".join(sorted(each - common)) for each in pairs)
+        else:
+            yield from _parts_of_list(found)
+
+
+def _links(page: Page, own: Sequence[bool]) -> Iterator[Element]:
+    """Return the links of a page that do not stand in its template alone."""
+    around = [el.getparent() if el.tag == "a" else el for el in page.holders]
+    apart = {*compress(around, map(not_, own))}.difference(compress(around, own))
+    return (el for el in page.body.iter("a") if el.getparent() not in apart)
+
+
+def _parts_of_list(queries: set[str]) -> Iterator[str]:
+    """Yield what each of several queries of one path has that not all of them have."""
+    pairs = [set(query.split("&")) for query in sorted(queries)]
+    common = set.intersection(*pairs)
+    for each in pairs:
+        yield "&".join(sorted(each - common))

@@ -220,17 +220,8 @@ def with_short_tags(data: bytes) -> bytes:
 def read_page(html: str | bytes, url: str = "") -> Page:
     """Return the lines of a page at a URL; bytes are taken as UTF-8."""
     data = with_short_tags(encoded(html))
-    root = parse(data)
-    body = next(root.iterchildren("body"), root)
-    # Browsers show what stands behind the end of a body or of a page, and templates end them early.
-    if body.tail:
-        etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
-        body.tail = None
-    # All of them first: one that has moved into a root without a body would come again and again.
-    behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
-    body.extend(behind)
+    body, before = _body(parse(data))
     # One pass over the tree for all of them, because each takes a tenth of the time of the parse.
-    before = body.itersiblings(preceding=True)
     head = _marked(chain.from_iterable(el.iter(*_MARKED) for el in before))
     marked = _marked(body.iter(*_MARKED))
     # Browsers show such a template at once; components that a server renders have their text in it.
@@ -238,36 +229,58 @@ def read_page(html: str | bytes, url: str = "") -> Page:
         if template.get("shadowrootmode"):
             template.tag = "div"
     _close_drawings(marked["drawing"])
-    for el in [el for el in marked["embedded"] if el.tag != "frame"][:MOST]:
-        first = next(el.iterchildren("source"), None)
-        address = el.get("data-src") or el.get("src") or el.get("data")
-        if not address and first is not None:
-            address = first.get("src")
-        if address:
-            el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
-    fields = [*islice(filter(None, map(_value, marked["field"])), MOST)]
-    framed = [el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES]
-    frames = [el.get("src") or "" for el in framed[:MOST]]
-    metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:MOST]]
-    scripts = head["script"] + marked["script"]
+    _show_embedded(marked["embedded"])
+    base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
+    url = absolute(base, url) or url
+    page = Page(body, "", Folder(url))
+    page.fields = [*islice(filter(None, map(_value, marked["field"])), MOST)]
+    framed = (el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES)
+    page.frames = [el.get("src") or "" for el in islice(framed, MOST)]
+    page.icons = [*_icons(data)]
+    page.metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:MOST]]
+    page.scripts = head["script"] + marked["script"]
+    page.stated = [*stated(page.metas, page.scripts)]
+    page.canonical = absolute(canonical_address(data), url)
     # lxml takes longer to strip what is still held.
     del marked, framed
+    _strip(body, data)
+    # A title in the body may be that of a drawing, which is stripped by now.
+    page.title = next(map(inner_text, chain(head["title"], body.iter("title"))), "")
+    page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
+    _read_lines(page)
+    return page
+
+
+def _body(root: Element) -> tuple[Element, list[Element]]:
+    """Return the body of a page, with all that browsers show in it, and the elements before it."""
+    body = next(root.iterchildren("body"), root)
+    # Browsers show what comes after the end of a body or of a page, and templates end them early.
+    if body.tail:
+        etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
+        body.tail = None
+    # All of them first: one that has moved into a root without a body would come again and again.
+    behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
+    body.extend(behind)
+    return body, [*body.itersiblings(preceding=True)]
+
+
+def _show_embedded(embedded: Iterable[Element]) -> None:
+    """Put an image with the address of a player or of what a frame shows before each of them."""
+    for el in islice((el for el in embedded if el.tag != "frame"), MOST):
+        sources = el.iterchildren("source")
+        address = el.get("data-src") or el.get("src") or el.get("data")
+        address = address or next((source.get("src") for source in islice(sources, 1)), "")
+        if address:
+            el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
+
+
+def _strip(body: Element, data: bytes) -> None:
+    """Take unseen elements out of a body, and the tags that stand inside lines."""
     # In C, and far faster than to look at each of them.
     etree.strip_elements(body, *UNSEEN_TAGS, with_tail=False)
     # NumPy counts in half of the time of the bytes themselves.
     if np.count_nonzero(np.frombuffer(data, np.uint8) == ord("<")) <= _MAX_STRIPPED:
         etree.strip_tags(body, *INLINE_TAGS)
-    # A title in the body may be that of a drawing, which is stripped by now.
-    title = next(chain(head["title"], body.iter("title")), None)
-    base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
-    url = absolute(base, url) or url
-    page = Page(body, "" if title is None else inner_text(title), Folder(url))
-    page.fields, page.frames, page.icons = fields, frames, [*_icons(data)]
-    page.metas, page.scripts = metas, scripts
-    page.stated, page.canonical = [*stated(metas, scripts)], absolute(canonical_address(data), url)
-    page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
-    _read_lines(page)
-    return page
 
 
 def _marked(elements: Iterable[Element]) -> dict[str, list[Element]]:
@@ -303,12 +316,17 @@ def _icons(data: bytes) -> Iterator[str]:
     for attribute in _TELLING:
         ends = (signs[before == attribute[-4]] + 1).tolist()
         for at in islice((at for at in ends if data.endswith(attribute, 0, at)), MOST):
-            if told := _TOLD.match(data, at):
-                opened = data.rfind(b"<", max(0, at - LONGEST_VALUE), at)
-                around = data.rfind(b"<", max(0, opened - LONGEST_VALUE), opened)
-                if b"<a " not in (data[opened : opened + 3], data[around : around + 3]):
-                    words = told[1] or told[2] or b""
-                    yield single_spaced(unescape(words.decode("utf-8", "replace")))
+            told = _TOLD.match(data, at)
+            if told and not _is_of_link(data, at):
+                words = told[1] or told[2] or b""
+                yield single_spaced(unescape(words.decode("utf-8", "replace")))
+
+
+def _is_of_link(data: bytes, at: int) -> bool:
+    """Return whether the tag around a place in the source, or the one before it, opens a link."""
+    opened = data.rfind(b"<", max(0, at - LONGEST_VALUE), at)
+    around = data.rfind(b"<", max(0, opened - LONGEST_VALUE), opened)
+    return b"<a " in (data[opened : opened + 3], data[around : around + 3])
 
 
 def _close_drawings(found: Iterable[Element]) -> None:

@@ -164,21 +164,14 @@ def facts_of(
         alone: it is a text that is no page.
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
-    seed = int.from_bytes(key[:8], "little")
     text = normalise(extraction.text) if normal is None else normal
     size = size_in_bytes(_once(text, extraction.text))
-    names = names_of(extraction, text, size, key)
-    units = units_of(extraction)
-    # A unit of two sorts would cancel itself out in the digest of them all.
-    hashes = {
-        sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units._asdict().items())
-    }
-    hashes["listed"] = hashes_of(extraction.listed, seed)
+    hashes = _hashes(extraction, int.from_bytes(key[:8], "little"))
     sketches: dict[str, Any] = {
         sort: sketch(hashes[sort], width, _SAMPLES.get(sort)) for sort, width in SKETCHES.items()
     }
     return Facts(
-        **names._asdict(),
+        **names_of(extraction, text, size, key)._asdict(),
         said=reduce(xor, (digest(hashes[sort]) for sort in _SAID)),
         canonical=address_hash(extraction.canonical),
         steps=min(255, round(_STEPS * math.log2(max(size, 1)))),
@@ -188,6 +181,14 @@ def facts_of(
         **sketches,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
+
+
+def _hashes(extraction: Extraction, seed: int) -> dict[str, list[int]]:
+    """Return the hashes of the units of a page by their sort, and of the entries of its lists."""
+    units = units_of(extraction)._asdict().items()
+    # A unit of two sorts would cancel itself out in the digest of them all.
+    hashes = {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units)}
+    return hashes | {"listed": hashes_of(extraction.listed, seed)}
 
 
 def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes:

@@ -96,28 +96,19 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         size: the length of that, in UTF-8 bytes.
         key: makes other hashes of the same names.
     """
-    title = extraction.title[:_LONGEST_NAME]
     headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_NAME])]
-    name, site = _parts(title, headings, extraction.site_name, text)
-    heading = next((h for h in headings if _unnumbered(h) == _unnumbered(name)), "")
-    heading = heading or (headings[-1] if headings else "")
-    said = _share_said(heading, text)
-    own_said = _share_said(name, text)
-    is_other = heading and not site and _unnumbered(heading) != _unnumbered(name)
-    if is_other and (own_said < said or not own_said):
-        # A print view, for example, may have the name of the site as its title.
-        name = ""
-        site = normalise(title)
-    is_backed = max(said, own_said) >= HALF
-    names = [title, *headings, *map(lasting, extraction.labels[:_MOST])]
-    may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(title)
+    name, heading, site = _called(extraction, headings, text)
+    is_backed = max(_share_said(heading, text), _share_said(name, text)) >= HALF
+    unsaid, details = _unsaid(heading or name, text)
+    seed = int.from_bytes(key[:8], "little")
+    names = [extraction.title[:_LONGEST_NAME], *headings]
+    names += map(lasting, extraction.labels[:_MOST])
+    may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(names[0])
     subheading = extraction.subheading[:_LONGEST_NAME]
     if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
-    unsaid, details = _unsaid(heading or name, text)
-    seed = int.from_bytes(key[:8], "little")
     return Names(
-        headings=_hash([_as_written(name) for name in names if has_words(name)], key),
+        headings=_hash(map(_as_written, filter(has_words, names)), key),
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
@@ -125,6 +116,20 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         details=digest(hashes_of(details, seed)),
         backed=is_backed,
     )
+
+
+def _called(extraction: Extraction, headings: list[str], text: str) -> tuple[str, str, str]:
+    """Return the name of a page by its title, the heading that is its name, and the site's name."""
+    title = extraction.title[:_LONGEST_NAME]
+    name, site = _parts(title, headings, extraction.site_name, text)
+    heading = next((h for h in headings if _unnumbered(h) == _unnumbered(name)), "")
+    heading = heading or (headings[-1] if headings else "")
+    if heading and not site and _unnumbered(heading) != _unnumbered(name):
+        own_said = _share_said(name, text)
+        if not own_said or own_said < _share_said(heading, text):
+            # A print view, for example, may have the name of the site as its title.
+            return "", heading, normalise(title)
+    return name, heading, site
 
 
 def _parts(title: str, headings: list[str], site: str, text: str) -> tuple[str, str]:

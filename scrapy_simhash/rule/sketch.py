@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
-from itertools import islice
+from itertools import filterfalse, islice
 from operator import xor
 from typing import NamedTuple
 
@@ -131,18 +131,14 @@ class Sketch(NamedTuple):
 
 def units_of(extraction: Extraction) -> Units:
     """Return the units of a page, without those of its headings, which are compared as names."""
-    text = [_undated(line) for line in extraction.text[:_LONGEST].split("\n")]
-    main = set(text)
-    named = (extraction.title, *extraction.headings)
-    names = {" ".join(name[:_LONGEST].split()) for name in named}
-    said = extraction.content[:_LONGEST].split("\n")
-    lines = [_undated(line) for line in said if " ".join(line.split()) not in names]
-    # The lines of a text that stands in links are no part of the content outside links.
-    text = [line for line in lines if line in main] or text
-    others = [line for line in lines if line not in main]
+    main = _undated(extraction.text[:_LONGEST].split("\n"))
+    lines = _undated(_unnamed(extraction))
+    # The lines of a text that stand in links are no part of the content outside links.
+    is_main = {*main}.__contains__
+    text = [*filter(is_main, lines)] or main
+    others = [*filterfalse(is_main, lines)]
     of_text = _pieces("\n".join(text))
-    beside = _pieces("\n".join(others))
-    pieces = of_text | beside
+    pieces = of_text | _pieces("\n".join(others))
     words = {piece for piece in pieces if size_in_bytes(piece, _SENTENCE) < _SENTENCE}
     lasts = "\n".join(map(lasting, text + others))
     return Units(
@@ -153,15 +149,26 @@ def units_of(extraction: Extraction) -> Units:
         **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
-        beside=beside - of_text - words,
+        beside=pieces - of_text - words,
     )
 
 
-def _undated(line: str) -> str:
-    """Return a short line without the date on which the page was written or changed."""
-    if len(line) >= SHORT_LINE or not _DIGIT.search(line):
-        return line
-    return _DATELINE.sub(r"\g<word>\g<after>", line)
+def _unnamed(extraction: Extraction) -> list[str]:
+    """Return the lines of the content that are none of the headings."""
+    headings = (extraction.title, *extraction.headings)
+    names = {" ".join(heading[:_LONGEST].split()) for heading in headings}
+    lines = extraction.content[:_LONGEST].split("\n")
+    return [line for line in lines if " ".join(line.split()) not in names]
+
+
+def _undated(lines: Iterable[str]) -> list[str]:
+    """Return lines, the short ones without the date on which the page was written or changed."""
+    return [
+        _DATELINE.sub(r"\g<word>\g<after>", line)
+        if len(line) < SHORT_LINE and _DIGIT.search(line)
+        else line
+        for line in lines
+    ]
 
 
 def _fields(lines: Iterable[str]) -> set[str]:

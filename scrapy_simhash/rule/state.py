@@ -119,32 +119,35 @@ def _lasting(line: str) -> str:
     if not _NUMBER.search(line):
         return line
     line = _COPYRIGHT_OR_ID.sub(" ", line)
-    stays, end = list[str](), 0
+    stays = list[str]()
+    end = 0
     for number in _NUMBER.finditer(line):
-        start = number.start()
-        before = _WORD_BEFORE.search(line[max(0, start - 20) : start])
-        after = _WORDS_AFTER.match(line, number.end())
-        # In lower case a line may be longer, so each word is lowered by itself.
-        word, following = map(str.lower, after.groups("")) if after else ("", "")
-        ends = _end_of_count_or_age(before[1].lower() if before else "", word, following)
-        if ends is not None and start >= end:
-            stays.append(line[end:start])
-            end = after.end(ends) if after and ends else number.end()
+        passed = _end_of_count_or_age(line, number)
+        if passed and number.start() >= end:
+            stays.append(line[end : number.start()])
+            end = passed
     return " ".join([*stays, line[end:]])
 
 
-def _end_of_count_or_age(before: str, after: str, following: str) -> int | None:
-    """Return how many of the two words after a number are part of an age, or 0 for a count.
-
-    It is None for any other number.
-    """
-    if following in _AGO_AFTER:
-        return 2
-    if before in _AGO_BEFORE or _AGO_UNSPACED.match(after):
-        return 1
-    is_count = before in _COUNTED or before.rstrip("量数次").endswith(_COUNTED_UNSPACED)
-    is_count = is_count or after in _COUNTED or (after.startswith("min") and following == "read")
-    return 0 if is_count or after.lstrip("次条人").startswith(_COUNTED_UNSPACED) else None
+def _end_of_count_or_age(line: str, number: re.Match[str]) -> int:
+    """Return where the count or the age ends that a number is a part of; 0 for any other number."""
+    before = _WORD_BEFORE.search(line[max(0, number.start() - 20) : number.start()])
+    after = _WORDS_AFTER.match(line, number.end())
+    # In lower case a line may be longer, so each word is lowered by itself.
+    ahead = before[1].lower() if before else ""
+    word, following = map(str.lower, after.groups("")) if after else ("", "")
+    if after and following in _AGO_AFTER:
+        return after.end(2)
+    if ahead in _AGO_BEFORE or _AGO_UNSPACED.match(word):
+        return after.end(1) if after else number.end()
+    is_count = (
+        ahead in _COUNTED
+        or ahead.rstrip("量数次").endswith(_COUNTED_UNSPACED)
+        or word in _COUNTED
+        or (word.startswith("min") and following == "read")
+        or word.lstrip("次条人").startswith(_COUNTED_UNSPACED)
+    )
+    return number.end() if is_count else 0
 
 
 @functools.cache
