@@ -243,22 +243,30 @@ class RedisStore:
         arguments: list[Any] = [self._generation, self._last, self._width, self._spec.reach]
         arguments += [self._spec.blocks, BUCKET_LIMIT, KEY_LIMIT]
         looks = _looks(lookups, self._spec) if lookups else []
-        size = self._width + 6 * (self._spec.blocks + 1)
-        for members, checks, new, writes, since in parts:
-            changed = [(at, state) for at, state in writes.items() if state is not None]
-            deleted = [at for at, state in writes.items() if state is None]
-            counts = map(len, (members, checks, new, changed, deleted))
-            since = min(max(since // self._shards - self._base >> _CHECK, 0), (1 << 32) - 1)
-            arguments += (_HEAD.pack(*counts, since), *(looks[number] for number in members))
-            for at, state in checks.items():
-                arguments += (self._place(at), state)
-            for number, (state, body) in new.items():
-                fingerprint = looks[number][: self._width]
-                arguments += (members.index(number), size, state, fingerprint + body)
-            for at, state in changed:
-                arguments += (self._place(at), state)
-            arguments += [self._place(at) for at in deleted]
+        for part in parts:
+            arguments += self._arguments_of(part, looks)
         return arguments
+
+    def _arguments_of(self, part: Part, looks: Sequence[bytes]) -> list[Any]:
+        changed = [(at, state) for at, state in part.writes.items() if state is not None]
+        deleted = [at for at, state in part.writes.items() if state is None]
+        counts = map(len, (part.members, part.checks, part.new, changed, deleted))
+        since = min(max(part.since // self._shards - self._base >> _CHECK, 0), (1 << 32) - 1)
+        arguments: list[Any] = [_HEAD.pack(*counts, since)]
+        arguments += [looks[number] for number in part.members]
+        for at, state in part.checks.items():
+            arguments += (self._place(at), state)
+        for number, (state, body) in part.new.items():
+            entry = looks[number][: self._width] + body
+            arguments += (part.members.index(number), self._look_size, state, entry)
+        for at, state in changed:
+            arguments += (self._place(at), state)
+        return arguments + [self._place(at) for at in deleted]
+
+    @property
+    def _look_size(self) -> int:
+        """The bytes of the look-up of a page without aliases."""
+        return self._width + 6 * (self._spec.blocks + 1)
 
     def _answered(
         self, parts: Sequence[Part], lookups: Lookups | None, answer: list[Any], begun: float
