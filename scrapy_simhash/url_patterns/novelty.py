@@ -20,7 +20,7 @@ from scrapy_simhash.url_patterns.address import REMEMBERED, read_address
 LONGEST_PAGE = 200_000
 
 _WORD = re.compile(r"\w+")
-_UNSAID = ("script", "style", "!")
+_UNSAID = ("style", "!")
 
 
 class Novelty:
@@ -78,13 +78,13 @@ def _without(words: frozenset[str], text: str) -> tuple[str, ...]:
     return tuple(word for word in _words(text) if word not in words)
 
 
-def _texts(html: str) -> Iterator[str]:
-    """Yield the texts between the tags of a page in lower case.
+def _texts(page: str) -> Iterator[str]:
+    """Yield the texts between the tags of a page in lower case, and what scripts hold.
 
-    The texts of links name other pages, and are left out.
+    The texts of links name other pages, and are left out. A text without tags is yielded whole.
     """
-    for piece in html.lower().split("<"):
-        tag, _, text = piece.partition(">")
+    for piece in page.lower().split("<"):
+        tag, end, text = piece.partition(">")
         is_link = tag.startswith("a ") and "href" in tag
-        if text and not is_link and not tag.startswith(_UNSAID):
-            yield text
+        if not (is_link or tag.startswith(_UNSAID)):
+            yield text if end else tag

@@ -27,11 +27,20 @@ def test_known_lines_at_an_address_of_known_values_are_nothing_new() -> None:
     assert novelty.is_new("http://a.test/?a=1&b=9", "<p>x</p><p>zzz</p><p>y</p>")
 
 
-def test_scripts_are_no_lines_and_a_page_too_long_to_look_at_is_new() -> None:
+def test_what_scripts_hold_counts_and_links_comments_and_styles_do_not() -> None:
     novelty = Novelty()
-    novelty.is_new(ITEM(1), "<p>Files</p><script>1</script>")
-    assert not novelty.is_new(ITEM(2), "<!-- 2 --><p>Files</p><STYLE>2</STYLE>")
-    assert novelty.is_new(ITEM(3), "<p>Files</p>".ljust(LONGEST_PAGE + 1))
+    for n in range(1, 4):
+        novelty.is_new(ITEM(n), f"<!-- a{n} --><p>Files</p><STYLE>b{n}</STYLE><A HREF=/>c{n}</A>")
+    assert not novelty.is_new(ITEM(4), "<p>Files</p><a href=/>4a</a>")
+    assert novelty.is_new(ITEM(5), '<p>Files</p><script>{"price": 17}</script>')
+    assert novelty.is_new(ITEM(6), "<p>Files</p>".ljust(LONGEST_PAGE + 1))
+
+
+def test_a_text_without_tags_is_one_line() -> None:
+    novelty = Novelty()
+    for price in range(100, 120):
+        assert novelty.is_new(ITEM(price + 100), f'{{"price": {price}}}')
+    assert not novelty.is_new(ITEM(300), '{"price": 119}')
 
 
 def test_hosts_are_apart_and_what_is_no_address_is_new() -> None:
