@@ -36,6 +36,12 @@ def edited(text: str, seed: int, share: float = 0.02) -> str:
     return " ".join(words)
 
 
+def turned(text: str) -> str:
+    """Return the text with its sentences in another order, except for the last one."""
+    *sentences, last = text.split(". ")
+    return ". ".join([*reversed(sentences), last])
+
+
 def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: str = "") -> bytes:
     """Return a page around a text, in UTF-8."""
     sentences = text.split(". ")

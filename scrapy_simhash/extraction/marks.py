@@ -23,7 +23,7 @@ _APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
 _FEW, SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
-# What programs are told of a page under these names stands in its headings, or is of its site.
+# Under these names a page tells programs its headings, or the name of its site.
 _NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)

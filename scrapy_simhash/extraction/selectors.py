@@ -1,4 +1,4 @@
-"""What a page says by hand: CSS selectors of its content, and of what does not count.
+"""Takes the content of a page by hand: CSS selectors say what it is, and what does not count.
 
 They make another page of a page before an extractor sees it, so that any extractor follows them.
 The time of XPath may grow with the square of a page, or faster: a worker process bounds it.
@@ -26,7 +26,7 @@ _HOST = re.compile(r"[\w.-]*")
 
 
 class Selected(NamedTuple):
-    """What selectors leave of a page.
+    """The part of a page that selectors leave.
 
     Attributes:
         html: in UTF-8; all that the page shows is its content if ``content`` matched.

@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 13,
     "text": 5,
-    "facts": 29,
+    "facts": 30,
 }
 
 

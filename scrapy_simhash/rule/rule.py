@@ -141,28 +141,28 @@ class Pair:
 
     @property
     def most(self) -> float:
-        """How many details may differ in texts of this length."""
+        """The number of details that may differ in texts of this length."""
         return self.size / LONG_TEXT
 
     @property
     def unsaid(self) -> int:
-        """About how many words of the headings differ and are not in the text."""
+        """The number of words that the headings do not share and the text lacks; an estimate."""
         return (self.a.unsaid ^ self.b.unsaid).bit_count()
 
     @property
     def is_one_template(self) -> bool:
-        """Whether the site shows much the same around both pages, or nobody knows."""
+        """True if the templates around both pages are much the same, or one is not known."""
         a, b = self.a.rest, self.b.rest
         return not (a.size and b.size) or a.likeness(b) > HALF
 
     @property
     def clashes(self) -> float:
-        """About how many labels of both pages have another value on each."""
+        """The number of labels that both pages have, each with another value; an estimate."""
         return (self.a.pairs.apart(self.b.pairs) - self.a.labels.apart(self.b.labels)) / 2
 
     @cached_property
     def headings_alike(self) -> bool:
-        """Whether the pages call themselves the same.
+        """True if the pages call themselves the same.
 
         Two views of one page have one title, and one ``h1`` or nearly one text (k/2); or one ``h1``
         and the same text (k/6), because a title may say how a list is sorted. On one domain the

@@ -30,13 +30,15 @@ _LONGEST = 1 << 18
 _MOST_UNITS = 10_000
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
-_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
-# An amount of money: with two decimals, or beside the sign of a currency.
-_AMOUNT = re.compile(
-    r"(?<![\d.,])\d[\d.,]{0,15}[.,]\d\d(?![.,]?\d)"
-    r"|[$€£¥₹₽₩₺฿]\s?\d[\d.,]{0,15}|\d[\d.,]{0,15}\s?[$€£¥₹₽₩₺฿]"
+# An amount of money has two decimals, or the sign of a currency beside it.
+_DECIMALS = re.compile(r"\d[.,]\d\d(?![.,]?\d)")
+_SIGN = re.compile("[$€£¥₹₽₩₺฿]")
+_PRICE = re.compile(
+    rf"{_SIGN.pattern}\s?\d[\d.,]{{0,15}}|(?<![\d.,])\d[\d.,]{{0,15}}\s?{_SIGN.pattern}"
 )
+# Each date has one, and few lines do.
+_YEAR = re.compile(r"(?:19|20)\d\d")
 # The day on which a page was written is of no record: a word that says so, with a date beside it.
 _DATE = (
     r"(?:(?:19|20)\d\d\s?[./\u5e74\ub144-]\s?\d{1,2}\s?[./\u6708\uc6d4-]\s?\d{1,2}[\u65e5\uc77c]?"
@@ -140,17 +142,24 @@ def units_of(extraction: Extraction) -> Units:
     of_text = _pieces("\n".join(text))
     pieces = of_text | _pieces("\n".join(others))
     words = {piece for piece in pieces if size_in_bytes(piece, _SENTENCE) < _SENTENCE}
-    lasts = "\n".join(map(lasting, text + others))
+    lasts = [*map(lasting, text + others)]
+    numbers = set(islice(_NUMBER.findall("\n".join(lasts)), _MOST_UNITS))
     return Units(
-        numbers=set(islice(_NUMBER.findall(lasts), _MOST_UNITS)),
+        numbers=numbers,
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
         sentences=of_text - words,
-        words=words.union(islice(_AMOUNT.findall(lasts), _MOST_UNITS)),
+        words=words.union(filter(_DECIMALS.search, numbers), _prices(lasts)),
         **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
         beside=pieces - of_text - words,
     )
+
+
+def _prices(lines: Iterable[str]) -> Iterable[str]:
+    """Return the numbers in some lines that have the sign of a currency."""
+    priced = "\n".join(filter(_SIGN.search, lines))
+    return islice(_PRICE.findall(priced), _MOST_UNITS)
 
 
 def _unnamed(extraction: Extraction) -> list[str]:
@@ -165,7 +174,7 @@ def _undated(lines: Iterable[str]) -> list[str]:
     """Return lines, the short ones without the date on which the page was written or changed."""
     return [
         _DATELINE.sub(r"\g<word>\g<after>", line)
-        if len(line) < SHORT_LINE and _DIGIT.search(line)
+        if len(line) < SHORT_LINE and _YEAR.search(line)
         else line
         for line in lines
     ]
