@@ -38,6 +38,7 @@ from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import COUNTS, FAR, REASONS, SHORT_APART, SHORT_TEXT, SITES_APART
 from scrapy_simhash.settings import DEFAULTS, Spare
+from tests import servers
 from tests.commands.running import simhash
 
 ROOT = Path(__file__).parent.parent
@@ -349,9 +350,10 @@ def test_the_metrics_are_on_loopback_with_reasons_as_labels_and_estimates_as_gau
     stats.inc_value("simhash/near_kept/other-heading", 3)
     stats.inc_value("simhash/duplicate", 4)
     stats.inc_value("simhash/spared/lost_estimate", 5)
-    metrics = names["SimhashMetrics"](stats, 19410)
+    port = servers.free_port()
+    metrics = names["SimhashMetrics"](stats, port)
     try:
-        with urllib.request.urlopen("http://127.0.0.1:19410/metrics") as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             shown = answer.read().decode()
     finally:
         names["REGISTRY"].unregister(metrics)

@@ -11,7 +11,8 @@ import os
 import sys
 from typing import Any
 
-LEASE = 1.0
+# After two leases a copy waits no longer; on a busy machine a handler may take seconds.
+LEASE = 10.0
 
 
 class Plan:
