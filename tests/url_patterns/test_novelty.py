@@ -1,15 +1,36 @@
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE, Novelty
 
 ITEM = "http://a.test/item?id={}".format
 
 
-def test_a_page_that_differs_in_the_words_of_its_address_alone_says_nothing_new() -> None:
+def test_a_page_that_differs_in_known_words_and_numbers_of_its_address_says_nothing_new() -> None:
     novelty = Novelty()
-    for name, is_new in [("bread", True), ("Butter", False), ("sugar%20cane", False)]:
-        title = name.replace("%20", " ")
+    for name in ("bread", "sugar%20cane"):
+        novelty.is_new(f"http://a.test/{name}", "")
+    for name, is_new in [("bread", True), ("Bread", False), ("sugar_cane", False), ("17", False)]:
+        title = name.replace("_", " ")
         assert novelty.is_new(ITEM(name), f"<title>{title}</title><p>Files</p>") is is_new
+
+
+def test_a_page_that_says_a_new_name_of_its_address_is_new() -> None:
+    novelty = Novelty()
+    for name in ("ash", "elm", "oak_tree", "l%C3%A4rche"):
+        title = unquote(name).replace("_", " ")
+        assert novelty.is_new(ITEM(name), f"<h1>{title}</h1><p>6 degrees</p>")
+    for name, is_new in [("pine", True), ("beech", False)]:
+        assert novelty.is_new(ITEM(name), "<h1>Trees</h1><p>6 degrees</p>") is is_new
+
+
+def test_a_page_that_shows_a_new_picture_is_new() -> None:
+    novelty = Novelty()
+    for n, name in enumerate(("ash", "elm", "oak")):
+        counter = f'<img src="/count?{name}" alt="">'
+        assert novelty.is_new(ITEM(n), f'<p>Photo {n}</p><img src="/{name}.jpg">{counter}')
+        assert novelty.is_new(f"http://a.test/?n={n}", f"<p>{n}</p>{counter}") is (n == 0)
 
 
 def test_an_item_whose_values_others_have_too_is_new() -> None:
