@@ -33,7 +33,7 @@ class Location:
     Attributes:
         shown: the URL without user, password and options, for messages.
         topology: "" for one server, ``sentinel`` or ``cluster``.
-        hosts: the sentinels, or nodes of the cluster.
+        hosts: the server, the sentinels, or nodes of the cluster.
         service: the sentinels' name of the master.
         client: the options of redis-py.
         sentinel: the options of redis-py for the sentinels themselves.
@@ -89,6 +89,7 @@ class _Written:
         topology: see :class:`Location`.
         user_info: user and password, escaped.
         place: all hosts and ports.
+        shown: see :class:`Location`.
         options: those that are not taken out yet.
     """
 
@@ -106,7 +107,9 @@ class _Written:
         return self.scheme == "unix"
 
     def error(self, message: str) -> ValueError:
-        return ValueError(f"{self.shown}: {message}")
+        # An "@" in an option of a wrong URL may be the one that follows a password.
+        has_at = not self.user_info and any("@" in value for value in self.options.values())
+        return _no_index(self.scheme) if has_at else ValueError(f"{self.shown}: {message}")
 
 
 def _written(url: str) -> _Written:
@@ -120,16 +123,25 @@ def _written(url: str) -> _Written:
     user_info, _, place = parts.netloc.rpartition("@")
     hosts = _hosts(place, _PORTS.get(topology, 0))
     if _is_cut(parts, is_unix) or hosts is None or (is_unix and place):
-        raise ValueError(
-            f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, "
-            "and special characters of the password are written as %2F, %23, %3F, %40 and the like"
-        )
+        raise _no_index(scheme)
     shown = f"{parts.scheme}://{place}{parts.path}"
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     written = _Written(scheme, topology, user_info, place, hosts, parts.path, shown, options)
     if topology not in _PORTS or (topology and is_unix):
         raise written.error("what follows redis+ or rediss+ must be sentinel or cluster")
+    if not topology and len(hosts) > 1:
+        raise written.error("several hosts need redis+sentinel or redis+cluster")
+    if is_unix and not parts.path:
+        raise written.error("the path of a socket is missing")
     return written
+
+
+def _no_index(scheme: str) -> ValueError:
+    """Return an error whose message shows nothing that may be a password."""
+    return ValueError(
+        f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, and "
+        "special characters of the password are written as %2F, %23, %3F, %40 and the like"
+    )
 
 
 def _name(written: _Written) -> str:
@@ -176,7 +188,9 @@ def _options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str
         sentinel = dict(parse_url(f"redis://?{urlencode(of_sentinel)}"))
     except (TypeError, ValueError) as error:
         raise written.error(str(error)) from None
-    _refuse_unknown(written, client.keys() | sentinel.keys())
+    # redis-py passes over options without a value.
+    named = options.keys() | of_sentinel.keys()
+    _refuse_unknown(written, named | client.keys() | sentinel.keys())
     if written.scheme == "rediss":
         client["ssl"] = True
     for part in (client, sentinel):
@@ -195,7 +209,8 @@ def _refuse_unknown(written: _Written, options: set[str]) -> None:
         known.add("path")
     if written.topology == "cluster":
         known |= set(signature(RedisCluster).parameters)
-    if unknown := sorted(options - (known - _OBJECTS)):
+    known -= _OBJECTS
+    if unknown := sorted(options - known):
         meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
         hint = f"; did you mean {meant[0]}?" if meant else ""
         raise written.error(f"a URL of an index has no option {unknown[0]}{hint}")
@@ -225,7 +240,6 @@ def _host(text: str, port: int) -> tuple[str, int] | None:
 
 def _is_cut(parts: SplitResult, is_unix: bool) -> bool:
     """Return whether a URL seems to be cut in the middle of its password."""
-    if "@" in parts.path + parts.fragment or (not is_unix and (parts.fragment or not parts.netloc)):
+    if "@" in parts.path or parts.fragment or not (is_unix or parts.netloc):
         return True
-    before, at, _ = parts.query.partition("@")
-    return bool(at) and "@" not in parts.netloc and "=" not in before
+    return any("@" in option.partition("=")[0] for option in parts.query.split("&"))

@@ -48,7 +48,8 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("redis+clsuter://h", "sentinel or cluster"),
         ("unix+cluster:///r.sock", "sentinel or cluster"),
         ("redis://h?nme=a", "nme"),
-        ("redis://h?retry=3", "no option retry"),
+        ("redis://h?retry=3", "no option retry$"),
+        ("redis://h?nmae=", "no option nmae; did you mean name?"),
         ("redis://h?nmae=shop", "no option nmae; did you mean name?"),
         ("redis://h?path=/r.sock", "no option path"),
         (
@@ -78,6 +79,13 @@ def test_a_server_with_an_unknown_certificate_is_refused(redis_servers):
         ("redis://user:secret@h:port/0", "two slashes"),
         ("redis://user:secret@h:99999/0", "two slashes"),
         ("redis+cluster://user:secret@h:1,k:x", "two slashes"),
+        ("redis://user:123?secret=4@h:1/0", "two slashes"),
+        ("redis://secret?db=4@h:1", "two slashes"),
+        ("redis://user:p@ss?secret@h:1/0", "two slashes"),
+        ("redis://user:p@?secret@h:1/0?db=1", "two slashes"),
+        ("redis://user:secret@h,k/0", "redis.sentinel or redis.cluster"),
+        ("unix://user:secret@?db=1", "unix://: the path of a socket is missing"),
+        ("unix:///r#secret.sock", "%23"),
     ],
 )
 def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
