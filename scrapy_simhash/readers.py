@@ -42,7 +42,8 @@ LARGEST_PDF_STREAM = 4 << 20
 MOST_PDF_BYTES = 4 * LARGEST_PDF_STREAM
 # Values that are looked at; if a document has more, its bytes count, too.
 MOST_VALUES = 50_000
-_PDF_STREAM = re.compile(rb"(?<!end)stream\r?\n")
+# As pdfium reads it, a stream begins in the next line, whatever follows its keyword.
+_PDF_STREAM = re.compile(rb"(?<!end)stream[^\r\n]*(?:\r\n?|\n|\Z)")
 # Letters, because a text is compared without its digits.
 _DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
@@ -95,7 +96,10 @@ def _pages_of_pdf(data: bytes) -> Iterator[str]:
 
 
 def _is_swollen(data: bytes) -> bool:
-    """Return whether the streams of a PDF file, without its pictures, are too large to be read."""
+    """Return whether the streams of a PDF file, without its pictures, are too large to be read.
+
+    Those that are encrypted, or packed by more than zlib, are bounded by a worker process alone.
+    """
     total = 0
     for number, match in enumerate(_PDF_STREAM.finditer(data)):
         head = data[max(0, match.start() - 500) : match.start()]
@@ -109,16 +113,20 @@ def _is_swollen(data: bytes) -> bool:
     return False
 
 
-def _inflated_size(data: bytes, at: int) -> int:
-    """Return the size of what is packed from some place on; of a large one, more than is read."""
+def _inflated_size(data: bytes, begin: int) -> int:
+    """Return the size of what is packed from some place on; of a large one, more than is read.
+
+    It is at least as large as it is when packed: zlib may read much, and yield nothing.
+    """
     size = 0
+    at = begin
     part = 1 << 12
     unpacking = zlib.decompressobj()
     with suppress(zlib.error):  # it has no stream, or a damaged one
         while at < len(data) and size <= LARGEST_PDF_STREAM and not unpacking.eof:
             size += len(unpacking.decompress(data[at : at + part]))
             at += part
-    return size
+    return max(size, min(at, len(data)) - begin - len(unpacking.unused_data))
 
 
 def read_bytes(data: bytes, _: str | None) -> Extraction | None:

@@ -19,7 +19,7 @@ from scrapy_simhash import Document, StoreError, SyncDedup
 from scrapy_simhash.core import worker
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.readers import READERS, TYPES, reader_of
+from scrapy_simhash.readers import READERS, TYPES, _is_swollen, reader_of
 from tests.pages import article
 
 RECIPE = named_recipe("default")
@@ -152,6 +152,12 @@ def test_of_a_pdf_file_that_is_too_large_when_unpacked_exact_copies_are_found() 
     assert verdicts == ["unique", "unique", "duplicate"]
 
 
+@pytest.mark.parametrize("end", [b"\r", b" \n", b"%\r\n"])
+def test_a_stream_of_a_pdf_file_is_measured_however_its_keyword_is_followed(end: bytes) -> None:
+    packed = pdf_of(b"1 1 m 9 9 l S\n" * 600_000, is_packed=True)
+    assert _is_swollen(packed.replace(b"stream\n", b"stream" + end, 1))
+
+
 def test_images_pass_or_are_compared_by_their_bytes() -> None:
     image = b"\x89PNG" + bytes(range(256)) * 9
     documents = [
@@ -211,6 +217,8 @@ BOMB = b'<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa">' + b"".join(
 )
 NUMBERED = b"".join(b'a%d="<" ' % n for n in range(300_000))
 LIGATURE = "\ufdfa".encode()  # 18 characters in NFKC
+# A stream of zlib that has another one as its first block; empty blocks would follow.
+NESTED = b"stream\nx\1\0\x09\0\xf6\xff"
 HOSTILE = {
     "deep JSON": ("json", b"[" * 2_000_000 + b"]" * 2_000_000),
     "wide JSON": ("json", b"[" + b"[]," * 1_300_000 + b"1]"),
@@ -229,6 +237,8 @@ HOSTILE = {
     "many pages": ("pdf", pdf("some words", 20_000)),
     "many operators": ("pdf", pdf_of(b"1 1 m 9 9 l S\n" * 5_000_000, is_packed=True)),
     "many operators on many pages": ("pdf", pdf_of(b"1 1 m 9 9 l S\n" * 20_000, 300)),
+    "streams without an end": ("pdf", b"%PDF-1.4" + b"stream" * 600_000),
+    "streams in streams": ("pdf", b"%PDF-1.4" + NESTED * 20_000 + b"\0\0\0\xff\xff" * 600_000),
     "binary text": ("text", bytes(range(256)) * 16_000),
     "ligatures": ("text", LIGATURE * 1_300_000),
     "deep HTML": ("html", b"<div>" * 800_000 + b"words"),
