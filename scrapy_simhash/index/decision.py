@@ -204,8 +204,8 @@ class Decision:
     def _repeat(self, case: Case, is_as_before: bool) -> Claim:
         """Sentence 3: the page repeats living entries."""
         self._delete([match for match in case.of_its_key if not match.delivered])
-        if case.entry and case.entry.delivered and is_as_before:
-            self._see(case.entry)
+        if case.entry and is_as_before and not case.entry.provisional:
+            self._change(self._records[case.entry.entry]._replace(state=State(self._era.run)))
         return Claim(Outcome.DUPLICATE, tuple(case.living), case.near)
 
     def _begin(self, case: Case) -> Claim:
@@ -285,12 +285,6 @@ class Decision:
         back = state.run if state.owner is None else state.back
         state = self._lease._replace(run=self._era.run or state.run, back=back)
         self._change(record._replace(state=state))
-
-    def _see(self, entry: Match) -> None:
-        """Note that an entry, if it is confirmed, is seen in this run."""
-        record = self._records[entry.entry]
-        if record.state.owner is None:
-            self._change(record._replace(state=State(self._era.run)))
 
     def _change(self, record: Record) -> None:
         self.changed[record.position] = self._records[record.position] = record

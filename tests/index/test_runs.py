@@ -160,6 +160,29 @@ def test_a_page_that_came_after_all_has_not_failed(shared_store):
     assert (index.runs()[-1].seen, index.runs()[-1].failed) == (1, 0)
 
 
+def test_a_page_that_was_the_same_and_failed_afterwards_is_what_an_earlier_run_left(shared_store):
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    run = index.begin_run()
+    assert told([index.claim(page("a", 0))]) == [(ORIGINAL, Change.SAME, ("a", 0))]
+    index.release(["a"])
+    index.end_run(finished=True)
+    assert [(e.key, e.provisional) for e in index.failed(run.number)] == [("a", False)]
+    _, claims = in_run(shared_store, page("a", 0))
+    assert told(claims) == [(ORIGINAL, Change.SAME, ("a", 0))]
+
+
+def test_a_page_that_stayed_the_same_is_not_missing_where_another_repeats_it_first(shared_store):
+    in_run(shared_store, page("a", 0), page("b", FAR))
+    run, claims = in_run(shared_store, page("copy", 0), page("a", 0))
+    assert [(claim.outcome, claim.change) for claim in claims] == [
+        (ORIGINAL, Change.MOVED),
+        (DUPLICATE, None),
+    ]
+    index = shared_store.open()
+    assert [entry.key for entry in index.missing(run.number)] == ["b"]
+
+
 def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(shared_store):
     numbers = values(30)
     pages = [page(f"{value}", value) for value in numbers]
