@@ -69,7 +69,8 @@ class Neighbours:
             words: shape (n, bits / 64).
             values: shape (n, columns).
         """
-        first, end = self._count, self._count + len(positions)
+        first = self._count
+        end = first + len(positions)
         if end > len(self._positions):
             self._grow(max(end, 2 * first))
         self._words[first:end] = words
@@ -88,75 +89,60 @@ class Neighbours:
         The nearest ones come first, then the oldest; at most ``most`` for each fingerprint, if that
         is given, besides the entries of its key.
         """
-        in_tail, in_runs = self._in_tail(words, values), self._found_in_runs(values)
-        lookups, numbers = map(np.concatenate, zip(in_tail, in_runs, strict=True))
+        in_both = zip(self._in_tail(words, values), self._in_runs_of(values), strict=True)
+        lookups, numbers = map(np.concatenate, in_both)
         queries, columns = np.divmod(lookups, self._columns)
         between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
         is_named = columns == self._columns - 1
         near = ((between <= self._distance) | is_named).nonzero()[0]
         near = near[self._living[numbers[near]]]
-        positions = self._positions[numbers[near]]
-        # An entry may share several blocks with the fingerprint.
         packed = queries[near].astype(np.uint64) << _QUERY
-        packed |= between[near].astype(np.uint64) << _HIGH | positions
+        packed |= between[near].astype(np.uint64) << _HIGH | self._positions[numbers[near]]
+        # An entry may share several blocks with the fingerprint.
         pairs = np.unique(packed)
         if most and len(pairs) > most:
-            place = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
-            pairs = pairs[(place < most) | np.isin(pairs, packed[is_named[near]])]
-        near_pages: list[Near] = [[] for _ in words]
-        parts = (pairs >> _QUERY, pairs >> _HIGH & np.uint64(0xFFFF), pairs & _LOW)
-        for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
-            near_pages[query].append((distance, position))
-        return near_pages
+            places = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
+            pairs = pairs[(places < most) | np.isin(pairs, packed[is_named[near]])]
+        return _by_query(pairs, len(words))
 
     def _in_tail(self, words: Uint64s, values: Uint32s) -> _Pairs:
         """Return look-ups, counted page by page, and the entries of the tail that they find."""
         tail = self._words[self._in_runs : self._count]
         tail_values = self._tail[: len(tail)]
-        keys = tail_values[:, -1]
         close = distances(words[:, None], tail) <= self._distance
-        close |= values[:, -1:] == keys
-        # In an array of two dimensions numpy looks for the few that are true one by one.
-        queries, numbers = np.divmod(close.ravel().nonzero()[0], len(tail))
+        close |= values[:, -1:] == tail_values[:, -1]
         # Older entries are found in their buckets alone, and so are these: what a page repeats does
         # not hang on how long ago the other page came.
-        is_read = np.zeros(len(queries), np.bool_)
-        for query in np.unique(queries).tolist():
+        for query in np.flatnonzero(close.any(1)).tolist():
             same = tail_values == values[query]
             places = same[::-1].cumsum(0)[::-1]
-            shared = (same & (places <= self._limits)).any(1)
-            is_read |= (queries == query) & shared[numbers]
-        queries, numbers = queries[is_read], numbers[is_read]
+            close[query] &= (same & (places <= self._limits)).any(1)
+        # In an array of two dimensions numpy looks for the few that are true one by one.
+        queries, numbers = np.divmod(close.ravel().nonzero()[0], len(tail))
         # Entries of other keys count as found by their first values.
-        columns = (values[queries, -1] == keys[numbers]) * (self._columns - 1)
+        columns = (values[queries, -1] == tail_values[numbers, -1]) * (self._columns - 1)
         return queries * self._columns + columns, numbers + self._in_runs
 
-    def _found_in_runs(self, values: Uint32s) -> _Pairs:
+    def _in_runs_of(self, values: Uint32s) -> _Pairs:
         """Return look-ups, counted page by page, and the entries of the runs that they find."""
         needles = self._mixed(values).ravel()
+        bounds = np.empty((len(self._runs), 2, len(needles)), np.intp)
+        for number, run in enumerate(self._runs):
+            bounds[number] = run.places(needles)
         limits = np.tile(self._limits, len(values))
-        firsts, ends = np.empty((2, len(self._runs), len(needles)), np.intp)
-        for number, run in enumerate(self._runs):
-            firsts[number], ends[number] = run.places(needles)
-        # The newest entries of a bucket are read.
-        for lookup in ((ends - firsts).sum(0) > limits).nonzero()[0].tolist():
-            left = limits[lookup]
-            for number in reversed(range(len(self._runs))):
-                first, end = self._runs[number].bucket(needles[lookup])
-                first = max(first, end - left)
-                firsts[number, lookup], ends[number, lookup] = first, end
-                left -= end - first
+        counts = (bounds[:, 1] - bounds[:, 0]).sum(0)
+        for lookup in (counts > limits).nonzero()[0].tolist():
+            self._narrow(bounds[:, :, lookup], needles[lookup], limits[lookup])
         found = [np.empty((2, 0), np.intp)]
-        for number, run in enumerate(self._runs):
-            lengths = ends[number] - firsts[number]
-            lookups = np.arange(len(lengths)).repeat(lengths)
-            # The keys of all places, one place after the other.
-            shifts = ends[number] - lengths.cumsum()
-            keys = run.keys.take(shifts.take(lookups) + np.arange(len(lookups)))
-            same = (keys >> _HIGH == needles.take(lookups) >> _HIGH).nonzero()[0]
-            found.append(np.array((lookups.take(same), (keys.take(same) & _LOW).astype(np.intp))))
-        lookups, numbers = np.concatenate(found, axis=1)
-        return self._without_old(values, lookups, numbers)
+        found += [run.found(needles, *bounds[number]) for number, run in enumerate(self._runs)]
+        return self._without_old(values, *np.concatenate(found, axis=1))
+
+    def _narrow(self, bounds: npt.NDArray[np.intp], needle: np.uint64, left: int) -> None:
+        """Bound a bucket by its newest entries, which are read."""
+        for number in reversed(range(len(self._runs))):
+            first, end = self._runs[number].bucket(needle)
+            bounds[number] = max(first, end - left), end
+            left -= end - max(first, end - left)
 
     def _without_old(
         self, values: Uint32s, lookups: npt.NDArray[np.intp], numbers: npt.NDArray[np.intp]
@@ -240,6 +226,27 @@ class _Run:
         """Return the places between which the keys have one value."""
         first, end = self.keys.searchsorted(np.array((needle, needle | _LOW))).tolist()
         return first, end
+
+    def found(
+        self, needles: Uint64s, firsts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.intp]:
+        """Return the places of needles, and the numbers that they have between places of keys."""
+        lengths = ends - firsts
+        lookups = np.arange(len(lengths)).repeat(lengths)
+        # The keys of all places, one place after the other.
+        shifts = ends - lengths.cumsum()
+        keys = self.keys.take(shifts.take(lookups) + np.arange(len(lookups)))
+        same = (keys >> _HIGH == needles.take(lookups) >> _HIGH).nonzero()[0]
+        return np.array((lookups.take(same), (keys.take(same) & _LOW).astype(np.intp)))
+
+
+def _by_query(pairs: Uint64s, queries: int) -> list[Near]:
+    """Return distances and positions by query, given all three packed in one number."""
+    near: list[Near] = [[] for _ in range(queries)]
+    parts = (pairs >> _QUERY, pairs >> _HIGH & np.uint64(0xFFFF), pairs & _LOW)
+    for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
+        near[query].append((distance, position))
+    return near
 
 
 def near_pairs(
