@@ -18,14 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.index.neighbours import Numbers, near_pairs
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.lookups import distances, unpacked
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 
+#: The numbers of two fingerprints, the lesser first.
+Numbers = tuple[int, int]
 _COLUMNS = ("a", "b", "label")
 _LABELS = ("duplicate", "ambiguous", "negative")
 
@@ -147,6 +152,32 @@ def evaluate(dataset: Dataset, recipe: Recipe) -> Result:
     }
     # A plain dictionary, because asdict() counts the pairs of a Counter anew.
     return scored(dataset, recipe, near, dict(skipped))
+
+
+def near_pairs(
+    fingerprints: Sequence[Fingerprint | None], distance: int
+) -> list[tuple[Numbers, int]]:
+    """Compare all pairs; return those within the distance, in bits, the nearest first.
+
+    A document without a fingerprint is near no other.
+    """
+    by_number = {
+        number: fingerprint
+        for number, fingerprint in enumerate(fingerprints)
+        if fingerprint is not None
+    }
+    if not by_number:
+        return []
+    present, bits = list(by_number), next(iter(by_number.values())).bits
+    words, _ = unpacked(
+        b"".join([fingerprint.to_bytes() for fingerprint in by_number.values()]), bits, 0
+    )
+    near: list[tuple[Numbers, int]] = []
+    for row, number in enumerate(present[:-1]):
+        apart = distances(words[row + 1 :], words[row])
+        columns = np.flatnonzero(apart <= distance).tolist()
+        near += [((number, present[row + 1 + column]), int(apart[column])) for column in columns]
+    return sorted(near, key=lambda pair: pair[1])
 
 
 def scored(

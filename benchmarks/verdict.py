@@ -22,13 +22,12 @@ from typing import Any
 
 from benchmarks.documents import DATA, html_of, read_marked, text_of
 from benchmarks.evaluate import wrong_pairs
-from benchmarks.evaluation import Dataset, Result, read_dataset, scored
+from benchmarks.evaluation import Dataset, Result, near_pairs, read_dataset, scored
 from benchmarks.kinds import DUPLICATES, make_kinds
 from benchmarks.measuring import Table
 from benchmarks.rivals import MinHashLSH, PypiSimhash
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.rule.facts import facts_of
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling, by_distance

@@ -78,7 +78,8 @@ class Case:
     """
 
     def __init__(self, number: int, page: Arrival, candidates: Sequence[Match]) -> None:
-        self.number, self.page = number, page
+        self.number = number
+        self.page = page
         self.of_its_key = [match for match in candidates if match.key == page.key]
         self.others = [match for match in candidates if match.key != page.key]
         self.entry = max(self.of_its_key, key=lambda match: match.entry, default=None)
@@ -122,7 +123,8 @@ class Decision:
         terms: Terms,
     ) -> None:
         positions = {position for pairs in near.values() for _, position in pairs}
-        self._near, self._records = near, {at: records[at] for at in positions & records.keys()}
+        self._near = near
+        self._records = {at: records[at] for at in positions & records.keys()}
         self._spec, self._era, self._now, self._lease, self._is_expired = terms
         self.changed: dict[int, Record] = {}
         self.deleted: set[int] = set()
@@ -130,16 +132,15 @@ class Decision:
 
     def part(self, entries: Mapping[int, Stored], since: int) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
-        near = {at for pairs in self._near.values() for _, at in pairs if at < UNWRITTEN}
-        checks = {position: entries[position].state for position in near}
+        near = (at for pairs in self._near.values() for _, at in pairs)
+        checks = {at: entries[at].state for at in near if at < UNWRITTEN}
         new: dict[int, tuple[bytes, bytes]] = {}
         writes: dict[int, bytes | None] = dict.fromkeys(self.deleted)
-        for position, record in self.changed.items():
-            state = record.state.pack()
-            if position >= UNWRITTEN:
-                new[position - UNWRITTEN] = state, record.pack()
+        for at, record in self.changed.items():
+            if at < UNWRITTEN:
+                writes[at] = record.state.pack()
             else:
-                writes[position] = state
+                new[at - UNWRITTEN] = record.state.pack(), record.pack()
         return Part([*self.claims], checks, new, writes, since)
 
     def place(self, written: Sequence[int]) -> None:
@@ -210,7 +211,8 @@ class Decision:
 
     def _begin(self, case: Case) -> Claim:
         """Sentences 4 to 7: the page becomes an original with a new entry."""
-        change, before, unchanged = Change.NEW, None, False  # 7
+        change, before = Change.NEW, None  # 7
+        unchanged = False
         if case.entry and case.entry.delivered:
             change, before = Change.CHANGED, case.entry  # 4
         elif case.moved and case.moved[0].delivered:
@@ -225,8 +227,8 @@ class Decision:
 
     def _judge(self, case: Case) -> None:
         """Tell copies from other pages, and whether one of them makes the page a duplicate."""
-        era, page = self._era, case.page
-        judged = Page(page.key, page.facts)
+        era = self._era
+        judged = Page(case.page.key, case.page.facts)
         for match in case.others:
             if match.distance <= self._spec.reach:
                 ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
@@ -243,8 +245,8 @@ class Decision:
 
     def _moved(self, case: Case) -> list[Match]:
         """Return the entry from which a page without one has moved, if there is one."""
-        era, aliases = self._era, case.page.aliases
-        named = [m for m in case.others if m.key in aliases and era.is_past(m)]
+        era = self._era
+        named = [m for m in case.others if m.key in case.page.aliases and era.is_past(m)]
         left = [m for m in case.copies if m.delivered and (m.expired or era.is_past(m))]
         return (named or left)[:1]
 
@@ -273,8 +275,9 @@ class Decision:
     def _admit(self, case: Case, replaced: Iterable[Match], since: float | None = None) -> None:
         """Make a page an entry that replaces others; its text may be known since a time."""
         self._delete(replaced)
-        page, time = case.page, float(int(since or self._now))
+        page = case.page
         position = UNWRITTEN + case.number
+        time = float(int(since or self._now))
         self._change(Record(position, page.key, page.scope, page.facts, time, self._lease))
 
     def _keep(self, entry: Match) -> None:

@@ -162,7 +162,8 @@ class Record(NamedTuple):
 
     def pack(self) -> bytes:
         """Return all but position and state."""
-        key, scope = self.key.encode(), self.scope.encode()
+        key = self.key.encode()
+        scope = self.scope.encode()
         head = _BODY.pack(int(self.time), len(key), len(scope), len(self.facts))
         return head + key + scope + self.facts
 
@@ -173,7 +174,7 @@ class Record(NamedTuple):
         Raises:
             ValueError: it cannot be read.
         """
-        state, body = State.unpack(stored.state), stored.body
+        body = stored.body
         if len(body) < _BODY.size:
             raise ValueError("it is cut off")
         time, key, scope, facts = _BODY.unpack_from(body)
@@ -181,5 +182,11 @@ class Record(NamedTuple):
         end = end_of_key + scope
         if len(body) != end + facts:
             raise ValueError("it is cut off")
-        texts = body[_BODY.size : end_of_key].decode(), body[end_of_key:end].decode()
-        return cls(position, *texts, body[end:], float(time), state)
+        return cls(
+            position,
+            body[_BODY.size : end_of_key].decode(),
+            body[end_of_key:end].decode(),
+            body[end:],
+            float(time),
+            State.unpack(stored.state),
+        )

@@ -170,13 +170,14 @@ class Index:
         all pages: its refusal tells what is.
         """
         claims: dict[int, Claim] = {}
-        left, seen = [*range(len(arrivals))], Found({}, {}, {})
+        left = [*range(len(arrivals))]
+        seen = Found({}, {}, {})
         for attempt in self._store.attempts():
             lookups = Lookups([arrivals[number] for number in left], self.spec)
             if store.looks_first and not attempt:
                 seen = store.find(lookups)
             answers, found = self._attempt(store, lookups, seen)
-            claims |= {left[number]: claim for number, claim in answers.items()}
+            claims |= {left[number]: answers[number] for number in answers}
             if len(claims) == len(arrivals):
                 break
             refused = [number for number in range(len(left)) if number not in answers]
@@ -228,9 +229,10 @@ class Index:
 
     def _terms(self) -> Terms:
         """Return the terms of claims that are made now."""
-        now, expired = self._store.now(), self._store.is_expired
+        now = self._store.now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        return Terms(self.spec, self._era, now, lease, lambda state: expired(state, now))
+        is_expired = partial(self._store.is_expired, now)
+        return Terms(self.spec, self._era, now, lease, is_expired)
 
     def _taken_in(self, decision: Decision) -> dict[int, Claim]:
         """Note what a decision has leased to this crawler; return its claims."""
@@ -333,11 +335,10 @@ class Index:
             now = self._store.now()
             records = self._store.records(store.read(positions))
         states = {at: record.state for at, record in records.items()}
-        expired = {at for at, state in states.items() if self._store.is_expired(state, now)}
-        provisional = {at for at, state in states.items() if state.owner is not None} - expired
-        earlier = {at for at, state in states.items() if state.run in self._era.past}
-        gone = positions - states.keys() | expired | (earlier - provisional)
-        return Unsettled(frozenset(provisional), gone)
+        living = {at for at, state in states.items() if not self._store.is_expired(now, state)}
+        provisional = frozenset(at for at in living if states[at].owner is not None)
+        earlier = {at for at in living - provisional if states[at].run in self._era.past}
+        return Unsettled(provisional, positions - living | earlier)
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
@@ -421,11 +422,10 @@ class Index:
         with self._store.use() as store:
             act = partial(expired, old, self._store.now() - _ABANDONED)
             rows, end = self._next_rows(store)
-            records = self._store.records(dict(rows))
-            states = {at: record.state for at, record in records.items()}
-            swept = [at for at, state in states.items() if act(state) != state][:most]
-            self._store.act({at: (states[at].pack(), act) for at in swept})
-            self._swept = swept[-1] if len(swept) == most else end
+            records = self._store.records(dict(rows)).values()
+            swept = [record for record in records if act(record.state) != record.state][:most]
+            self._store.act({record.position: (record.state.pack(), act) for record in swept})
+            self._swept = swept[-1].position if len(swept) == most else end
             if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
                 self._change_runs(lambda runs: runs.forget(empty))
         return len(swept)
@@ -475,9 +475,8 @@ class Index:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
             with self._store.use() as store:
-                records = self._store.of_keys(entry.key for entry in batch).values()
-                present = {(item.key, item.scope) for item in records if item.state.delivered}
-                parts = _parts_of(batch, present)
+                records = self._store.of_keys(e.key for e in batch).values()
+                parts = _parts_of(batch, {(r.key, r.scope) for r in records if r.state.delivered})
                 if parts:
                     store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)

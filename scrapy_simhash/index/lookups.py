@@ -47,7 +47,8 @@ def in_scope(content: bytes, scope: str) -> bytes:
 
 def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
     """Return the fingerprint of a page, given its bytes and its blocks' bytes in its scope."""
-    content, size = in_scope(content, scope), bits // 8
+    content = in_scope(content, scope)
+    size = bits // 8
     return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
 
 
@@ -68,7 +69,9 @@ class Lookups:
     def __init__(
         self, arrivals: Sequence[Arrival], spec: IndexSpec, *, everywhere: bool = False
     ) -> None:
-        self.arrivals, self.everywhere, self._reach = arrivals, everywhere, spec.reach
+        self.arrivals = arrivals
+        self.everywhere = everywhere
+        self._reach = spec.reach
         self.contents: list[bytes] = []
         self.names: list[list[bytes]] = []
         for page in arrivals:
@@ -79,14 +82,14 @@ class Lookups:
             self.names.append(names)
             self.contents.append(content + names[0])
         self._pages_of_aliases = [n for n, names in enumerate(self.names) for _ in names[1:]]
-        aliases = [value for names in self.names for value in names[1:]]
         by_alias = [
-            self.contents[n][:-KEY_BYTES] + value
-            for n, value in zip(self._pages_of_aliases, aliases, strict=True)
+            content[:-KEY_BYTES] + value
+            for content, names in zip(self.contents, self.names, strict=True)
+            for value in names[1:]
         ]
         self.sought = unpacked(b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1)
-        words, values = self.sought
-        self.words, self.values = words[: len(arrivals)], values[: len(arrivals)]
+        self.words = self.sought[0][: len(arrivals)]
+        self.values = self.sought[1][: len(arrivals)]
 
     @classmethod
     def of_keys(cls, keys: Iterable[str], spec: IndexSpec) -> Lookups:

@@ -15,12 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
-from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, distances, unpacked
+from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, distances
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
-#: The numbers of two fingerprints, the lesser first.
-Numbers = tuple[int, int]
 # Numbers of look-ups, and of the entries that they find.
 _Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
@@ -247,29 +244,3 @@ def _by_query(pairs: Uint64s, queries: int) -> list[Near]:
     for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
         near[query].append((distance, position))
     return near
-
-
-def near_pairs(
-    fingerprints: Sequence[Fingerprint | None], distance: int
-) -> list[tuple[Numbers, int]]:
-    """Compare all pairs; return those within the distance, in bits, the nearest first.
-
-    A document without a fingerprint is near no other.
-    """
-    by_number = {
-        number: fingerprint
-        for number, fingerprint in enumerate(fingerprints)
-        if fingerprint is not None
-    }
-    if not by_number:
-        return []
-    present, bits = list(by_number), next(iter(by_number.values())).bits
-    words, _ = unpacked(
-        b"".join([fingerprint.to_bytes() for fingerprint in by_number.values()]), bits, 0
-    )
-    near: list[tuple[Numbers, int]] = []
-    for row, number in enumerate(present[:-1]):
-        apart = distances(words[row + 1 :], words[row])
-        columns = np.flatnonzero(apart <= distance).tolist()
-        near += [((number, present[row + 1 + column]), int(apart[column])) for column in columns]
-    return sorted(near, key=lambda pair: pair[1])

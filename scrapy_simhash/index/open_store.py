@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -69,7 +69,7 @@ class OpenStore:
         """Return whether a crawler may still run; only a store on this machine can know."""
         return not (self._store.is_here and crawler_names.is_dead(crawler))
 
-    def is_expired(self, state: State, now: float) -> bool:
+    def is_expired(self, now: float, state: State) -> bool:
         if state.owner is None:
             return False
         return state.expires <= now or not self.may_live(state.owner)
@@ -149,20 +149,26 @@ class OpenStore:
         for _ in self.attempts():
             # Many entries have one state.
             results = {pair: _result(*pair) for pair in {*states.values()}}
-            after_act |= {position: results[pair] for position, pair in states.items()}
-            changed = [at for at, (state, _) in states.items() if after_act[at] != state]
-            if not changed:
+            after_act |= {at: results[pair] for at, pair in states.items()}
+            refused = self._refused(
+                [
+                    Part((), {at: state}, {}, {at: after_act[at]})
+                    for at, (state, _) in states.items()
+                    if after_act[at] != state
+                ]
+            )
+            if not refused:
                 break
-            parts = [Part((), {at: states[at][0]}, {}, {at: after_act[at]}) for at in changed]
-            written = self._store.commit(parts).written
-            refused = [at for at, new in zip(changed, written, strict=True) if new is None]
             after_act |= dict.fromkeys(refused)
-            records = self.records(self._store.read(refused)) if refused else {}
-            states = {
-                position: (record.state.pack(), states[position][1])
-                for position, record in records.items()
-            }
+            records = self.records(self._store.read(refused))
+            states = {at: (record.state.pack(), states[at][1]) for at, record in records.items()}
         return after_act
+
+    def _refused(self, parts: Sequence[Part]) -> list[int]:
+        """Commit changes of one entry each; return the positions of those that were refused."""
+        written = self._store.commit(parts).written if parts else []
+        pairs = zip(parts, written, strict=True)
+        return [at for part, new in pairs if new is None for at in part.writes]
 
 
 def _result(state: bytes, act: Act) -> bytes | None:

@@ -19,6 +19,7 @@ from benchmarks.evaluation import (
     Pair,
     clusters,
     evaluate,
+    near_pairs,
     read_dataset,
     replay,
     wrong_drops,
@@ -26,7 +27,6 @@ from benchmarks.evaluation import (
 from scrapy_simhash.core.analysis import Body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
-from scrapy_simhash.index.neighbours import near_pairs
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
