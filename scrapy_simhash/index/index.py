@@ -334,10 +334,9 @@ class Index:
         with self._store.use() as store:
             now = self._store.now()
             records = self._store.records(store.read(positions))
-        states = {at: record.state for at, record in records.items()}
-        living = {at for at, state in states.items() if not self._store.is_expired(now, state)}
-        provisional = frozenset(at for at in living if states[at].owner is not None)
-        earlier = {at for at in living - provisional if states[at].run in self._era.past}
+        living = {at for at in records if not self._store.is_expired(now, records[at].state)}
+        provisional = frozenset(at for at in living if records[at].state.owner is not None)
+        earlier = {at for at in living - provisional if records[at].state.run in self._era.past}
         return Unsettled(provisional, positions - living | earlier)
 
     def was_delivered(self, key: str) -> bool | None:
@@ -426,9 +425,13 @@ class Index:
             swept = [record for record in records if act(record.state) != record.state][:most]
             self._store.act({record.position: (record.state.pack(), act) for record in swept})
             self._swept = swept[-1].position if len(swept) == most else end
-            if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
-                self._change_runs(lambda runs: runs.forget(empty))
+            self._forget_empty(old)
         return len(swept)
+
+    def _forget_empty(self, old: Collection[int]) -> None:
+        """Forget those of the old runs that have no entries."""
+        if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
+            self._change_runs(lambda runs: runs.forget(empty))
 
     def _runs_before(self, keep: int) -> set[int]:
         """Return the numbers of this spider's runs before its last ones that count."""

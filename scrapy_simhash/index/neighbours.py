@@ -18,8 +18,8 @@ from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, distances
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
-# Numbers of look-ups, and of the entries that they find.
-_Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+# Numbers of look-ups, and of the entries that they find, shape (2, n).
+_Pairs = npt.NDArray[np.intp]
 
 # Entries that are compared one by one with every page.
 TAIL = 512
@@ -86,11 +86,12 @@ class Neighbours:
         The nearest ones come first, then the oldest; at most ``most`` for each fingerprint, if that
         is given, besides the entries of its key.
         """
-        in_both = zip(self._in_tail(words, values), self._in_runs_of(values), strict=True)
-        lookups, numbers = map(np.concatenate, in_both)
-        queries, columns = np.divmod(lookups, self._columns)
+        found = np.concatenate((self._in_tail(words, values), self._in_runs_of(values)), axis=1)
+        lookups: npt.NDArray[np.intp] = found[0]
+        numbers = found[1]
+        queries = lookups // self._columns
         between = distances(words.take(queries, axis=0), self._words.take(numbers, axis=0))
-        is_named = columns == self._columns - 1
+        is_named = lookups % self._columns == self._columns - 1
         near = ((between <= self._distance) | is_named).nonzero()[0]
         near = near[self._living[numbers[near]]]
         packed = queries[near].astype(np.uint64) << _QUERY
@@ -98,8 +99,7 @@ class Neighbours:
         # An entry may share several blocks with the fingerprint.
         pairs = np.unique(packed)
         if most and len(pairs) > most:
-            places = np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY)
-            pairs = pairs[(places < most) | np.isin(pairs, packed[is_named[near]])]
+            pairs = pairs[_is_among_first(pairs, most) | np.isin(pairs, packed[is_named[near]])]
         return _by_query(pairs, len(words))
 
     def _in_tail(self, words: Uint64s, values: Uint32s) -> _Pairs:
@@ -118,7 +118,7 @@ class Neighbours:
         queries, numbers = np.divmod(close.ravel().nonzero()[0], len(tail))
         # Entries of other keys count as found by their first values.
         columns = (values[queries, -1] == tail_values[numbers, -1]) * (self._columns - 1)
-        return queries * self._columns + columns, numbers + self._in_runs
+        return np.array((queries * self._columns + columns, numbers + self._in_runs))
 
     def _in_runs_of(self, values: Uint32s) -> _Pairs:
         """Return look-ups, counted page by page, and the entries of the runs that they find."""
@@ -132,7 +132,7 @@ class Neighbours:
             self._narrow(bounds[:, :, lookup], needles[lookup], limits[lookup])
         found = [np.empty((2, 0), np.intp)]
         found += [run.found(needles, *bounds[number]) for number, run in enumerate(self._runs)]
-        return self._without_old(values, *np.concatenate(found, axis=1))
+        return self._without_old(values, np.concatenate(found, axis=1))
 
     def _narrow(self, bounds: npt.NDArray[np.intp], needle: np.uint64, left: int) -> None:
         """Bound a bucket by its newest entries, which are read."""
@@ -141,20 +141,18 @@ class Neighbours:
             bounds[number] = max(first, end - left), end
             left -= end - max(first, end - left)
 
-    def _without_old(
-        self, values: Uint32s, lookups: npt.NDArray[np.intp], numbers: npt.NDArray[np.intp]
-    ) -> _Pairs:
+    def _without_old(self, values: Uint32s, pairs: _Pairs) -> _Pairs:
         """Leave out the older entries of buckets whose newest ones are in the tail."""
         tail = self._tail[: self._count - self._in_runs]
-        if not (len(tail) and len(lookups)):
-            return lookups, numbers
-        order = np.lexsort((-numbers, lookups))
-        lookups, numbers = lookups[order], numbers[order]
+        if not (len(tail) and pairs.size):
+            return pairs
+        pairs = pairs[:, np.lexsort((-pairs[1], pairs[0]))]
+        lookups = pairs[0]
         places = np.arange(len(lookups)) - lookups.searchsorted(lookups)
         queries, columns = np.divmod(lookups, self._columns)
         in_tail = (tail[:, columns] == values[queries, columns]).sum(0)
         is_read = places + in_tail < self._limits[columns]
-        return lookups[is_read], numbers[is_read]
+        return pairs[:, is_read]
 
     def forget(self, positions: Sequence[int]) -> None:
         self._living[self._numbers(positions)] = False
@@ -226,7 +224,7 @@ class _Run:
 
     def found(
         self, needles: Uint64s, firsts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
-    ) -> npt.NDArray[np.intp]:
+    ) -> _Pairs:
         """Return the places of needles, and the numbers that they have between places of keys."""
         lengths = ends - firsts
         lookups = np.arange(len(lengths)).repeat(lengths)
@@ -235,6 +233,11 @@ class _Run:
         keys = self.keys.take(shifts.take(lookups) + np.arange(len(lookups)))
         same = (keys >> _HIGH == needles.take(lookups) >> _HIGH).nonzero()[0]
         return np.array((lookups.take(same), (keys.take(same) & _LOW).astype(np.intp)))
+
+
+def _is_among_first(pairs: Uint64s, most: int) -> npt.NDArray[np.bool_]:
+    """Return which pairs are the first ones of their query."""
+    return np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY) < most
 
 
 def _by_query(pairs: Uint64s, queries: int) -> list[Near]:

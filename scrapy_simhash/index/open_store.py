@@ -160,8 +160,8 @@ class OpenStore:
             if not refused:
                 break
             after_act |= dict.fromkeys(refused)
-            records = self.records(self._store.read(refused))
-            states = {at: (record.state.pack(), states[at][1]) for at, record in records.items()}
+            there = self.records(self._store.read(refused))
+            states = {at: (there[at].state.pack(), states[at][1]) for at in there}
         return after_act
 
     def _refused(self, parts: Sequence[Part]) -> list[int]:

@@ -218,9 +218,10 @@ class _Changes:
         self.deleted: list[tuple[int]] = []
         self.counts = Counter[int]()
 
-    def add(self, position: int, state: bytes, contents: tuple[Any, Any]) -> None:
+    def add(self, position: int, state: bytes, body: bytes, content: bytes) -> None:
         run = counted_run(state)
-        self.entries.append((position, run, *contents))
+        # As bytes a value would take SQLite's module longer than all others together.
+        self.entries.append((position, run, bytearray(body), bytearray(content)))
         self.counts[run] += 1
         if len(state) > RUN_BYTES:
             self.leases.append((position, state))
@@ -239,17 +240,18 @@ class _Changes:
         if run != counted_run(before):
             self.seen.append((run, position))
 
-    def statements(self, new: int) -> list[tuple[str, Sequence[tuple[Any, ...]]]]:
-        """Return what is to be run, with its rows; ``new`` is the number of new entries."""
-        return [
+    def statements(self) -> Iterator[tuple[str, Sequence[tuple[Any, ...]]]]:
+        """Yield what is to be run, with its rows."""
+        statements: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = [
             ("INSERT INTO entries VALUES (?, ?, ?, ?)", self.entries),
-            ("UPDATE header SET last = last + ?", [(new,)] if new else []),
+            ("UPDATE header SET last = last + ?", [(len(self.entries),)] if self.entries else []),
             ("REPLACE INTO leases VALUES (?, ?)", self.leases),
             ("UPDATE entries SET run = ? WHERE position = ?", self.seen),
             ("DELETE FROM leases WHERE position = ?", self.settled),
             ("DELETE FROM entries WHERE position = ?", self.deleted),
             (_COUNT, [count for count in self.counts.items() if count[1]]),
         ]
+        return ((sql, rows) for sql, rows in statements if rows)
 
 
 class SqliteStore:
@@ -262,7 +264,8 @@ class SqliteStore:
     looks_first = is_here = True
 
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
-        self._file, self._spec = file, spec
+        self._file = file
+        self._spec = spec
         self._run = file.run
         self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
         # Bytes of a fingerprint and its values.
@@ -288,7 +291,7 @@ class SqliteStore:
             self._neighbours.add(positions, *added)
             self._seen = positions[-1]
 
-    def _near(self, lookups: Lookups) -> tuple[dict[int, Near], dict[int, Stored]]:
+    def _near(self, lookups: Lookups) -> Found:
         # Some of the nearest may be gone.
         near = lookups.near(self._neighbours.find(*lookups.sought, 4 * RULINGS))
         positions = {position for pairs in near for _, position in pairs}
@@ -296,44 +299,51 @@ class SqliteStore:
         if gone := positions - entries.keys():
             self._neighbours.forget([*gone])
             near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
-        return dict(enumerate(near)), entries
+        return Found(
+            dict(enumerate(near)), entries, dict.fromkeys(range(len(near)), self._seen + 1)
+        )
 
     def find(self, lookups: Lookups) -> Found:
         self._follow()
-        near, entries = self._near(lookups)
-        return Found(near, entries, dict.fromkeys(near, self._seen + 1))
+        return self._near(lookups)
 
     # Writing.
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        near: dict[int, Near] = {}
-        entries: dict[int, Stored] = {}
-        written, writing = list[Sequence[int] | None](), list[tuple[int, Part]]()
-        since = min((part.since for part in parts if part.members), default=0)
+        found = Found({}, {}, {})
         with self._file.transaction():
             if lookups:
                 self._follow()
-                if since <= self._seen:
-                    near, entries = self._near(lookups)
+                if any(part.since <= self._seen for part in parts):
+                    found = self._near(lookups)
             checked = {at for part in parts for at in part.checks}
             states = self._states(checked) if checked else {}
-            first = end = self._last() + 1
-            for part in parts:
-                if _stands(part, near, states):
-                    written.append(None)
-                    continue
-                written.append(range(end, end + len(part.new)))
-                writing.append((end, part))
+            written = self._places(parts, found.near, states)
+            if None in written and lookups and not found.near:
+                found = self._near(lookups)
+            writing = [
+                (places, part)
+                for places, part in zip(written, parts, strict=True)
+                if places is not None
+            ]
+            self._write(writing, states, lookups)
+        if lookups:
+            self._take_in(writing, lookups)
+        return Answer(written, found)
+
+    def _places(
+        self, parts: Sequence[Part], near: Mapping[int, Near], states: Mapping[int, bytes]
+    ) -> list[Sequence[int] | None]:
+        """Return the positions that new entries of parts get, None if something stands against."""
+        places: list[Sequence[int] | None] = []
+        end = self._last() + 1
+        for part in parts:
+            if _stands(part, near, states):
+                places.append(None)
+            else:
+                places.append(range(end, end + len(part.new)))
                 end += len(part.new)
-            if None in written and lookups and not near:
-                near, entries = self._near(lookups)
-            self._write(writing, states, lookups, end - first)
-        numbers = [number for _, part in writing for number in part.new]
-        if lookups and numbers:
-            added = range(first, end)
-            self._neighbours.add(added, lookups.words[numbers], lookups.values[numbers])
-            self._seen = end - 1
-        return Answer(written, Found(near, entries, dict.fromkeys(near, first)))
+        return places
 
     def _last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
@@ -344,23 +354,27 @@ class SqliteStore:
 
     def _write(
         self,
-        writing: Sequence[tuple[int, Part]],
+        writing: Iterable[tuple[Sequence[int], Part]],
         states: Mapping[int, bytes],
         lookups: Lookups | None,
-        new: int,
     ) -> None:
-        in_file = self._file.path is not None
+        contents = lookups.contents if lookups and self._file.path is not None else None
         changes = _Changes()
-        for first, part in writing:
-            for position, (number, (state, body)) in enumerate(part.new.items(), first):
-                # As bytes a value would take SQLite's module longer than all others together.
-                content = bytearray(lookups.contents[number]) if in_file and lookups else b""
-                changes.add(position, state, (bytearray(body), content))
+        for places, part in writing:
+            for position, (number, entry) in zip(places, part.new.items(), strict=True):
+                changes.add(position, *entry, contents[number] if contents else b"")
             for position, after in part.writes.items():
                 changes.change(position, states[position], after)
-        for sql, rows in changes.statements(new):
-            if rows:
-                self._file.run_many(sql, rows)
+        for statement in changes.statements():
+            self._file.run_many(*statement)
+
+    def _take_in(self, writing: Sequence[tuple[Sequence[int], Part]], lookups: Lookups) -> None:
+        """Take what was written into RAM."""
+        positions = [position for places, _ in writing for position in places]
+        numbers = [number for _, part in writing for number in part.new]
+        if positions:
+            self._neighbours.add(positions, lookups.words[numbers], lookups.values[numbers])
+            self._seen = positions[-1]
 
     # Reading.
 

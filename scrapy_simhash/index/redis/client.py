@@ -82,7 +82,8 @@ class Client:
 
         A place that cannot be searched, such as a cluster, has no names.
         """
-        names, cursor = set[str](), b"0"
+        names = set[str]()
+        cursor = b"0"
         with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
             for _ in range(100):
                 cursor, keys, *_ = self.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)

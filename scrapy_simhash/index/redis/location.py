@@ -124,9 +124,16 @@ def _written(url: str) -> _Written:
     hosts = _hosts(place, _PORTS.get(topology, 0))
     if _is_cut(parts, is_unix) or hosts is None or (is_unix and place):
         raise _no_index(scheme)
-    shown = f"{parts.scheme}://{place}{parts.path}"
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    written = _Written(scheme, topology, user_info, place, hosts, parts.path, shown, options)
+    written = _Written(
+        scheme,
+        topology,
+        user_info,
+        place,
+        hosts,
+        parts.path,
+        shown=f"{parts.scheme}://{place}{parts.path}",
+        options=dict(parse_qsl(parts.query, keep_blank_values=True)),
+    )
     if topology not in _PORTS or (topology and is_unix):
         raise written.error("what follows redis+ or rediss+ must be sentinel or cluster")
     if not topology and len(hosts) > 1:
@@ -160,7 +167,8 @@ def _shards(written: _Written) -> int:
 
 def _path(written: _Written) -> tuple[str, str]:
     """Return the service that the path of a URL names, and the database."""
-    service, database = "", written.path.strip("/")
+    service = ""
+    database = written.path.strip("/")
     if written.topology:
         service, _, database = database.partition("/")
     if written.topology == "sentinel" and not service:
@@ -189,18 +197,21 @@ def _options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str
     except (TypeError, ValueError) as error:
         raise written.error(str(error)) from None
     # redis-py passes over options without a value.
-    named = options.keys() | of_sentinel.keys()
-    _refuse_unknown(written, named | client.keys() | sentinel.keys())
+    _refuse_unknown(written, {*options, *of_sentinel, *client, *sentinel})
     if written.scheme == "rediss":
         client["ssl"] = True
-    for part in (client, sentinel):
-        part.pop("connection_class", None)
-        if "ssl" in part:
-            part["ssl"] = bool(to_bool(part["ssl"]))
-        if part.get("ssl") and part.get("ssl_cert_reqs", "required") == "required":
-            # redis-py checks the name in a certificate from version 6 on.
-            part.setdefault("ssl_check_hostname", True)
-    return client, sentinel
+    return _checked(client), _checked(sentinel)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of redis-py by which TLS checks the name in a certificate."""
+    options.pop("connection_class", None)
+    if "ssl" in options:
+        options["ssl"] = bool(to_bool(options["ssl"]))
+    if options.get("ssl") and options.get("ssl_cert_reqs", "required") == "required":
+        # redis-py checks it from version 6 on.
+        options.setdefault("ssl_check_hostname", True)
+    return options
 
 
 def _refuse_unknown(written: _Written, options: set[str]) -> None:

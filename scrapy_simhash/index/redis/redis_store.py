@@ -16,13 +16,15 @@ import struct
 import time
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.lookups import SPREAD, Lookups, Near
+from scrapy_simhash.index.lookups import SPREAD, Lookups, Uint32s
 from scrapy_simhash.index.redis.client import Client, Talk, script
 from scrapy_simhash.index.store import (
     Answer,
@@ -46,7 +48,8 @@ _GROUP = 8
 # Leaves of a block in a small index, as in commit.lua.
 _LEAVES = 1 << 12
 # Bits of a place, and of a checksum.
-_PLACE, _CHECK = 32, 16
+_PLACE = 32
+_CHECK = 16
 _POSITIONS = 2**28  # as in commit.lua
 # A clock that goes on while the machine sleeps, if there is one.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -102,8 +105,11 @@ class RedisStore:
         shards: int,
         shown: str = "",
     ) -> None:
-        self.client, self._spec, self._width = client, spec, spec.bits // 8
-        self._shard, self._shards = shard, shards
+        self.client = client
+        self._spec = spec
+        self._width = spec.bits // 8
+        self._shard = shard
+        self._shards = shards
         self._keys = [client.key(part) for part in ("meta", "entries", "leases", "")]
         self._asked = {
             "format": str(FORMAT),
@@ -112,7 +118,8 @@ class RedisStore:
             "blocks": str(spec.blocks),
             "shards": shown or str(shards),
         }
-        self._base, self._last, self._ahead = 0, 0, -math.inf
+        self._base = self._last = 0
+        self._ahead = -math.inf
         self._begin()
 
     def _begin(self) -> None:
@@ -120,11 +127,11 @@ class RedisStore:
         fields = {"distance": str(self._spec.distance), "last": str(self._last)}
         fields |= {**self._asked, "generation": secrets.token_hex(4)}
         before = time.clock_gettime(_CLOCK)
-        texts = [text for item in fields.items() for text in item]
-        answer, is_whole, (seconds, microseconds) = self.client.call(
-            "EVALSHA", _OPEN, len(self._keys), *self._keys, *texts
+        answer, is_whole, now = self.client.call(
+            "EVALSHA", _OPEN, len(self._keys), *self._keys, *chain(*fields.items())
         )
-        where, header = self.client.where, _texts_of(answer, self.client.where)
+        where = self.client.where
+        header = _texts_of(answer, where)
         for name, value in self._asked.items():
             if header and header.get(name) != value:
                 raise StoreMismatch(
@@ -138,10 +145,11 @@ class RedisStore:
             )
         try:
             self._base = int(header["generation"], 16) << _PLACE + _CHECK
-            self._generation, self._last = header["generation"], _last_place(header["last"])
+            self._generation = header["generation"]
+            self._last = _last_place(header["last"])
         except (KeyError, ValueError) as error:
             raise StoreDamaged(f"{where} has a damaged header: {error}") from error
-        self._set_clock(before, seconds, microseconds)
+        self._set_clock(before, *now)
 
     def _set_clock(self, before: float, seconds: bytes, microseconds: bytes) -> None:
         """Note the time of Redis, which it told between a moment and now.
@@ -215,27 +223,22 @@ class RedisStore:
 
     def _rows(self, places: Sequence[int]) -> Talk[list[tuple[int, Stored]]]:
         """Return positions and entries of places."""
-        _, entries, leases, _ = self._keys
         rows: list[tuple[int, Stored]] = []
         for first in range(0, len(places), _KEYS):
             batch = places[first : first + _KEYS]
-            groups = [*{at // _GROUP: None for at in batch}]
-            alone = [f":{at}" for at in batch]
+            groups = [*dict.fromkeys(place // _GROUP for place in batch)]
             # Leases come before entries: one that is confirmed meanwhile is as it was.
-            (generation, *leased), (same, *packed) = yield [
-                ("HMGET", leases, "", *batch),
-                ("HMGET", entries, "", *groups, *alone),
+            leases, packed = yield [
+                ("HMGET", self._keys[2], "", *batch),
+                ("HMGET", self._keys[1], "", *groups, *map(":{}".format, batch)),
             ]
-            if not generation == same == self._generation.encode():
+            if not leases[0] == packed[0] == self._generation.encode():
                 self._begin()
                 return []
-            stored = dict(zip(batch, packed[len(groups) :], strict=True))
-            for group, content in zip(groups, packed, strict=False):
-                if content:
-                    stored |= _of_group(group, content)
             with self._readable():
-                of_leases = zip(batch, leased, strict=True)
-                rows += [self._row(at, stored[at], lease) for at, lease in of_leases if stored[at]]
+                entries = _entries_at(batch, groups, packed[1:])
+                found = zip(batch, entries, leases[1:], strict=True)
+                rows += [self._row(*row) for row in found if row[1]]
         return rows
 
     def _arguments(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
@@ -257,8 +260,8 @@ class RedisStore:
         for at, state in part.checks.items():
             arguments += (self._place(at), state)
         for number, (state, body) in part.new.items():
-            entry = looks[number][: self._width] + body
-            arguments += (part.members.index(number), self._look_size, state, entry)
+            arguments += (part.members.index(number), self._look_size, state)
+            arguments.append(looks[number][: self._width] + body)
         for at, state in changed:
             arguments += (self._place(at), state)
         return arguments + [self._place(at) for at in deleted]
@@ -275,21 +278,26 @@ class RedisStore:
         result = _Result(*answer)
         self._set_clock(begun, result.seconds, result.microseconds)
         self._last = max(self._last, result.last)
-        positions: dict[int, int] = {}
-        entries: dict[int, Stored] = {}
-        rows = zip(result.places, result.rows[::2], result.rows[1::2], strict=True)
-        for place, state, entry in rows:
-            positions[place], stored = self._row(place, entry, state)
-            entries[positions[place]] = stored
         written: list[Sequence[int] | None] = [
             None if first < 0 else self._written(first, part, lookups)
             for part, first in zip(parts, result.firsts, strict=True)
         ]
-        refused = _refused(parts, result.firsts)
-        looks = zip(refused, result.looks, strict=True)
-        near = {number: _near(look, positions) for number, look in looks}
+        return Answer(written, self._found(result, _refused(parts, result.firsts)))
+
+    def _found(self, result: _Result, pages: Sequence[int]) -> Found:
+        """Return what is near the pages that were looked at."""
+        rows = zip(result.places, result.rows[1::2], result.rows[::2], strict=True)
+        entries = {row[0]: self._row(*row) for row in rows}
+        looks = [
+            sorted(
+                (distance, entries[place][0])
+                for distance, place in zip(look[::2], look[1::2], strict=True)
+            )
+            for look in result.looks
+        ]
         end = (self._base + (result.last + 1 << _CHECK)) * self._shards + self._shard
-        return Answer(written, Found(near, entries, dict.fromkeys(near, end)))
+        near = dict(zip(pages, looks, strict=True))
+        return Found(near, dict(entries.values()), dict.fromkeys(near, end))
 
     def _written(self, first: int, part: Part, lookups: Lookups | None) -> list[int]:
         if lookups is None:
@@ -340,14 +348,10 @@ class RedisStore:
         for block, leaves in self._leaves_of_blocks(self._spec.blocks):
             names = [self._leaf(block, number) for number in leaves]
             for number, leaf in zip(leaves, self.client.call("MGET", *names), strict=True):
-                octets = np.frombuffer(leaf or b"", np.uint8)
-                octets = octets[: len(octets) // 6 * 6].reshape(-1, 6).astype(np.uint64)
-                packed = (octets << np.arange(40, -8, -8, dtype=np.uint64)).sum(1, dtype=np.uint64)
-                places = (packed & np.uint64((1 << 28) - 1)).astype(np.int64)
-                first_bits = packed >> np.uint64(28) << np.uint64(12)
-                spread = (first_bits | np.uint64(number % _LEAVES)).astype(np.uint32)
-                inside = places <= last
-                values[places[inside], block] = spread[inside] * gather
+                packed = _numbers(leaf or b"")
+                packed = packed[packed & _POSITIONS - 1 <= last]
+                spread = (packed >> 28 << 12 | number % _LEAVES).astype(np.uint32)
+                values[packed & _POSITIONS - 1, block] = spread * gather
         self._blocks = values
         return values
 
@@ -416,7 +420,7 @@ class RedisStore:
     def check(self) -> list[str]:
         self._begin()
         self._blocks = None
-        missing, after = 0, 0
+        missing = after = 0
         while rows := self.scan(after, _KEYS, blocks=True):
             after = rows[-1][0]
             contents = b"".join(stored.content[self._width :] for _, stored in rows)
@@ -431,7 +435,8 @@ class RedisStore:
             self.client.call("UNLINK", *(self._leaf(block, number) for number in leaves))
         # Together, because an index of which only a part is there is a damaged one.
         self.client.call("UNLINK", *self._keys[:3])
-        self._blocks, self._last = None, int(last) if last.isdigit() else 0
+        self._blocks = None
+        self._last = int(last) if last.isdigit() else 0
         self._begin()
 
     def close(self) -> None:
@@ -440,26 +445,31 @@ class RedisStore:
 
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
     """Return for each page its fingerprint and its values, with its aliases' values last."""
-    spread = (lookups.values * SPREAD).astype(np.uint64)
-    columns = np.arange(spec.blocks + 1, dtype=np.uint64) << np.uint64(40)
-    last_bits = (spread & np.uint64(0xFFF)) << np.uint64(24)
-    first_bits = spread >> np.uint64(12) << np.uint64(4)
-    rows = (
-        (columns | last_bits | first_bits)
-        .astype(">u8")
-        .view(np.uint8)
-        .reshape(*spread.shape, 8)[:, :, 2:]
-    )
-    width = spec.bits // 8
+    rows = _packed(lookups.values, np.arange(spec.blocks + 1, dtype=np.uint64))
     looks = [
-        content[:width] + row.tobytes() for content, row in zip(lookups.contents, rows, strict=True)
+        content[: spec.bits // 8] + row.tobytes()
+        for content, row in zip(lookups.contents, rows, strict=True)
     ]
     for number, names in enumerate(lookups.names):
-        for name in names[1:]:
-            value = int.from_bytes(name, "little") * int(SPREAD) & 0xFFFFFFFF
-            packed = spec.blocks << 40 | (value & 0xFFF) << 24 | value >> 12 << 4
-            looks[number] += packed.to_bytes(6, "big")
+        if names[1:]:
+            values = np.frombuffer(b"".join(names[1:]), "<u4")
+            looks[number] += _packed(values, np.uint64(spec.blocks)).tobytes()
     return looks
+
+
+def _packed(values: Uint32s, columns: Uint64s | np.uint64) -> npt.NDArray[np.uint8]:
+    """Return values of columns in 6 bytes each: the column, and the value's last and first bits."""
+    spread = (values * SPREAD).astype(np.uint64)
+    packed = columns << 40 | (spread & 0xFFF) << 24 | spread >> 12 << 4
+    return packed.astype(">u8").view(np.uint8).reshape(*values.shape, 8)[..., 2:]
+
+
+def _numbers(leaf: bytes) -> Uint64s:
+    """Return the numbers of 6 bytes that a leaf has."""
+    octets = np.frombuffer(leaf, np.uint8)
+    octets = octets[: len(octets) // 6 * 6].reshape(-1, 6)
+    padded = np.pad(octets, ((0, 0), (2, 0)))
+    return padded.view(">u8").astype(np.uint64).ravel()
 
 
 def _refused(parts: Sequence[Part], firsts: Sequence[int]) -> list[int]:
@@ -468,16 +478,21 @@ def _refused(parts: Sequence[Part], firsts: Sequence[int]) -> list[int]:
     return [number for part, first in pairs if first == -1 for number in part.members]
 
 
-def _near(look: Sequence[int], positions: Mapping[int, int]) -> Near:
-    pairs = zip(look[::2], look[1::2], strict=True)
-    return sorted((distance, positions[place]) for distance, place in pairs)
-
-
 def _last_place(text: str | bytes | int) -> int:
     """Return the last place of a log, given how Redis has it."""
     if not 0 <= (last := int(text)) < _POSITIONS:
         raise ValueError(f"no position is {last}")
     return last
+
+
+def _entries_at(
+    places: Sequence[int], groups: Sequence[int], packed: Sequence[bytes | None]
+) -> list[Any]:
+    """Return the entries at places, given the fields of their groups and then their own ones."""
+    entries = dict(zip(places, packed[len(groups) :], strict=True))
+    for group, content in zip(groups, packed, strict=False):
+        entries |= _of_group(group, content) if content else {}
+    return [entries[place] for place in places]
 
 
 def _of_group(group: int, packed: bytes) -> dict[int, bytes]:

@@ -54,21 +54,27 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
             check_server(client)
         count = address.shards or _stored_count(header, client)
         count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
-        tags = hash_tags(address.name, count)
-        # If the home is of other shards, no other one is made.
-        stores = {address.name: RedisStore(client, spec, tags.index(address.name), count)}
-        home = stores[address.name]
-        for number, tag in enumerate(tags):
-            if tag != address.name:
-                shard = client.of_shard(tag)
-                stores[tag] = RedisStore(shard, spec, number, count, f"{number} of {count}")
-        return home if count == 1 else ShardedStore([stores[tag] for tag in tags], home), spec
+        return _open_shards(client, spec, count), spec
     except (AttributeError, LookupError, TypeError, ValueError) as error:  # other types of answers
         client.close()
         raise StoreRefused(f"{address.shown} does not answer as Redis does: {error}") from error
     except BaseException:
         client.close()
         raise
+
+
+def _open_shards(client: Client, spec: IndexSpec, count: int) -> Store:
+    name = client.address.name
+    tags = hash_tags(name, count)
+    # If the home is of other shards, no other one is made.
+    home = RedisStore(client, spec, tags.index(name), count)
+    stores = [
+        home
+        if tag == name
+        else RedisStore(client.of_shard(tag), spec, number, count, f"{number} of {count}")
+        for number, tag in enumerate(tags)
+    ]
+    return home if count == 1 else ShardedStore(stores, home)
 
 
 def _stored_count(header: Mapping[str, str], client: Client) -> int:
@@ -102,8 +108,12 @@ class ShardedStore:
     looks_first = is_here = False
 
     def __init__(self, stores: Sequence[RedisStore], home: RedisStore) -> None:
-        self._stores, self._client = stores, home.client
-        self.time, self.cells, self.swap, self.close = home.time, home.cells, home.swap, home.close
+        self._stores = stores
+        self._client = home.client
+        self.time = home.time
+        self.cells = home.cells
+        self.swap = home.swap
+        self.close = home.close
 
     def _number(self, scope: str) -> int:
         number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._stores)
@@ -124,7 +134,8 @@ class ShardedStore:
             number: self._stores[number].committing([parts[place] for place in places], lookups)
             for number, places in split.items()
         }
-        written, found = dict[int, Sequence[int] | None](), Found({}, {}, {})
+        written = dict[int, Sequence[int] | None]()
+        found = Found({}, {}, {})
         for number, answer in self._together(talks).items():
             written |= dict(zip(split[number], answer.written, strict=True))
             found.update(answer.found)
@@ -136,7 +147,7 @@ class ShardedStore:
         for page, arrival in enumerate(lookups.arrivals):
             for number in everywhere if lookups.everywhere else [self._number(arrival.scope)]:
                 split[number].append(page)
-        talks = {n: self._stores[n].finding(lookups, pages) for n, pages in split.items()}
+        talks = {number: self._stores[number].finding(lookups, split[number]) for number in split}
         found = Found({}, {}, {})
         for answer in self._together(talks).values():
             found.update(answer)
