@@ -203,15 +203,15 @@ def _options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str
     return _checked(client), _checked(sentinel)
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
+def _checked(client: dict[str, Any]) -> dict[str, Any]:
     """Return options of redis-py by which TLS checks the name in a certificate."""
-    options.pop("connection_class", None)
-    if "ssl" in options:
-        options["ssl"] = bool(to_bool(options["ssl"]))
-    if options.get("ssl") and options.get("ssl_cert_reqs", "required") == "required":
+    client.pop("connection_class", None)
+    if "ssl" in client:
+        client["ssl"] = bool(to_bool(client["ssl"]))
+    if client.get("ssl") and client.get("ssl_cert_reqs", "required") == "required":
         # redis-py checks it from version 6 on.
-        options.setdefault("ssl_check_hostname", True)
-    return options
+        client.setdefault("ssl_check_hostname", True)
+    return client
 
 
 def _refuse_unknown(written: _Written, options: set[str]) -> None:
