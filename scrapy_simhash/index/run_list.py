@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from scrapy_simhash.index.entry_states import failed_in
@@ -16,41 +16,47 @@ from scrapy_simhash.index.values import Run
 LEAST_SHARE = 0.1
 
 
+def _end_of(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+# The fields of a run that the cell has, read as what they are, because anybody who can write into
+# the store may have changed them.
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "number": int,
+    "spider": str,
+    "begun": float,
+    "ended": _end_of,
+    "finished": bool,
+    "seen": int,
+    "failed": int,
+    "missing": int,
+    "counts": bool,
+}
+
+
 @dataclass
 class _Row:
-    """A run as the cell has it.
+    """A run, and when each of its crawlers counts as dead, by name, in seconds since 1970."""
 
-    Attributes:
-        living: when each of its crawlers counts as dead, by name; seconds since the Unix epoch.
-    """
-
-    number: int
-    spider: str
-    begun: float
-    ended: float | None = None
-    finished: bool = False
-    seen: int = 0
-    failed: int = 0
-    missing: int = 0
-    counts: bool = False
-    living: dict[str, float] = field(default_factory=dict)
+    run: Run
+    living: dict[str, float]
 
     @classmethod
     def read(cls, values: dict[str, Any]) -> _Row:
-        """Check what anybody who can write into the store may have changed."""
-        ended = values["ended"]
-        return cls(
-            number=int(values["number"]),
-            spider=str(values["spider"]),
-            begun=float(values["begun"]),
-            ended=None if ended is None else float(ended),
-            finished=bool(values["finished"]),
-            seen=int(values["seen"]),
-            failed=int(values["failed"]),
-            missing=int(values["missing"]),
-            counts=bool(values["counts"]),
-            living={str(name): float(end) for name, end in values["living"].items()},
-        )
+        living = {str(name): float(end) for name, end in values["living"].items()}
+        return cls(Run(**{name: read(values[name]) for name, read in _FIELDS.items()}), living)
+
+    def fields(self) -> dict[str, Any]:
+        return {name: getattr(self.run, name) for name in _FIELDS} | {"living": self.living}
+
+
+def _counted(run: Run, by_run: Mapping[int, int]) -> Run:
+    """Return a run with the entries that have its number; once it has ended, it saw what it saw."""
+    seen = by_run.get(run.number, 0)
+    failed = by_run.get(failed_in(run.number), 0)
+    run = run._replace(pages=seen + failed)
+    return run._replace(seen=seen, failed=failed) if run.ended is None else run
 
 
 class RunList:
@@ -69,47 +75,27 @@ class RunList:
             raise StoreDamaged(f"the list of runs is damaged: {error}") from error
 
     def packed(self) -> bytes:
-        content = {"last": self.last, "rows": [asdict(row) for row in self.rows]}
+        content = {"last": self.last, "rows": [row.fields() for row in self.rows]}
         return json.dumps(content, separators=(",", ":")).encode()
 
     def shown(self, by_run: Mapping[int, int]) -> list[Run]:
         """Return the runs, given how many entries have each number of a run."""
-        return [
-            Run(
-                number=row.number,
-                spider=row.spider,
-                begun=row.begun,
-                ended=row.ended,
-                finished=row.finished,
-                pages=by_run.get(row.number, 0) + by_run.get(failed_in(row.number), 0),
-                seen=by_run.get(row.number, 0) if row.ended is None else row.seen,
-                failed=by_run.get(failed_in(row.number), 0) if row.ended is None else row.failed,
-                missing=row.missing,
-                counts=row.counts,
-            )
-            for row in self.rows
-        ]
+        return [_counted(row.run, by_run) for row in self.rows]
 
     def forget(self, numbers: Collection[int]) -> None:
-        self.rows = [row for row in self.rows if row.number not in numbers]
+        self.rows = [row for row in self.rows if row.run.number not in numbers]
 
-    def add_up(self, row: _Row, by_run: Mapping[int, int]) -> None:
-        """Note what a run that has ended saw, and whether it counts."""
-        earlier = [
-            each for each in self.rows if each.spider == row.spider and each.number < row.number
-        ]
-        row.seen = by_run.get(row.number, 0)
-        row.failed = by_run.get(failed_in(row.number), 0)
-        row.missing = sum(
-            by_run.get(number, 0)
-            for each in earlier
-            for number in (each.number, failed_in(each.number))
-        )
-        known = row.seen + row.failed + row.missing
+    def end(self, row: _Row, now: float, by_run: Mapping[int, int], *, finished: bool) -> None:
+        """End a run: note what it saw, and whether it counts."""
+        run = _counted(row.run._replace(ended=None), by_run)
+        others = (each.run for each in self.rows if each.run.spider == run.spider)
+        earlier = [_counted(each, by_run) for each in others if each.number < run.number]
+        missing = sum(each.pages for each in earlier)
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
-        row.counts = (
-            row.finished and row.failed <= LEAST_SHARE * known and row.seen >= LEAST_SHARE * before
-        )
+        did_fail = run.failed > LEAST_SHARE * (run.pages + missing)
+        counts = finished and not did_fail and run.seen >= LEAST_SHARE * before
+        row.run = run._replace(ended=now, finished=finished, missing=missing, counts=counts)
+        row.living = {}
 
 
 class Member:
@@ -128,18 +114,19 @@ class Member:
         self, runs: RunList, resumed: int | None, now: float, expires: float, last: int
     ) -> int:
         """Join a run, or begin one with a number above ``last``; return its number."""
-        rows = [row for row in runs.rows if row.spider == self._spider]
-        joined = [row for row in rows if row.number == resumed and not row.finished]
-        joined += [row for row in rows[-1:] if row.ended is None and self._others(row, now)]
+        rows = [row for row in runs.rows if row.run.spider == self._spider]
+        joined = [row for row in rows if row.run.number == resumed and not row.run.finished]
+        joined += [row for row in rows[-1:] if row.run.ended is None and self._others(row, now)]
         if not joined:
             runs.last = max(runs.last, last) + 1
-            joined = [_Row(runs.last, self._spider, now)]
+            joined = [_Row(Run(runs.last, self._spider, now), {})]
             runs.rows.append(joined[0])
         for row in runs.rows:  # a crawler takes part in one run at a time
             row.living.pop(self._name, None)
-        joined[0].ended = None
-        joined[0].living[self._name] = expires
-        return joined[0].number
+        row = joined[0]
+        row.run = row.run._replace(ended=None)
+        row.living[self._name] = expires
+        return row.run.number
 
     def renew(self, runs: RunList, expires: float) -> None:
         for row in runs.rows:
@@ -151,13 +138,10 @@ class Member:
     ) -> None:
         """Leave a run, which ends with its last living crawler."""
         for row in runs.rows:
-            if row.number == number:
+            if row.run.number == number:
                 row.living.pop(self._name, None)
                 if not self._others(row, now):
-                    row.ended = now
-                    row.finished = finished
-                    row.living = {}
-                    runs.add_up(row, by_run)
+                    runs.end(row, now, by_run, finished=finished)
 
     def _others(self, row: _Row, now: float) -> bool:
         """Return whether another crawler of a run lives."""
