@@ -28,7 +28,7 @@ from benchmarks import preempt
 from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
-from scrapy_simhash.core.verdict import Kind, Verdict
+from scrapy_simhash.core.verdict import Verdict, VerdictKind
 from scrapy_simhash.crawl.summary import _DONE
 from scrapy_simhash.downloadermiddlewares import _as_meta
 from scrapy_simhash.extraction.extractor import EXTRACTORS
@@ -98,7 +98,7 @@ def counted() -> set[str]:
         returned = code(file).split(f"def {function}(")[1].split("\n        }")[0]
         found |= {*re.findall(r"\"([\w/]+)\":", returned)}
     found |= {*_DONE.values()}
-    found |= {*get_args(Kind), *(change.value for change in Change)}
+    found |= {*get_args(VerdictKind), *(change.value for change in Change)}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason) if reason != "no_callback"}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}
     return found | {f"near_kept/{reason}" for reason in rulings(False)}

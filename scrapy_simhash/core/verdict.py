@@ -19,7 +19,12 @@ from scrapy_simhash.index.values import (
 from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
 from scrapy_simhash.rule.state import is_same
 
-Kind = Literal["unique", "duplicate", "revisit", "skipped"]
+VerdictKind = Literal["unique", "revisit", "duplicate", "skipped"]
+_KINDS: dict[Outcome, VerdictKind] = {
+    Outcome.ORIGINAL: "unique",
+    Outcome.REVISIT: "revisit",
+    Outcome.DUPLICATE: "duplicate",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Verdict:
             them than the index judges.
     """
 
-    kind: Kind
+    kind: VerdictKind
     key: str
     reason: str | None = None
     fingerprint: Fingerprint | None = None
@@ -146,33 +151,20 @@ def spec_of(
 
 
 def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
-    key = arrival.key
-    fingerprint = arrival.fingerprint
-    near = tuple(match for match in claim.near if match.reason != FAR)
-    is_complete = len(claim.matches) + len(claim.near) < RULINGS
-    if claim.outcome is Outcome.DUPLICATE:
-        original = claim.matches[0]
-        return Verdict(
-            "duplicate",
-            key,
-            original.reason,
-            fingerprint=fingerprint,
-            matches=claim.matches,
-            near=near,
-            excerpt=excerpt,
-            doubtful=is_doubtful(arrival.facts, original.facts),
-            complete=is_complete,
-        )
-    kind: Kind = "unique" if claim.outcome is Outcome.ORIGINAL else "revisit"
-    change = claim.change.value if claim.change and kind == "unique" else None
+    kind = _KINDS[claim.outcome]
+    # A revisit matches itself.
+    matches = claim.matches if kind == "duplicate" else ()
     return Verdict(
         kind,
-        key,
-        fingerprint=fingerprint,
-        near=near,
-        excerpt=excerpt,
-        change=change,
-        before=claim.before,
+        arrival.key,
+        matches[0].reason if matches else None,
+        arrival.fingerprint,
+        matches,
+        tuple(match for match in claim.near if match.reason != FAR),
+        excerpt,
+        claim.change.value if claim.change else None,
+        claim.before,
         unchanged=claim.unchanged,
-        complete=is_complete,
+        doubtful=bool(matches) and is_doubtful(arrival.facts, matches[0].facts),
+        complete=len(claim.matches) + len(claim.near) < RULINGS,
     )

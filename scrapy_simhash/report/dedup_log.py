@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.core.verdict import Verdict, VerdictKind
 from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import logger_of, without_userinfo
 from scrapy_simhash.report.difference import Shown
 
 logger = logger_of(__name__)
 
-VERDICT_KINDS = ("unique", "revisit", "duplicate", "skipped")
+VERDICT_KINDS = get_args(VerdictKind)
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
 _LONGEST_LINE = 1 << 24
