@@ -22,7 +22,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, IndexSpec
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.prints import column_names
+from scrapy_simhash.offline.prints import column_names, pyarrow
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 
@@ -194,8 +194,6 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
 
     The engine has the tables of :data:`VERDICTS` then.
     """
-    import pyarrow as pa
-
     words, blocks = column_names(spec)
     columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {columns} from prints where f0 is not null")
@@ -212,15 +210,19 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
         engine.keep("near", _NEAR)
         engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
-        pairs = [pa.array(ids, pa.int64()) for ids in ([*copies], [*copies.values()])]
-        engine.put("copies", pa.table(pairs, ["id", "original"]))
+        engine.put("copies", _table(id=copies, original=copies.values()))
         changed = copies.keys() ^ guess
         if not changed:
             return len(copies)
-        engine.put("changed", pa.table([pa.array([*changed], pa.int64())], ["id"]))
+        engine.put("changed", _table(id=changed))
         engine.keep("again", _AGAIN)
         engine.keep("beside", _BESIDE_AGAIN)
         guess = {*copies}
+
+
+def _table(**columns: Iterable[int]) -> Any:
+    pa, _ = pyarrow()
+    return pa.table({name: pa.array([*ids], pa.int64()) for name, ids in columns.items()})
 
 
 def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:

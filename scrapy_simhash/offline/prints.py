@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe, reach_of
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.lookups import read_fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_objects, opened
@@ -63,8 +64,9 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     words, blocks = column_names(spec)
     schema = _schema(words, blocks)
     rows = (_row(page, words, blocks) for page in prints)
-    parts = iter(lambda: [*islice(rows, ROWS)], [])
-    batches = (pa.RecordBatch.from_pylist(part, schema) for part in parts)
+    batches = (
+        pa.RecordBatch.from_pylist(part, schema) for part in iter(lambda: [*islice(rows, ROWS)], [])
+    )
     return write_batches(file, batches, schema, spec)
 
 
@@ -138,9 +140,9 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(ROWS):
             for row in batch.filter(batch.column("f0").is_valid()).to_pylist():
-                bits = struct.pack(f">{len(words)}q", *map(row.get, words))
-                values = struct.pack(f"<{len(blocks)}i", *map(row.get, blocks))
-                fingerprint = Fingerprint(int.from_bytes(bits, "big"), spec.bits, values)
+                octets = struct.pack(f">{len(words)}q", *map(row.get, words))
+                octets += struct.pack(f"<{len(blocks)}i", *map(row.get, blocks))
+                fingerprint = read_fingerprint(octets, "", spec.bits)
                 yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])
 
 

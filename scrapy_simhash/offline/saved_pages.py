@@ -192,15 +192,15 @@ def decide(
         for page, analysis in pages:
             verdict = Verdict("skipped", page.key, analysis.reason)
             is_repeated = False
-            if fingerprint := analysis.fingerprint:
+            if analysis.fingerprint is not None:
                 verdict = next(verdicts)
-                is_near = _is_near(fingerprint, kept[page.key], index.spec.reach)
+                is_near = _is_near(analysis.fingerprint, kept[page.key], index.spec.reach)
                 is_repeated = verdict.kind == "revisit" and is_near
                 if not is_repeated:
-                    kept[page.key].append(fingerprint)
-            stays = verdict.kind != "duplicate" and not is_repeated
-            yield page, replace(verdict, excerpt=analysis.excerpt), stays
-        index.confirm([arrival.key for arrival in arrivals])
+                    kept[page.key].append(analysis.fingerprint)
+            verdict = replace(verdict, excerpt=analysis.excerpt)
+            yield page, verdict, not is_repeated and verdict.kind != "duplicate"
+        index.confirm(page.key for page, analysis in pages if analysis.fingerprint)
 
 
 def _arrivals(pages: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Arrival]:

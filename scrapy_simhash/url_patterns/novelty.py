@@ -19,7 +19,7 @@ from scrapy_simhash.url_patterns.address import REMEMBERED, read_address
 #: Characters of a page; a longer one always says something new.
 LONGEST_PAGE = 200_000
 
-_WORD = re.compile(r"[^\W_]+")
+_words_in = re.compile(r"[^\W_]+").findall
 _UNSAID = ("style", "!")
 _QUERY = re.compile(r"\?[^\s\"']*")
 
@@ -44,22 +44,24 @@ class Novelty:
             url: its address.
             html: the page; empty if it is known to say something new.
         """
-        has_new_values = self._note(_values(url))
+        has_new_values = self._note(_values_of(url))
         host = host_of(url)
-        own_words = frozenset(_words(unquote(url).lower()))
+        own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = {word for word in own_words if word.isalpha() and self._note([(host, word)])}
         if not html or len(html) > LONGEST_PAGE:
             return True
-        said = {tuple(_words(text)) for text in _texts(html)}
-        has_new_names = any(not new_names.isdisjoint(words) for words in said)
-        lines = {_without(own_words, words) for words in said} - {()}
-        has_new_lines = self._note((host, line) for line in lines)
-        is_new_whole = self._note([(host, frozenset(lines))])
-        return has_new_names or has_new_lines or (has_new_values and is_new_whole)
+        said = {tuple(words) for words in map(_words_in, _texts_of(html))}
+        lines = frozenset(_without(own_words, words) for words in said) - {()}
+        is_new_whole = self._note([(host, lines)])
+        return (
+            self._note((host, words) for words in lines)
+            or any(not new_names.isdisjoint(words) for words in said)
+            or (has_new_values and is_new_whole)
+        )
 
     def has_new_values(self, url: str) -> bool:
         """Return whether an address has a value that no page had in its address."""
-        return any(hash(value) not in self._known for value in _values(url))
+        return any(hash(value) not in self._known for value in _values_of(url))
 
     def _note(self, facts: Iterable[object]) -> bool:
         """Remember facts; return whether any of them is new."""
@@ -69,22 +71,18 @@ class Novelty:
         return is_new
 
 
-def _values(url: str) -> list[object]:
+def _values_of(url: str) -> list[object]:
     """Return the segments of a path and the parameters, each with its place and the host."""
     if (address := read_address(url)) is None:
         return [url]
     return [(address.host, value) for value in (*enumerate(address.path), *address.parameters)]
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text)
-
-
 def _without(own_words: frozenset[str], words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in words if word not in own_words)
 
 
-def _texts(page: str) -> Iterator[str]:
+def _texts_of(page: str) -> Iterator[str]:
     """Yield the texts between the tags of a page in lower case, its pictures and its scripts.
 
     The texts of links name other pages, and are left out. A text without tags is yielded whole, and
