@@ -92,9 +92,9 @@ CHECKS = {
 
 
 def _in_scripts(old: str, new: str) -> None:
-    for digest, source in client._SOURCES.items():
-        client._SOURCES[digest] = source.replace(old, new)
-    assert any(new in source for source in client._SOURCES.values()), old
+    for digest, source in client._SCRIPTS.items():
+        client._SCRIPTS[digest] = source.replace(old, new)
+    assert any(new in source for source in client._SCRIPTS.values()), old
 
 
 def _renamed(url: str, own: str) -> str:

@@ -55,7 +55,7 @@ from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.open_store import PAGES, OpenStore
 from scrapy_simhash.index.run_list import Member, RunList
 from scrapy_simhash.index.store import (
-    ENTRIES,
+    ROWS_AT_ONCE,
     RUN_BYTES,
     Counts,
     Found,
@@ -443,10 +443,10 @@ class Index:
         """Return rows of the log behind what was swept, and their end; 0 is the end of the log."""
         rows: list[tuple[int, Stored]] = []
         end = self._swept
-        while len(rows) < ENTRIES and (more := store.scan(end, ENTRIES - len(rows))):
+        while len(rows) < ROWS_AT_ONCE and (more := store.scan(end, ROWS_AT_ONCE - len(rows))):
             rows += more
             end = more[-1][0]
-        return rows, end if len(rows) >= ENTRIES else 0
+        return rows, end if len(rows) >= ROWS_AT_ONCE else 0
 
     # Acts of an operator.
 

@@ -28,10 +28,10 @@ LARGEST = 1 << 20
 # A run is merged with the next one unless it has this many times its entries.
 RATIO = 4
 # Places of a directory that are made at a time: the memory of more would stay with the process.
-_PLACES = 1 << 14
+_PLACES_AT_ONCE = 1 << 14
 _LOW = np.uint64((1 << 32) - 1)
 _HIGH = np.uint64(32)
-_QUERY = np.uint64(48)
+_QUERY_SHIFT = np.uint64(48)
 
 
 class Neighbours:
@@ -94,7 +94,7 @@ class Neighbours:
         is_named = lookups % self._columns == self._columns - 1
         near = ((between <= self._distance) | is_named).nonzero()[0]
         near = near[self._living[numbers[near]]]
-        packed = queries[near].astype(np.uint64) << _QUERY
+        packed = queries[near].astype(np.uint64) << _QUERY_SHIFT
         packed |= between[near].astype(np.uint64) << _HIGH | self._positions[numbers[near]]
         # An entry may share several blocks with the fingerprint.
         pairs = np.unique(packed)
@@ -207,8 +207,8 @@ class _Run:
         self._shift = np.uint64(64 + 3 - len(self.keys).bit_length())
         count = 1 << 64 - int(self._shift)
         self._starts = np.full(count + 1, len(self.keys), np.uint32)
-        for first in range(0, count, _PLACES):
-            end = min(first + _PLACES, count)
+        for first in range(0, count, _PLACES_AT_ONCE):
+            end = min(first + _PLACES_AT_ONCE, count)
             places = np.arange(first, end, dtype=np.uint64) << self._shift
             self._starts[first:end] = self.keys.searchsorted(places)
 
@@ -237,13 +237,13 @@ class _Run:
 
 def _is_among_first(pairs: Uint64s, most: int) -> npt.NDArray[np.bool_]:
     """Return which pairs are the first ones of their query."""
-    return np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY << _QUERY) < most
+    return np.arange(len(pairs)) - pairs.searchsorted(pairs >> _QUERY_SHIFT << _QUERY_SHIFT) < most
 
 
 def _by_query(pairs: Uint64s, queries: int) -> list[Near]:
     """Return distances and positions by query, given all three packed in one number."""
     near: list[Near] = [[] for _ in range(queries)]
-    parts = (pairs >> _QUERY, pairs >> _HIGH & np.uint64(0xFFFF), pairs & _LOW)
+    parts = (pairs >> _QUERY_SHIFT, pairs >> _HIGH & np.uint64(0xFFFF), pairs & _LOW)
     for query, distance, position in zip(*(part.tolist() for part in parts), strict=True):
         near[query].append((distance, position))
     return near

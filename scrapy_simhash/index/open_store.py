@@ -15,7 +15,7 @@ from itertools import islice
 from scrapy_simhash.index import crawler_names
 from scrapy_simhash.index.entry_states import Act, Record, State
 from scrapy_simhash.index.lookups import Lookups, read_fingerprint
-from scrapy_simhash.index.store import ENTRIES, Part, Store, Stored, StoreUnavailable
+from scrapy_simhash.index.store import ROWS_AT_ONCE, Part, Store, Stored, StoreUnavailable
 from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.printable import logger_of
 
@@ -88,7 +88,7 @@ class OpenStore:
         after = 0
         while True:
             with self.use() as store:
-                rows = store.scan(after, ENTRIES, blocks=blocks)
+                rows = store.scan(after, ROWS_AT_ONCE, blocks=blocks)
             if not rows:
                 return
             yield from rows

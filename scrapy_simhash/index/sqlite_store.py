@@ -24,7 +24,7 @@ from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.store import (
-    ENTRIES,
+    ROWS_AT_ONCE,
     RUN_BYTES,
     Answer,
     Counts,
@@ -54,7 +54,7 @@ _SCHEMA = (
     "CREATE TABLE runs (run INTEGER PRIMARY KEY, pages INTEGER NOT NULL)",
     "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
-_COUNT = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
+_ADD_UP = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -249,7 +249,7 @@ class _Changes:
             ("UPDATE entries SET run = ? WHERE position = ?", self.seen),
             ("DELETE FROM leases WHERE position = ?", self.settled),
             ("DELETE FROM entries WHERE position = ?", self.deleted),
-            (_COUNT, [count for count in self.counts.items() if count[1]]),
+            (_ADD_UP, [count for count in self.counts.items() if count[1]]),
         ]
         return ((sql, rows) for sql, rows in statements if rows)
 
@@ -281,7 +281,7 @@ class SqliteStore:
     def _follow(self) -> None:
         """Take what the table holds since the last look into RAM."""
         sql = "SELECT position, content FROM entries WHERE position > ? ORDER BY position LIMIT ?"
-        while rows := self._run(sql, (self._seen, ENTRIES)):
+        while rows := self._run(sql, (self._seen, ROWS_AT_ONCE)):
             positions, contents = zip(*rows, strict=True)
             added = unpacked(
                 b"".join(map(self._checked, positions, contents)),

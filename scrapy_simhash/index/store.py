@@ -16,7 +16,7 @@ from scrapy_simhash.index.lookups import Lookups, Near
 #: Bytes of a state that name the run in which its entry was last seen, for which a store counts it.
 RUN_BYTES = 4
 #: Entries that are read at a time.
-ENTRIES = 1 << 13
+ROWS_AT_ONCE = 1 << 13
 
 
 class StoreError(Exception):

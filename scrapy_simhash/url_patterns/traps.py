@@ -77,11 +77,13 @@ class Traps:
             return ""
         linked = signature_of(link)
         if not self._is_no_news(link, linked):
-            if _name(linked) != _name(signature) or self._novelty.has_new_values(link):
+            if _without_values(linked) != _without_values(
+                signature
+            ) or self._novelty.has_new_values(link):
                 del self._poor[url]
                 self._end(signature)
             return ""
-        kind = self._joined(_name(signature), _name(linked))
+        kind = self._joined(_without_values(signature), _without_values(linked))
         if url not in self._counted:
             self._counted[url] = None
             kind.row += 1
@@ -94,7 +96,7 @@ class Traps:
 
     def row(self, url: str, signature: str) -> int:
         """Return the number of pages that have made an address a trap; 0 for no trap."""
-        kind = self._kinds.get(_name(signature))
+        kind = self._kinds.get(_without_values(signature))
         is_trap = kind is not None and kind.row >= PAGES_OF_TRAP
         return kind.row if kind and is_trap and self._is_no_news(url, signature) else 0
 
@@ -115,12 +117,12 @@ class Traps:
 
     def _end(self, signature: str) -> None:
         """Take a kind apart, because a page of it says or links something new."""
-        if kind := self._kinds.get(_name(signature)):
+        if kind := self._kinds.get(_without_values(signature)):
             for name in kind.names:
                 self._kinds.pop(name, None)
 
 
-def _name(signature: str) -> str:
+def _without_values(signature: str) -> str:
     """Return a signature without the values of its parameters."""
     return _VALUE.sub("", signature)
 

@@ -265,8 +265,8 @@ def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
 
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
-    monkeypatch.setattr(sqlite_store, "ENTRIES", 7)
-    monkeypatch.setattr(open_store, "ENTRIES", 7)
+    monkeypatch.setattr(sqlite_store, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(open_store, "ROWS_AT_ONCE", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]

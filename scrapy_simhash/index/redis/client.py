@@ -38,14 +38,14 @@ T = TypeVar("T")
 Talk = Generator[list[tuple[Any, ...]], list[Any], T]
 
 # The scripts beside this module, by their SHA-1.
-_SOURCES: dict[str, str] = {}
+_SCRIPTS: dict[str, str] = {}
 
 
 def script(name: str) -> str:
     """Return the SHA-1 of a script beside this module, by which it is called."""
     source = (files(__package__) / f"{name}.lua").read_text("utf-8")
     digest = hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest()
-    _SOURCES[digest] = source
+    _SCRIPTS[digest] = source
     return digest
 
 
@@ -117,7 +117,7 @@ class Client:
             return [self.call(*command) for command in commands]
         pipeline = self._redis.pipeline(transaction=False)
         for command in commands:
-            pipeline.execute_command(*_texts(command))
+            pipeline.execute_command(*_as_text(command))
         answers: list[Any] = self._translated(lambda: pipeline.execute(raise_on_error=False))
         for number, answer in enumerate(answers):
             if isinstance(answer, errors.NoScriptError):
@@ -129,11 +129,11 @@ class Client:
     def call(self, *command: Any) -> Any:
         execute = self._redis.execute_command
         try:
-            return self._translated(lambda: execute(*_texts(command)))
+            return self._translated(lambda: execute(*_as_text(command)))
         except errors.NoScriptError:
             # Never loaded, or gone with SCRIPT FLUSH or a failover.
-            source = ("EVAL", _SOURCES[command[1]], *command[2:])
-            return self._translated(lambda: execute(*_texts(source)))
+            source = ("EVAL", _SCRIPTS[command[1]], *command[2:])
+            return self._translated(lambda: execute(*_as_text(source)))
 
     def _translated(self, call: Callable[[], T]) -> T:
         address = self.address
@@ -201,7 +201,7 @@ class Client:
         return StoreUnavailable(f"cannot use {self.where}: {text}")
 
 
-def _texts(parts: Sequence[Any]) -> list[str | bytes]:
+def _as_text(parts: Sequence[Any]) -> list[str | bytes]:
     # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
     return [part if isinstance(part, (str, bytes)) else str(part) for part in parts]
 

@@ -13,7 +13,7 @@ from redis.connection import parse_url, to_bool
 
 _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
-_COUNT = re.compile("[1-9][0-9]{0,3}")
+_SHARD_COUNT = re.compile("[1-9][0-9]{0,3}")
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
 # Answers are bytes here, and come from a master, whatever the user's other clients want.
@@ -65,10 +65,10 @@ def parse_location(url: str) -> Location:
         ValueError: it is of no known form; the message does not show what may be a password.
     """
     written = _written(url)
-    name = _name(written)
+    name = _index_name(written)
     shards = _shards(written)
     service, database = _path(written)
-    client, sentinel = _options(written, database)
+    client, sentinel = _client_options(written, database)
     secrets = _secrets(written.user_info, client, sentinel)
     if written.topology:
         client.pop("host", None)
@@ -151,7 +151,7 @@ def _no_index(scheme: str) -> ValueError:
     )
 
 
-def _name(written: _Written) -> str:
+def _index_name(written: _Written) -> str:
     name = written.options.pop("name", "simhash")
     if not name or set(name) & set("{}"):
         raise written.error(f"name={name!r} must be a name without braces")
@@ -160,7 +160,7 @@ def _name(written: _Written) -> str:
 
 def _shards(written: _Written) -> int:
     shards = written.options.pop("shards", "")
-    if shards and not (_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
+    if shards and not (_SHARD_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
         raise written.error(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
     return int(shards or 0)
 
@@ -180,7 +180,7 @@ def _path(written: _Written) -> tuple[str, str]:
     return service, database
 
 
-def _options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _client_options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of redis-py for the servers, and those for the sentinels."""
     options = {name: value for name, value in written.options.items() if name not in _UNHEEDED}
     of_sentinel = {

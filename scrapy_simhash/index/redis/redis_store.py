@@ -52,8 +52,8 @@ _PLACE = 32
 _CHECK = 16
 _POSITIONS = 2**28  # as in commit.lua
 # A clock that goes on while the machine sleeps, if there is one.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_HEAD = struct.Struct(">5HI")
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_PART_HEAD = struct.Struct(">5HI")
 # Keys that one command reads or deletes.
 _KEYS = 1024
 _COMMIT, _OPEN, _SWAP = map(script, ("commit", "open", "swap"))
@@ -126,7 +126,7 @@ class RedisStore:
         """Read or make the header, and go on with the log that is there now."""
         fields = {"distance": str(self._spec.distance), "last": str(self._last)}
         fields |= {**self._asked, "generation": secrets.token_hex(4)}
-        before = time.clock_gettime(_CLOCK)
+        before = time.clock_gettime(_BOOT_CLOCK)
         answer, is_whole, now = self.client.call(
             "EVALSHA", _OPEN, len(self._keys), *self._keys, *chain(*fields.items())
         )
@@ -159,11 +159,11 @@ class RedisStore:
         """
         server_time = int(seconds) + int(microseconds) / 1e6
         self._ahead = min(
-            max(self._ahead, server_time - time.clock_gettime(_CLOCK)), server_time - before
+            max(self._ahead, server_time - time.clock_gettime(_BOOT_CLOCK)), server_time - before
         )
 
     def time(self) -> float:
-        return time.clock_gettime(_CLOCK) + self._ahead
+        return time.clock_gettime(_BOOT_CLOCK) + self._ahead
 
     def _place(self, position: int) -> int:
         """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
@@ -198,7 +198,7 @@ class RedisStore:
 
     def committing(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Talk[Answer]:
         for _ in range(3):
-            begun = time.clock_gettime(_CLOCK)
+            begun = time.clock_gettime(_BOOT_CLOCK)
             arguments = self._arguments(parts, lookups)
             (answer,) = yield [("EVALSHA", _COMMIT, len(self._keys), *self._keys, *arguments)]
             if len(answer) > 1:
@@ -255,7 +255,7 @@ class RedisStore:
         deleted = [at for at, state in part.writes.items() if state is None]
         counts = map(len, (part.members, part.checks, part.new, changed, deleted))
         since = min(max(part.since // self._shards - self._base >> _CHECK, 0), (1 << 32) - 1)
-        arguments: list[Any] = [_HEAD.pack(*counts, since)]
+        arguments: list[Any] = [_PART_HEAD.pack(*counts, since)]
         arguments += [looks[number] for number in part.members]
         for at, state in part.checks.items():
             arguments += (self._place(at), state)
