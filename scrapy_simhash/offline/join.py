@@ -210,17 +210,17 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
         engine.keep("near", _NEAR)
         engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
-        engine.put("copies", _table(id=copies, original=copies.values()))
+        engine.put("copies", _table_of(id=copies, original=copies.values()))
         changed = copies.keys() ^ guess
         if not changed:
             return len(copies)
-        engine.put("changed", _table(id=changed))
+        engine.put("changed", _table_of(id=changed))
         engine.keep("again", _AGAIN)
         engine.keep("beside", _BESIDE_AGAIN)
         guess = {*copies}
 
 
-def _table(**columns: Iterable[int]) -> Any:
+def _table_of(**columns: Iterable[int]) -> Any:
     pa, _ = pyarrow()
     return pa.table({name: pa.array([*ids], pa.int64()) for name, ids in columns.items()})
 

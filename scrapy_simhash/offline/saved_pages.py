@@ -194,8 +194,9 @@ def decide(
             is_repeated = False
             if analysis.fingerprint is not None:
                 verdict = next(verdicts)
-                is_near = _is_near(analysis.fingerprint, kept[page.key], index.spec.reach)
-                is_repeated = verdict.kind == "revisit" and is_near
+                is_repeated = verdict.kind == "revisit" and _is_near(
+                    analysis.fingerprint, kept[page.key], index.spec.reach
+                )
                 if not is_repeated:
                     kept[page.key].append(analysis.fingerprint)
             verdict = replace(verdict, excerpt=analysis.excerpt)

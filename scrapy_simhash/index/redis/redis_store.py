@@ -236,8 +236,7 @@ class RedisStore:
                 self._begin()
                 return []
             with self._readable():
-                entries = _entries_at(batch, groups, packed[1:])
-                found = zip(batch, entries, leases[1:], strict=True)
+                found = zip(batch, _entries_at(batch, groups, packed[1:]), leases[1:], strict=True)
                 rows += [self._row(*row) for row in found if row[1]]
         return rows
 
