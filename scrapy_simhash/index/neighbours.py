@@ -146,13 +146,13 @@ class Neighbours:
         tail = self._tail[: self._count - self._in_runs]
         if not (len(tail) and pairs.size):
             return pairs
-        pairs = pairs[:, np.lexsort((-pairs[1], pairs[0]))]
+        pairs = pairs.take(np.lexsort((-pairs[1], pairs[0])), axis=1)
         lookups = pairs[0]
         places = np.arange(len(lookups)) - lookups.searchsorted(lookups)
         queries, columns = np.divmod(lookups, self._columns)
         in_tail = (tail[:, columns] == values[queries, columns]).sum(0)
         is_read = places + in_tail < self._limits[columns]
-        return pairs[:, is_read]
+        return pairs.compress(is_read, axis=1)
 
     def forget(self, positions: Sequence[int]) -> None:
         self._living[self._numbers(positions)] = False
