@@ -24,6 +24,7 @@ from scrapy_simhash.extraction.roles import (
     HIDDEN,
     HINTS,
     MAIN,
+    NAMED_FOOTER,
     SUBHEADING,
     TITLE,
 )
@@ -158,6 +159,9 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
         text = is_said
     text = text & (roles & SUBHEADING == 0)
     believed = _believed(roles[text], sizes[text])
+    if page.heading_line is not None:
+        # The footer of a page of links may say most, and an element around the heading is none.
+        believed |= NAMED_FOOTER
     site = believed & ~HINTS
     return _Lines(
         page=page,

@@ -94,6 +94,13 @@ def test_the_latest_comments_of_other_pages_are_the_sites() -> None:
     assert not changes(body, SAID, "Quite right.")
 
 
+def test_the_footer_of_a_page_of_links_is_the_sites() -> None:
+    footer = f"<p>© 2021 The mill</p><p>{article(8, words=30)}</p>"
+    body = f"<div><h1>All pages</h1><ul>{TEASERS}</ul></div><div class=footer>{footer}</div>"
+    assert not changes(body, "2021 The mill", "2021 The hill")
+    assert "mill" not in extract(page(body)).text
+
+
 @pytest.mark.parametrize("tag", ["header", "footer"])
 def test_the_head_and_the_foot_of_an_article_are_parts_of_it(tag: str) -> None:
     """Those of the site are not."""
