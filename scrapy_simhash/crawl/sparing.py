@@ -305,6 +305,6 @@ class Sparing:
 
 
 def _html(response: Response) -> str:
-    """Return the HTML of a page; an empty text if it has none, or too much."""
+    """Return the HTML of a page; an empty text if the page is no text, or too long."""
     is_text = isinstance(response, TextResponse) and len(response.body) <= LONGEST_PAGE
     return response.text if is_text else ""

@@ -13,7 +13,7 @@ _OTHER_SCHEME = re.compile(r"[a-z]{2,11}:", re.IGNORECASE)
 
 
 def absolute(address: str, url: str) -> str:
-    """Return an address in a page at a URL; as it is written if one of the two is malformed."""
+    """Resolve an address against the URL of its page; a malformed one stays as written."""
     try:
         return urljoin(url, address) if address else ""
     except ValueError:  # such as http://[

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text, also where nobody says, or somebody says wrongly, how.
+"""Decodes the bytes of a page, also where it declares no charset or a wrong one.
 
 Chinese pages of the 2000s often declare no charset or another one. A multibyte charset betrays
 itself: read as the wrong one, text turns into rare characters and errors. So the library chardet

@@ -160,7 +160,7 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
     text = text & (roles & SUBHEADING == 0)
     believed = _believed(roles[text], sizes[text])
     if page.heading_line is not None:
-        # The footer of a page of links may say most, and an element around the heading is none.
+        # A footer may say more than a list of links. An element around the heading is no footer.
         believed |= NAMED_FOOTER
     site = believed & ~HINTS
     return _Lines(

@@ -72,7 +72,7 @@ def site_name(metas: Iterable[dict[str, str]]) -> str:
 
 
 def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield names and values; a name in JSON-LD is that of the nearest object around a value.
+    """Yield names and values; in JSON-LD, the nearest object around a value has its name.
 
     Args:
         metas: the attributes of the elements ``meta``.
@@ -135,5 +135,5 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
             waiting += [(name, each) for each in value[:MOST]]
         else:
             found += 1
-            # No parser decodes what stands in a script, and some sites write it anew each time.
+            # No parser decodes the text of a script, and some sites write it anew each time.
             yield name[:LONGEST_VALUE], unescape(str(value)[:LONGEST_VALUE])

@@ -55,7 +55,7 @@ class Extraction:
         own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.marks`.
-        canonical: the address that the page declares canonical, resolved against that of the page.
+        canonical: the address that the page declares canonical, resolved against its URL.
         listed: the entries of a list: the names of links where one may stand, without digits, and
             the addresses of pictures.
         pairs: the labels of the content with their values, such as ("Rooms", "3").

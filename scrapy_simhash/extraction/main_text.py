@@ -41,7 +41,7 @@ class MainText(NamedTuple):
         return self.lines[self.weights >= TAKEN]
 
     def of(self, text: Ints) -> "MainText":
-        """Return it without the lines that are taken for it, but for some."""
+        """Return a main text that keeps only some of the lines that were taken for it."""
         stays = (self.weights < TAKEN) | np.isin(self.lines, text)
         return MainText(self.lines[stays], self.weights[stays])
 

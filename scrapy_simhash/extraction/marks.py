@@ -32,7 +32,7 @@ _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
 _ADDRESS = re.compile(r"/|\w+://")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
-# An address in a parameter is that of the page itself, or of the one before.
+# An address in a parameter names the page itself, or the one before.
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
