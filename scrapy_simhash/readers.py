@@ -34,7 +34,7 @@ Reader = Callable[[bytes, str | None], Extraction | str | None]
 Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
-# What is read of a PDF file. One of 100 kB may have five million operators, and pdfium keeps each.
+# They bound how much of a PDF file is read: 100 kB may hold five million operators, which all stay.
 MOST_PDF_PAGES = 300
 MOST_PDF_OBJECTS = 300_000
 MOST_PDF_STREAMS = 20_000

@@ -212,7 +212,7 @@ def _below(lines: _Lines, subject: Ints) -> Flags:
 def _region(lines: _Lines, subject: Ints, share: float) -> int:
     """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
     outline = lines.outline
-    # Of a page that says little, the heading alone may be most.
+    # The heading alone may be most of a page that says little.
     below = subject[lines.roles[subject] & TITLE == 0]
     said = below if len(below) else subject
     found = np.bincount(outline.places[said], lines.sizes[said], len(outline.parents))

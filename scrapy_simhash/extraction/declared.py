@@ -105,7 +105,7 @@ def held(scripts: Iterable[Any], elements: Iterable[Any]) -> list[str]:
         elif name.startswith("data-"):
             values.append((name, value[:LONGEST_VALUE]))
     for text in data[:MOST]:
-        # What is no JSON is one value.
+        # Text that is no JSON is one value.
         values += [*_values(text)] or [("", " ".join(text[:_LONGEST_DATA].split()))]
     return [f"{name} {value}" for name, value in values[:MOST] if _is_value(name, value)]
 
