@@ -31,7 +31,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -57,7 +56,10 @@ def clock(file: str) -> Callable[[], float]:
 
 def opened(url: str, file: str = "") -> Index:
     spec = IndexSpec("faults", 64, DISTANCE, 4, lease=LEASE, spider="s")
-    return open_index(url, replace(spec, clock=clock(file)) if file else spec)
+    index = open_index(url, spec)
+    if file:
+        index.now = clock(file)
+    return index
 
 
 def value_of(cluster: int) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
-from scrapy_simhash.index.lookups import Near
-from scrapy_simhash.index.store import Part, Stored
+from scrapy_simhash.index.lookups import Lookups, Near
+from scrapy_simhash.index.store import Found, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
 from scrapy_simhash.rule.ruling import Page
 
@@ -130,10 +130,15 @@ class Decision:
         self.deleted: set[int] = set()
         self.claims = {number: self._claim(number, page) for number, page in pages.items()}
 
-    def part(self, entries: Mapping[int, Stored], since: int) -> Part:
+    @property
+    def writes(self) -> bool:
+        """True if an answer changes an entry."""
+        return bool(self.changed or self.deleted)
+
+    def part(self, seen: Found) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
         near = (at for pairs in self._near.values() for _, at in pairs)
-        checks = {at: entries[at].state for at in near if at < UNWRITTEN}
+        checks = {at: seen.entries[at].state for at in near if at < UNWRITTEN}
         new: dict[int, tuple[bytes, bytes]] = {}
         writes: dict[int, bytes | None] = dict.fromkeys(self.deleted)
         for at, record in self.changed.items():
@@ -141,6 +146,7 @@ class Decision:
                 writes[at] = record.state.pack()
             else:
                 new[at - UNWRITTEN] = record.state.pack(), record.pack()
+        since = min(seen.ends.get(number, 0) for number in self.claims)
         return Part([*self.claims], checks, new, writes, since)
 
     def place(self, written: Sequence[int]) -> None:
@@ -300,21 +306,33 @@ class Decision:
                 self.deleted.add(position)
 
 
-def part_alone(number: int, page: Arrival, terms: Terms, since: int) -> Part:
-    """Return the changes of a page that is near nothing: it becomes an original."""
-    record = Record(0, page.key, page.scope, page.facts, terms.now, terms.lease)
-    return Part((number,), {}, {number: (terms.lease.pack(), record.pack())}, {}, since)
+def decide(
+    lookups: Lookups,
+    left: Sequence[int],
+    seen: Found,
+    records: Mapping[int, Record],
+    terms: Terms,
+) -> list[Decision]:
+    """Decide on the pages that are left, together on those whose answers depend on each other.
 
-
-def with_twins(near: Mapping[int, Near], twins: Sequence[Near]) -> list[Near]:
-    """Return what is near each page, the earlier pages of its call among it."""
+    ``records`` are those of the entries seen near the pages that could be read.
+    """
+    near = {number: [*seen.near.get(number, ())] for number in left}
+    for number, twins in enumerate(lookups.twins()):
+        if number in near:
+            near[number] += [(distance, UNWRITTEN + n) for distance, n in twins if n in near]
     return [
-        [*near.get(number, ()), *((distance, UNWRITTEN + n) for distance, n in some)]
-        for number, some in enumerate(twins)
+        Decision(
+            {number: lookups.arrivals[number] for number in members},
+            {number: near[number] for number in members},
+            records,
+            terms,
+        )
+        for members in groups(near)
     ]
 
 
-def groups(near: Sequence[Near]) -> list[list[int]]:
+def groups(near: Mapping[int, Near]) -> list[list[int]]:
     """Return the numbers of the pages, grouped by whether their answers depend on each other.
 
     They are near each other, or near the same entry, in however many steps.
@@ -323,20 +341,14 @@ def groups(near: Sequence[Near]) -> list[list[int]]:
         near: for each page, the positions near it; an earlier page has ``UNWRITTEN`` plus its
             number.
     """
-    if not any(near):
-        return [[number] for number in range(len(near))]
-    leaders: dict[int, int] = {}
-
-    def leader(position: int) -> int:
-        while (above := leaders.get(position, position)) != position:
-            leaders[position] = leaders.get(above, above)
-            position = above
-        return position
-
-    for number, pairs in enumerate(near):
-        for _, position in pairs:
-            leaders[leader(position)] = leader(UNWRITTEN + number)
-    members: dict[int, list[int]] = {}
-    for number in range(len(near)):
-        members.setdefault(leader(UNWRITTEN + number), []).append(number)
-    return [*members.values()]
+    groups: list[tuple[list[int], set[int]]] = []
+    for number, pairs in near.items():
+        members = [number]
+        positions = {UNWRITTEN + number, *(position for _, position in pairs)}
+        touched = [group for group in groups if not positions.isdisjoint(group[1])]
+        for group in touched:
+            groups.remove(group)
+            members += group[0]
+            positions |= group[1]
+        groups.append((members, positions))
+    return [sorted(members) for members, _ in groups]

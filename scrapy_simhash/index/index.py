@@ -22,23 +22,17 @@ deletes it.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TypeVar
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.index.decision import (
-    NEAR_NOTHING,
-    UNWRITTEN,
-    Decision,
-    Era,
-    Terms,
-    groups,
-    part_alone,
-    with_twins,
-)
+from scrapy_simhash.index import crawler_names
+from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decide
 from scrapy_simhash.index.entry_states import (
     Act,
     Record,
@@ -51,8 +45,7 @@ from scrapy_simhash.index.entry_states import (
     renewed,
     run_of,
 )
-from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.open_store import PAGES, OpenStore
+from scrapy_simhash.index.lookups import Lookups, read_fingerprint
 from scrapy_simhash.index.run_list import Member, RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
@@ -62,6 +55,7 @@ from scrapy_simhash.index.store import (
     Part,
     Store,
     Stored,
+    StoreUnavailable,
     counted_run,
 )
 from scrapy_simhash.index.values import (
@@ -75,9 +69,16 @@ from scrapy_simhash.index.values import (
     Run,
     Unsettled,
 )
+from scrapy_simhash.printable import logger_of
+
+logger = logger_of(__name__)
 
 T = TypeVar("T")
 
+# Pages that claim, are put, or are looked for by their keys at a time.
+PAGES = 64
+# Attempts of an act while others change what it rests on.
+_ATTEMPTS = 100
 # The cell that has the runs.
 _RUNS = "index:runs"
 # An entry in progress is given up after this many seconds without a lease; after a shorter outage
@@ -91,24 +92,49 @@ class Index:
     It is synchronous and thread-safe. Every method may raise :class:`.StoreUnavailable`, as after
     :meth:`close`, or :class:`.StoreDamaged`.
 
+    An act reads states, makes new ones of them by a pure function, and commits. The store does so
+    if nothing changed meanwhile; else the act is tried again.
+
     Attributes:
         spec: the spec with which it was opened.
         crawler: this crawler's name in the leases.
+        now: returns the time of the store, because the clocks of crawlers may be far apart.
         retries: pages of this crawler that claimed again, because others had changed what their
             answer rested on.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
         self.spec = spec
-        self._store = OpenStore(store, spec)
-        self.crawler = self._store.crawler
+        self.crawler = crawler_names.new_name(is_here=store.is_here)
+        self.now = store.time
         self.retries = 0
+        self._store = store
+        self._lock = threading.RLock()
+        self._is_closed = False
+        # Positions of the entries that could not be read, and were passed over.
+        self._damaged: set[int] = set()
         self._era = Era()
-        self._member = Member(self.crawler, spec.spider, self._store.may_live)
+        self._member = Member(self.crawler, spec.spider, self._may_live)
         # The entries in progress of each key: their states by position, as this crawler wrote them.
-        self._open: dict[str, dict[int, bytes]] = {}
+        self._open: dict[str, dict[int, State]] = {}
         # Up to which position it was looked whether entries expire.
         self._swept = 0
+
+    @contextmanager
+    def _use(self) -> Iterator[Store]:
+        """Let one thread at a time through, if the index is open."""
+        with self._lock:
+            if self._is_closed:
+                raise StoreUnavailable("the index is closed")
+            yield self._store
+
+    def close(self) -> None:
+        """Release the store's resources. Closing twice does no harm."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                crawler_names.give_up(self.crawler)
+                self._store.close()
 
     # Pages that arrive.
 
@@ -159,87 +185,55 @@ class Index:
         self.spec.check(arrivals)
         claims: list[Claim] = []
         for first in range(0, len(arrivals), PAGES):
-            with self._store.use() as store:
-                claims += self._claim(store, arrivals[first : first + PAGES])
+            claims += self._claim(arrivals[first : first + PAGES])
         return claims
 
-    def _claim(self, store: Store, arrivals: Sequence[Arrival]) -> list[Claim]:
-        """Decide on what is near the pages, and commit; again with those that were refused.
+    def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
+        """Decide on what is near the pages, and commit; again for those that were refused.
 
         Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
         all pages: its refusal tells what is.
         """
         claims: dict[int, Claim] = {}
-        left = [*range(len(arrivals))]
-        seen = Found({}, {}, {})
-        for attempt in self._store.attempts():
-            lookups = Lookups([arrivals[number] for number in left], self.spec)
-            if store.looks_first and not attempt:
-                seen = store.find(lookups)
-            answers, found = self._attempt(store, lookups, seen)
-            claims |= {left[number]: answers[number] for number in answers}
-            if len(claims) == len(arrivals):
-                break
-            refused = [number for number in range(len(left)) if number not in answers]
-            self.retries += len(seen.near.keys() & {*refused})
-            seen = found.of_pages(refused)
-            left = [left[number] for number in refused]
+        lookups = Lookups(arrivals, self.spec)
+        with self._use() as store:
+            seen = store.find(lookups) if store.looks_first else Found({}, {}, {})
+            for _ in self._attempts():
+                records = self._records(seen.entries)
+                left = [number for number in range(len(arrivals)) if number not in claims]
+                decisions = decide(lookups, left, seen, records, self._terms())
+                done, found = self._commit(decisions, lookups, seen)
+                for decision in done:
+                    claims |= decision.claims
+                self.retries += len(seen.near.keys() & {*left} - claims.keys())
+                if len(claims) == len(arrivals):
+                    break
+                seen = found
         return [claims[number] for number in range(len(arrivals))]
 
-    def _attempt(
-        self, store: Store, lookups: Lookups, seen: Found
-    ) -> tuple[dict[int, Claim], Found]:
-        """Return claims by the page's number, and what is near the pages that must claim again."""
-        claims: dict[int, Claim] = {}
-        writing: list[tuple[Part, Decision | None]] = []
-        for part, decision in self._decided(lookups, seen):
-            if part.new or part.writes:
-                writing.append((part, decision))
-            elif decision:
-                claims |= self._taken_in(decision)
+    def _commit(
+        self, decisions: Sequence[Decision], lookups: Lookups, seen: Found
+    ) -> tuple[list[Decision], Found]:
+        """Return the decisions that hold, and what is near the pages of the others."""
+        done = [decision for decision in decisions if not decision.writes]
+        writing = [decision for decision in decisions if decision.writes]
         if not writing:
-            return claims, seen
-        answer = store.commit([part for part, _ in writing], lookups)
-        for (part, decision), written in zip(writing, answer.written, strict=True):
-            if written is not None and decision:
-                decision.place(written)
-                claims |= self._taken_in(decision)
-            elif written is not None:
-                ((number, (state, _)),) = part.new.items()
-                claims[number] = NEAR_NOTHING
-                self._open.setdefault(lookups.arrivals[number].key, {})[written[0]] = state
-        return claims, answer.found
-
-    def _decided(self, lookups: Lookups, seen: Found) -> Iterator[tuple[Part, Decision | None]]:
-        """Decide on pages, together on those whose answers depend on each other.
-
-        Pages that are near nothing, as nearly all are, need no decision.
-        """
-        records = self._store.records(seen.entries)
-        terms = self._terms()
-        near = with_twins(seen.near, lookups.twins())
-        for members in groups(near):
-            since = min(seen.ends.get(number, 0) for number in members)
-            pages = {number: lookups.arrivals[number] for number in members}
-            if any(near[number] for number in members):
-                decision = Decision(pages, {n: near[n] for n in members}, records, terms)
-                yield decision.part(seen.entries, since), decision
-            else:
-                yield part_alone(members[0], pages[members[0]], terms, since), None
+            return done, seen
+        answer = self._store.commit([decision.part(seen) for decision in writing], lookups)
+        for decision, positions in zip(writing, answer.written, strict=True):
+            if positions is not None:
+                decision.place(positions)
+                done.append(decision)
+                for position, record in decision.changed.items():
+                    if record.state.owner is not None:
+                        self._open.setdefault(record.key, {})[position] = record.state
+        return done, answer.found
 
     def _terms(self) -> Terms:
         """Return the terms of claims that are made now."""
-        now = self._store.now()
+        now = self.now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        is_expired = partial(self._store.is_expired, now)
-        return Terms(self.spec, self._era, now, lease, is_expired)
-
-    def _taken_in(self, decision: Decision) -> dict[int, Claim]:
-        """Note what a decision has leased to this crawler; return its claims."""
-        for position, record in decision.changed.items():
-            if record.state.owner is not None:
-                self._open.setdefault(record.key, {})[position] = record.state.pack()
-        return decision.claims
+        return Terms(self.spec, self._era, now, lease, partial(self._is_expired, now))
 
     def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
         """Return every entry within reach, nearest first, then oldest.
@@ -248,9 +242,9 @@ class Index:
         """
         page = Arrival("", fingerprint, scope)
         self.spec.check([page])
-        with self._store.use() as store:
+        with self._use() as store:
             answer = store.find(Lookups([page], self.spec))
-            records = self._store.records(answer.entries)
+            records = self._records(answer.entries)
         near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
         return [records[at].match(distance) for distance, at in near if at in records]
 
@@ -285,15 +279,14 @@ class Index:
 
         When it fails, a part of it may be done. To do it again does no harm.
         """
-        with self._store.use():
-            expires = self._store.now() + self.spec.lease
+        with self._use():
+            expires = self.now() + self.spec.lease
             acts = self._acts(news, expires)
-            after = self._store.act(self._states_for(acts, news.failed))
-            leased = {*(news.renewed or ())} - {*news.delivered, *news.failed}
+            after = self._act(self._states_for(acts, news.failed))
             for key in acts:
-                positions = self._open.pop(key, {})
-                left = {at: state for at in positions if (state := after[at])}
-                if left and key in leased:
+                states = {at: after[at] for at in self._open.pop(key, {})}
+                left = {at: s for at, s in states.items() if s and s.owner == self.crawler}
+                if left:
                     self._open[key] = left
             if news.renewed is not None and self._era.run:
                 self._change_runs(lambda runs: self._member.renew(runs, expires))
@@ -311,7 +304,7 @@ class Index:
 
     def _states_for(
         self, acts: Mapping[str, Act], failed: Collection[str]
-    ) -> dict[int, tuple[bytes, Act]]:
+    ) -> dict[int, tuple[State, Act]]:
         """Return the states that acts change, with the acts, by position."""
         states = {
             position: (state, act)
@@ -320,8 +313,8 @@ class Index:
         }
         # Earlier runs may have seen a page that failed, and a claim that had no answer may have
         # made an original that this crawler does not know.
-        records = self._store.of_keys(failed) if failed else {}
-        return states | {at: (record.state.pack(), self._fail()) for at, record in records.items()}
+        records = self._of_keys(failed) if failed else {}
+        return states | {at: (record.state, self._fail()) for at, record in records.items()}
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
@@ -331,18 +324,18 @@ class Index:
         positions = frozenset(entries)
         if not positions:
             return Unsettled(frozenset(), frozenset())
-        with self._store.use() as store:
-            now = self._store.now()
-            records = self._store.records(store.read(positions))
-        living = {at for at in records if not self._store.is_expired(now, records[at].state)}
+        with self._use() as store:
+            now = self.now()
+            records = self._records(store.read(positions))
+        living = {at for at in records if not self._is_expired(now, records[at].state)}
         provisional = frozenset(at for at in living if records[at].state.owner is not None)
         earlier = {at for at in living - provisional if records[at].state.run in self._era.past}
         return Unsettled(provisional, positions - living | earlier)
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
-        with self._store.use():
-            entries = self._store.of_keys([key]).keys()
+        with self._use():
+            entries = self._of_keys([key]).keys()
         provisional, gone = self.unsettled(entries)
         return None if provisional else bool(entries - gone)
 
@@ -355,8 +348,8 @@ class Index:
         last run of the spider, if it is unfinished and one of its crawlers lives, because it has
         begun or renewed a lease within a lease's time; else a new run.
         """
-        with self._store.use() as store:
-            now = self._store.now()
+        with self._use() as store:
+            now = self.now()
             # Entries may be counted of a higher run, if the list was lost.
             last = max(map(run_of, store.counts().by_run), default=0)
             terms = (resumed, now, now + self.spec.lease, last)
@@ -368,16 +361,16 @@ class Index:
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._store.use() as store:
-            now = self._store.now()
+        with self._use() as store:
+            now = self.now()
             by_run = store.counts().by_run
             self._change_runs(
                 lambda runs: self._member.leave(runs, self._era.run, now, by_run, finished=finished)
             )
 
     def _change_runs(self, change: Callable[[RunList], T]) -> T:
-        with self._store.use() as store:
-            for _ in self._store.attempts():
+        with self._use() as store:
+            for _ in self._attempts():
                 old = store.cells(_RUNS).get(_RUNS)
                 runs = RunList(old)
                 answer = change(runs)
@@ -388,7 +381,7 @@ class Index:
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        with self._store.use() as store:
+        with self._use() as store:
             return RunList(store.cells(_RUNS).get(_RUNS)).shown(store.counts().by_run)
 
     def missing(self, run: int) -> Iterator[Entry]:
@@ -418,12 +411,12 @@ class Index:
         goes on behind it. An old run without entries is forgotten.
         """
         old = self._runs_before(keep)
-        with self._store.use() as store:
-            act = partial(expired, old, self._store.now() - _ABANDONED)
+        with self._use() as store:
+            act = partial(expired, old, self.now() - _ABANDONED)
             rows, end = self._next_rows(store)
-            records = self._store.records(dict(rows)).values()
+            records = self._records(dict(rows)).values()
             swept = [record for record in records if act(record.state) != record.state][:most]
-            self._store.act({record.position: (record.state.pack(), act) for record in swept})
+            self._act({record.position: (record.state, act) for record in swept})
             self._swept = swept[-1].position if len(swept) == most else end
             self._forget_empty(old)
         return len(swept)
@@ -455,15 +448,15 @@ class Index:
 
         It reads no more than that. Fingerprints may lack their block values.
         """
-        with self._store.use() as store:
-            stored = store.read([*self._store.of_keys(keys)])
-            return self._store.shown(sorted(stored.items()))
+        with self._use() as store:
+            stored = store.read([*self._of_keys(keys)])
+            return self._shown(sorted(stored.items()))
 
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        with self._store.use():
-            records = self._store.of_keys(keys)
-            self._store.act({at: (record.state.pack(), deleted) for at, record in records.items()})
+        with self._use():
+            records = self._of_keys(keys)
+            self._act({at: (record.state, deleted) for at, record in records.items()})
         return len(records)
 
     def put(self, entries: Iterable[Entry]) -> int:
@@ -477,8 +470,8 @@ class Index:
         while batch := [*islice(rest, PAGES)]:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
-            with self._store.use() as store:
-                records = self._store.of_keys(e.key for e in batch).values()
+            with self._use() as store:
+                records = self._of_keys(e.key for e in batch).values()
                 parts = _parts_of(batch, {(r.key, r.scope) for r in records if r.state.delivered})
                 if parts:
                     store.commit(parts, Lookups(arrivals, self.spec))
@@ -487,7 +480,7 @@ class Index:
 
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
-        with self._store.use() as store:
+        with self._use() as store:
             store.clear()
             self._change_runs(lambda runs: runs.rows.clear())
             self._open.clear()
@@ -495,12 +488,12 @@ class Index:
 
     def check(self) -> list[str]:
         """Read the whole index; return a sentence for each thing that is missing or damaged."""
-        with self._store.use() as store:
+        with self._use() as store:
             complaints = store.check()
             before = store.counts()
         pages = Counter[int]()
         provisional = 0
-        for position, stored in self._store.rows():
+        for position, stored in self._rows():
             pages[counted_run(stored.state)] += 1
             provisional += len(stored.state) > RUN_BYTES
             try:
@@ -508,7 +501,7 @@ class Index:
             except ValueError as error:
                 complaints.append(f"entry {position}: {error}")
         there = Counts(dict(pages), provisional)
-        with self._store.use() as store:
+        with self._use() as store:
             # Crawlers that go on change both.
             if store.counts() == before != there:
                 complaints.append(f"it counts {_shown(before)}, and has {_shown(there)}")
@@ -516,21 +509,21 @@ class Index:
 
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
-        with self._store.use() as store:
+        with self._use() as store:
             by_run, provisional = store.counts()
             return Census(sum(by_run.values()), provisional, store.size())
 
     @property
     def damaged(self) -> int:
         """The number of entries that this crawler could not read, and passed over."""
-        return len(self._store.damaged)
+        return len(self._damaged)
 
     def cells(self, prefix: str) -> dict[str, bytes]:
         """Return the small values whose names begin with a prefix; clearing leaves them.
 
         A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
         """
-        with self._store.use() as store:
+        with self._use() as store:
             return store.cells(prefix)
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
@@ -538,27 +531,121 @@ class Index:
 
         Return whether it had that value.
         """
-        with self._store.use() as store:
+        with self._use() as store:
             return store.swap(name, old, new)
-
-    def close(self) -> None:
-        """Release the store's resources. Closing twice does no harm."""
-        self._store.close()
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
 
         Fingerprints may lack their block values, which are far apart in some stores.
         """
-        return self._store.entries()
+        for row in self._rows():
+            yield from self._shown([row])
 
     def with_blocks(self) -> Iterator[Entry]:
         """Yield the entries as another index takes them; one in memory lacks block values."""
-        return self._store.entries(blocks=True)
+        for row in self._rows(blocks=True):
+            yield from self._shown([row])
 
     def __len__(self) -> int:
-        with self._store.use() as store:
+        with self._use() as store:
             return sum(store.counts().by_run.values())
+
+    # How acts go.
+
+    def _may_live(self, crawler: str) -> bool:
+        """Return whether a crawler may still run; only a store on this machine can know."""
+        return not (self._store.is_here and crawler_names.is_dead(crawler))
+
+    def _is_expired(self, now: float, state: State) -> bool:
+        if state.owner is None:
+            return False
+        return state.expires <= now or not self._may_live(state.owner)
+
+    def _attempts(self) -> Iterator[int]:
+        """Yield the numbers of the attempts of an act.
+
+        Raises:
+            StoreUnavailable: there were too many.
+        """
+        yield from range(_ATTEMPTS)
+        raise StoreUnavailable("others are always faster than this crawler")
+
+    def _act(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
+        """Act on states of entries, given as they are believed to be; return how they are then."""
+        after: dict[int, State | None] = {}
+        for _ in self._attempts():
+            after |= {at: act(state) for at, (state, act) in states.items()}
+            parts = [
+                Part((), {at: state.pack()}, {}, {at: _packed(after[at])})
+                for at, (state, _) in states.items()
+                if after[at] != state
+            ]
+            written = self._store.commit(parts).written if parts else []
+            pairs = zip(parts, written, strict=True)
+            refused = [at for part, new in pairs if new is None for at in part.writes]
+            if not refused:
+                break
+            after |= dict.fromkeys(refused)
+            there = self._records(self._store.read(refused))
+            states = {at: (record.state, states[at][1]) for at, record in there.items()}
+        return after
+
+    def _rows(self, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+        """Yield all entries and their positions; others may change the store meanwhile."""
+        after = 0
+        while True:
+            with self._use() as store:
+                rows = store.scan(after, ROWS_AT_ONCE, blocks=blocks)
+            if not rows:
+                return
+            yield from rows
+            after = rows[-1][0]
+
+    def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
+        """Read entries; one that cannot be read is counted, and passed over."""
+        records: dict[int, Record] = {}
+        for position, stored in entries.items():
+            try:
+                records[position] = Record.unpack(position, stored)
+            except ValueError as error:
+                if not self._damaged:
+                    logger.error(
+                        "The index is damaged: entry %d: %s; such entries are passed over, and "
+                        'their copies may be crawled again; "scrapy simhash stats --check" names '
+                        "them",
+                        position,
+                        error,
+                    )
+                self._damaged.add(position)
+        return records
+
+    def _shown(self, rows: Iterable[tuple[int, Stored]]) -> list[Entry]:
+        """Return entries as an index gives them away."""
+        stored = dict(rows)
+        return [
+            Entry(
+                record.key,
+                read_fingerprint(stored[position].content, record.scope, self.spec.bits),
+                record.scope,
+                record.facts,
+                record.time,
+                provisional=record.state.owner is not None,
+                run=record.state.run,
+            )
+            for position, record in self._records(stored).items()
+        ]
+
+    def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
+        """Return the entries of keys, in any scope, by position, in the order of the log."""
+        rest = iter(dict.fromkeys(keys))
+        records = dict[int, Record]()
+        while batch := [*islice(rest, PAGES)]:
+            found = self._store.find(Lookups.of_keys(batch, self.spec))
+            for position, record in self._records(found.entries).items():
+                if record.key in batch:
+                    records[position] = record
+        return dict(sorted(records.items()))
 
 
 def _shown(counts: Counts) -> str:
@@ -580,3 +667,7 @@ def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[P
             record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
             parts.append(Part((number,), {}, {number: (state, record.pack())}, {}, UNWRITTEN))
     return parts
+
+
+def _packed(state: State | None) -> bytes | None:
+    return None if state is None else state.pack()

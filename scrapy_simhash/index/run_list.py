@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy_simhash.index.entry_states import failed_in
 from scrapy_simhash.index.store import StoreDamaged
@@ -98,40 +98,40 @@ class RunList:
         row.living = {}
 
 
-class Member:
+class Member(NamedTuple):
     """A crawler's part in the runs of its spider.
 
-    Args:
+    Attributes:
+        name: the crawler's, in the leases.
         lives: tells whether a crawler that has a name may live.
     """
 
-    def __init__(self, name: str, spider: str, lives: Callable[[str], bool]) -> None:
-        self._name = name
-        self._spider = spider
-        self._lives = lives
+    name: str
+    spider: str
+    lives: Callable[[str], bool]
 
     def begin(
         self, runs: RunList, resumed: int | None, now: float, expires: float, last: int
     ) -> int:
         """Join a run, or begin one with a number above ``last``; return its number."""
-        rows = [row for row in runs.rows if row.run.spider == self._spider]
+        rows = [row for row in runs.rows if row.run.spider == self.spider]
         joined = [row for row in rows if row.run.number == resumed and not row.run.finished]
         joined += [row for row in rows[-1:] if row.run.ended is None and self._others(row, now)]
         if not joined:
             runs.last = max(runs.last, last) + 1
-            joined = [_Row(Run(runs.last, self._spider, now), {})]
+            joined = [_Row(Run(runs.last, self.spider, now), {})]
             runs.rows.append(joined[0])
         for row in runs.rows:  # a crawler takes part in one run at a time
-            row.living.pop(self._name, None)
+            row.living.pop(self.name, None)
         row = joined[0]
         row.run = row.run._replace(ended=None)
-        row.living[self._name] = expires
+        row.living[self.name] = expires
         return row.run.number
 
     def renew(self, runs: RunList, expires: float) -> None:
         for row in runs.rows:
-            if self._name in row.living:
-                row.living[self._name] = expires
+            if self.name in row.living:
+                row.living[self.name] = expires
 
     def leave(
         self, runs: RunList, number: int, now: float, by_run: Mapping[int, int], *, finished: bool
@@ -139,11 +139,11 @@ class Member:
         """Leave a run, which ends with its last living crawler."""
         for row in runs.rows:
             if row.run.number == number:
-                row.living.pop(self._name, None)
+                row.living.pop(self.name, None)
                 if not self._others(row, now):
                     runs.end(row, now, by_run, finished=finished)
 
     def _others(self, row: _Row, now: float) -> bool:
         """Return whether another crawler of a run lives."""
-        others = ((name, ends) for name, ends in row.living.items() if name != self._name)
-        return any(ends > now and self._lives(name) for name, ends in others)
+        others = ((name, ends) for name, ends in row.living.items() if name != self.name)
+        return any(ends > now and self.lives(name) for name, ends in others)

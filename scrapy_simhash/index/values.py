@@ -1,7 +1,6 @@
 """An index takes these values and returns them; the contract says what it does with them."""
 
 import enum
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -59,8 +58,6 @@ class IndexSpec:
         same: tells whether a page that comes again within k bits of its entry of an earlier run is
             as that has it. Farther away, it is not.
         scoped: pages have many scopes, over which a store may spread a new index.
-        clock: seconds since the Unix epoch. A store that crawlers of many machines share has the
-            time of its server in place of :func:`time.time`.
 
     Raises:
         ValueError: a value is out of its range.
@@ -76,7 +73,6 @@ class IndexSpec:
     reach: int = field(default=-1, compare=False)
     same: Sameness = field(default=same_text, compare=False)
     scoped: bool = field(default=False, compare=False)
-    clock: Callable[[], float] = field(default=time.time, compare=False)
 
     def __post_init__(self) -> None:
         if self.bits not in (64, 128, 256):

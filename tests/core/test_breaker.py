@@ -37,12 +37,13 @@ class Store:
         self.answer: Callable[[], str] = lambda: "up"
         self.claims = 0
         self.now = 1e9
-        self.spec = spec(clock=lambda: self.now)
+        self.spec = spec()
 
     def open(self) -> Index:
         if self.answer() != "up":
             raise StoreUnavailable("the store is away")
         index = open_index(self.url, self.spec)
+        index.now = lambda: self.now
         for name in ("claim_all", "report"):
             setattr(index, name, partial(self._call, name, getattr(index, name)))
         return index

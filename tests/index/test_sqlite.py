@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import crawler_names, open_existing, open_index, open_store, sqlite_store
+from scrapy_simhash.index import crawler_names, open_existing, open_index, sqlite_store
+from scrapy_simhash.index import index as index_module
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import (
     StoreDamaged,
@@ -223,7 +224,7 @@ def test_what_cannot_be_written_is_unavailable(what):
 def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
     fill(index, 50)
     before = list(index)
-    run = index._store._store._file.run
+    run = index._store._file.run
     ((pages,),) = run("PRAGMA page_count")
     run(f"PRAGMA max_page_count = {pages}")
     large = page("more" * 10_000, 0x123456789ABCDEF0, facts=bytes(255))
@@ -266,7 +267,7 @@ def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):
     monkeypatch.setattr(sqlite_store, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(open_store, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(index_module, "ROWS_AT_ONCE", 7)
     with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]

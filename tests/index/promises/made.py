@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,10 +25,9 @@ FAR = 2**40 - 1
 
 
 def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
-    """Return the spec of an index with a clock that a test may set; see :func:`at`."""
     blocks = SLICES.count if bits == 64 else BANDS
     given: dict[str, Any] = {"recipe": "test", "bits": bits, "distance": distance}
-    return IndexSpec(**given | {"blocks": blocks, "clock": Clock()} | changed)
+    return IndexSpec(**given | {"blocks": blocks} | changed)
 
 
 def fp(value: int, bits: int = 64, *, text: object = 0) -> Fingerprint:
@@ -65,18 +63,9 @@ def same_facts(page: Page, other: Page, _: int) -> Ruling:
     return Ruling(same, "facts" if same else "other facts")
 
 
-class Clock:
-    """The time of day, until a test sets it."""
-
-    now: float | None = None
-
-    def __call__(self) -> float:
-        return time.time() if self.now is None else self.now
-
-
 def at(index: Index, now: float | None) -> Index:
     """Set the clock of a crawler; None lets it go."""
-    index.spec.clock.now = now  # type: ignore[attr-defined]
+    index.now = index._store.time if now is None else lambda: now
     return index
 
 

@@ -106,7 +106,7 @@ def test_leaves_that_split_lose_no_value(server, url, opened):
             index.gone(["more"])
         for value in crawled:
             assert keep(index, value ^ 1, "copy") is Outcome.DUPLICATE
-        (row, *_) = index._store._store.scan(0, 1, blocks=True)
+        (row, *_) = index._store.scan(0, 1, blocks=True)
         assert row[1].content[8:] == fp(crawled[0]).blocks
         index.clear()
         assert len([*client.scan_iter(pattern)]) == 4  # of which one has the runs

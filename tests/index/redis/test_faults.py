@@ -45,7 +45,7 @@ def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monk
 
 
 def test_an_answer_that_is_read_late_does_not_put_the_clock_back(url, opened, monkeypatch):
-    one, other = (opened(url, lease=1.0, clock=time.time) for _ in range(2))
+    one, other = (opened(url, lease=1.0) for _ in range(2))
     call = Client.call
 
     def stopped(client: Client, *asked: Any) -> Any:
