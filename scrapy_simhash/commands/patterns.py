@@ -1,4 +1,4 @@
-"""List address patterns whose pages are copies; pin, forbid or forget them.
+"""List address patterns whose pages are copies; forbid or forget them.
 
 A pattern is a host, a path and parameters, with stars for values that differ. SIMHASH_SPARE
 says what a crawl does with requests that fit one.
@@ -6,8 +6,8 @@ says what a crawl does with requests that fit one.
     scrapy simhash patterns --all
     scrapy simhash patterns --forbid 'www.example.com/item/*?view=print'
 
-A pinned signature is always a pattern, also before the first crawl; a forbidden one never
-is. --forget deletes a signature and its counts. Running crawls learn of that within seconds.
+A forbidden signature is never a pattern. --forget deletes a signature and its counts.
+Running crawls learn of that within seconds.
 
 columns: copies and distinct, pages; at least, the lower end of the 95% interval of the
 share of copies, if that makes a pattern.
@@ -15,20 +15,13 @@ share of copies, if that makes a pattern.
 
 import argparse
 from collections.abc import Iterator
-from contextlib import closing
-from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, say
-from scrapy_simhash.commands.selection import add_shared_options, index_url
-from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.store import StoreMissing
+from scrapy_simhash.commands.selection import add_shared_options, chosen_index
 from scrapy_simhash.report.words import count, size
-from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
@@ -39,22 +32,30 @@ _Listed = tuple[float, str, Row]  # bound of the share of copies, host and signa
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
-    signatures: dict[str, Any] = {"action": "append", "default": [], "metavar": "SIGNATURE"}
-    parser.add_argument("--pin", **signatures, help="make it a pattern (may be repeated)")
-    parser.add_argument("--forbid", **signatures, help="never make it one (may be repeated)")
-    parser.add_argument("--forget", **signatures, help="delete its counts (may be repeated)")
+    for name, says in (("forbid", "never make it a pattern"), ("forget", "delete its counts")):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            metavar="SIGNATURE",
+            help=f"{says} (may be repeated)",
+        )
     add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    # A wrong signature is refused before an index is made for it.
-    for signature in (*options.pin, *options.forbid, *options.forget):
-        _parted(signature)
+    forbidden = [*map(_parted, options.forbid)]
+    forgotten = [*map(_parted, options.forget)]
     shared = SharedRows()
-    with closing(_opened(options, settings)) as index:
+    with chosen_index(options, settings) as index:
         shared.read(index)
-        changed = _change(shared, index, options)
-    if options.pin or options.forbid or options.forget:
+        for host, signature in forbidden:
+            shared.add(index, host, {signature: Row(mark="forbidden")})
+        known = [(host, name) for host, name in forgotten if name in shared.rows(host)]
+        for host, signature in known:
+            shared.add(index, host, {}, forget=[signature])
+    if forbidden or forgotten:
+        changed = len(forbidden) + len(known)
         say([f"{count(changed, 'signature')} changed"])
         return 0 if changed else 1
     signatures = _signatures(shared)
@@ -65,32 +66,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         learned = count(len(signatures), "signature")
         say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
     return 0 if listed else 1
-
-
-def _opened(options: argparse.Namespace, settings: BaseSettings) -> Index:
-    """Open the index; one is made for what is pinned or forbidden before the first crawl."""
-    url = index_url(options, settings)
-    try:
-        return open_existing(url)
-    except StoreMissing:
-        if not (options.pin or options.forbid):
-            raise
-    # The first crawl finds its index, with the recipe of the settings.
-    return open_index(url, spec_of(FilterSettings.from_settings(settings).recipe))
-
-
-def _change(shared: SharedRows, index: Index, options: argparse.Namespace) -> int:
-    """Pin, forbid and forget signatures; return how many have changed."""
-    marks = dict.fromkeys(map(_parted, options.pin), "pinned")
-    marks |= dict.fromkeys(map(_parted, options.forbid), "forbidden")
-    forgotten = [*map(_parted, options.forget)]
-    for (host, signature), mark in marks.items():
-        shared.add(index, host, {signature: Row(mark=mark)})
-    changed = len(marks)
-    for host, signature in forgotten:
-        changed += signature in shared.rows(host)
-        shared.add(index, host, {}, forget=[signature])
-    return changed
 
 
 def _parted(text: str) -> tuple[str, str]:

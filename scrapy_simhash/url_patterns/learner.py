@@ -136,7 +136,7 @@ class Learner:
         ``name`` is host and signature.
         """
         if row.mark:
-            return float(row.mark == "pinned")
+            return 0.0
         # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):

@@ -30,7 +30,7 @@ class Row(NamedTuple):
         shared: distinct pages that also came by an address of another signature.
         wrong: distinct pages whose addresses had been taken for addresses of copies.
         bytes: the size of the copies, decompressed.
-        mark: ``pinned`` makes it a pattern whatever the counts say, ``forbidden`` never.
+        mark: ``forbidden`` if it is no pattern, whatever the counts say.
         example: the address of a copy, a space, and the address of its original; or nothing.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -57,13 +58,13 @@ def test_patterns_are_listed_the_largest_first(url: str, capsys: Any) -> None:
 
 def test_marks_change_what_is_a_pattern(url: str, capsys: Any) -> None:
     # The parameters of a mark may have any order.
-    pinned = "b.test/item?view=print&id={number}"
-    simhash("patterns", "--index", url, "--forbid", "a.test" + PRINT, "--pin", pinned)
-    capsys.readouterr()
-    listed_pin = "b.test/item?id={number}&view=print (pinned)"
-    assert listed(url, capsys) == ["a.test" + SESSION, listed_pin]
+    other = "b.test/item?view=print&id={number}"
+    simhash("patterns", "--index", url, "--forbid", "a.test" + PRINT, "--forbid", other)
+    assert "2 signatures changed" in capsys.readouterr().out
+    assert listed(url, capsys) == ["a.test" + SESSION]
     assert f"a.test{PRINT} (forbidden)" in listed(url, capsys, "--all")
-    simhash("patterns", "--index", url, "--forbid", "a.test" + SESSION, "--forget", pinned)
+    assert "b.test/item?id={number}&view=print (forbidden)" in listed(url, capsys, "--all")
+    simhash("patterns", "--index", url, "--forbid", "a.test" + SESSION, "--forget", other)
     capsys.readouterr()
     assert simhash("patterns", "--index", url) == 1
     assert capsys.readouterr().out == "no pattern among 3 signatures; --all lists them\n"
@@ -74,14 +75,6 @@ def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 1
     capsys.readouterr()
     assert listed(url, capsys, "--all") == ["a.test" + SESSION, "b.test" + MIXED]
-
-
-def test_a_signature_is_pinned_before_the_first_crawl(tmp_path: Path, capsys: Any) -> None:
-    index = tmp_path / "index.sqlite"
-    assert simhash("patterns", "--index", index, "--pin", "c.test/item?view=print") == 0
-    capsys.readouterr()
-    assert listed(str(index), capsys) == ["c.test/item?view=print (pinned)"]
-    open_index(f"sqlite:///{index}", spec_of(named_recipe("default"))).close()
 
 
 @pytest.fixture
@@ -98,10 +91,9 @@ def log(tmp_path: Path) -> Path:
 
 def test_spared_addresses_are_given_back_but_for_those_that_came_in(log: Path, capsys: Any) -> None:
     assert simhash("requeue", "--log", log, "--pattern", "a.test" + PRINT) == 0
-    assert capsys.readouterr().out.split() == [
-        "http://a.test/item/0?view=print",
-        "http://a.test/item/2?view=print",
-    ]
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    urls = ["http://a.test/item/0?view=print", "http://a.test/item/2?view=print"]
+    assert lines == [{"url": url, "meta": {}} for url in urls]
     assert simhash("requeue", "--log", log, "--pattern", "all") == 0
-    assert len(capsys.readouterr().out.split()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 3
     assert simhash("requeue", "--log", log, "--pattern", "a.test/other") == 1

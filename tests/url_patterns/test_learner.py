@@ -108,14 +108,12 @@ def test_what_a_path_names_needs_more_evidence() -> None:
     assert spared(learner, mirrored) == 0
 
 
-def test_marks_decide_whatever_the_counts_say() -> None:
+def test_a_forbidden_signature_is_no_pattern_whatever_its_counts_say() -> None:
     learner = Learner()
     learn_old_versions(learner)
     table, signature = learner.table.of("wiki.test"), learner.forecast(OLD(1)).signature
     table.read({signature: Row(mark="forbidden")})
     assert spared(learner, OLD) == 0
-    table.read({signature: Row(mark="pinned")})
-    assert spared(learner, OLD) > 0.7
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class MadeCells:
         return True
 
 
-MARKS = st.sampled_from(["", "pinned", "forbidden"])
+MARKS = st.sampled_from(["", "forbidden"])
 ROWS = st.dictionaries(
     st.sampled_from(["/a?b=*", "/c", "/ä?{number}"]),
     st.builds(Row, *[st.integers(-3, 30)] * 7, MARKS, st.text(max_size=20)),
