@@ -1,16 +1,15 @@
-"""Write the URLs of pages that were dropped, for a spider to crawl again.
+"""Write pages that were dropped, for a spider to crawl again: a line of JSON for each.
 
-Where the original of a dropped page is not in the index any more, the command writes the
-page, one URL a line:
+A line has the URL of a page, and the meta of its request. The command writes the pages
+whose originals are not in the index any more:
 
     scrapy simhash forget --host staging.example.com
-    scrapy simhash requeue --log dedup.jsonl > again.txt
+    scrapy simhash requeue --log dedup.jsonl > again.jsonl
 
-With URLs, --host, --reason or --original it writes the dropped pages that meet all of
-them. Their originals are in the index, so --json tells the filter to let them pass
-(dont_simhash):
+With URLs, --host or --original it writes the dropped pages that meet all of them. Their
+originals are in the index, so the meta tells the filter to let them pass (dont_simhash):
 
-    scrapy simhash requeue --reason same-text --host shop.example --json > again.jsonl
+    scrapy simhash requeue --host shop.example --log dedup.jsonl > again.jsonl
 
 With --pattern it writes the addresses that were not requested because of a signature,
 which "scrapy simhash patterns" lists, or of "all". It leaves out pages that have come in
@@ -36,7 +35,6 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.report.dedup_log import Line, LogLine, SparedLine
 from scrapy_simhash.report.words import count
-from scrapy_simhash.rule.rule import REASONS
 
 # The method and digest before the URL, in the key of a page that was not asked for with GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
@@ -44,16 +42,10 @@ _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
-    says = "pages that were dropped for this reason, such as same-text (may be repeated)"
-    parser.add_argument(
-        "--reason", action="append", default=[], choices=REASONS, metavar="REASON", help=says
-    )
     says = "pages that were dropped because of this one (may be repeated)"
     parser.add_argument("--original", action="append", default=[], metavar="URL", help=says)
     says = "addresses that were not requested because of it, or all (may be repeated)"
     parser.add_argument("--pattern", action="append", default=[], metavar="SIGNATURE", help=says)
-    says = "write a line of JSON for each page: its URL, and the meta of its request"
-    parser.add_argument("--json", action="store_true", help=says)
     add_shared_options(parser, "host", "log", "index")
 
 
@@ -61,22 +53,20 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
     originals = Selection.of(options.original)
     dropped, spared = _absent(log_lines(log_paths(options.log, settings, options.index)))
-    is_selected = bool(selection or originals or options.reason)
+    meta = {}
     if options.pattern:
         urls = _urls_of_patterns(spared, {*options.pattern}, selection)
-    elif is_selected:
+    elif selection or originals:
         urls = _urls(
             line
             for line in dropped
-            if selection.has(line.key, line.url)
-            and originals.has(line.original or "")
-            and (not options.reason or line.reason in options.reason)
+            if selection.has(line.key, line.url) and originals.has(line.original or "")
         )
+        # Their originals would have them dropped once more.
+        meta = {"dont_simhash": True}
     else:
         urls = _urls(_without_original(dropped, options, settings))
-    # The originals of what was selected would have it dropped once more.
-    meta = {"dont_simhash": True} if is_selected and not options.pattern else {}
-    say([json.dumps({"url": url, "meta": meta}) if options.json else url for url in urls])
+    say(json.dumps({"url": url, "meta": meta}) for url in urls)
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1

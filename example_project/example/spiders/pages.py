@@ -33,7 +33,7 @@ class PagesSpider(Spider):
     Args:
         start_urls: where to begin, separated by commas.
         pages: a file or folder that the commands of ``scrapy simhash`` read; all are requested.
-        again: a file that ``scrapy simhash requeue --json`` wrote; its pages are requested.
+        again: a file that ``scrapy simhash requeue`` wrote; its pages are requested.
         allowed_domains: what may be followed, separated by commas; by default the start hosts.
         follow: 1 to follow links, 0 not to; by default 1 for a site and 0 for saved pages.
     """
