@@ -60,11 +60,10 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_pages_of_the_index_that_are_near_are_judged(url: str, log: Path, capsys: Any) -> None:
+def test_the_index_says_since_when_it_has_a_page(url: str, log: Path, capsys: Any) -> None:
     assert simhash("explain", A, "--index", url, "--log", log) == 0
     out = capsys.readouterr().out
-    assert f"original, in the index since {SINCE} UTC\n  near it: 1 page of the index\n" in out
-    assert "another page: the headings differ (other-heading)" in out
+    assert f"original, in the index since {SINCE} UTC\n" in out
     assert "repeated by 1 page\n" in out
     assert simhash("explain", f"{COPY}b", "--index", url, "--log", log) == 0
     assert "not in the index" in capsys.readouterr().out
@@ -90,18 +89,5 @@ def test_the_log_says_what_became_of_a_page(log: Path, capsys: Any) -> None:
 def test_the_index_alone_is_enough(url: str, capsys: Any) -> None:
     assert simhash("explain", A, settings={"SIMHASH_INDEX_URL": url}) == 0
     out = capsys.readouterr().out
-    assert "near it: 1 page of the index" in out
+    assert f"original, in the index since {SINCE} UTC" in out
     assert "log" not in out
-
-
-def test_near_pages_are_sought_as_far_as_a_crawl_seeks_them(
-    stores: Callable[[str], Any], capsys: Any
-) -> None:
-    url, page = stores("redis").url, analysed(article(1), title=article(1, 10))
-    assert page.fingerprint is not None
-    far = replace(page.fingerprint, value=page.fingerprint.value ^ ((1 << 60) - 1))
-    fill(url, {A: page, "http://b.example/1": replace(page, fingerprint=far)})
-    assert simhash("explain", A, "--index", url) == 0
-    out = capsys.readouterr().out
-    assert "60 bits  http://b.example/1  (beyond k = 48)" in out
-    assert "a copy: " in out
