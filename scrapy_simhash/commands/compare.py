@@ -1,7 +1,8 @@
 """Tell whether two pages are near-duplicates, and show what differs.
 
 A and B are addresses, or files of a type that a crawl compares. With --text, files are
-plain texts of any length, and an argument that is not a file is the text itself.
+plain texts of any length, and an argument that is not a file is the text itself; --steps
+shows how the fingerprints of texts come about.
 
     scrapy simhash compare saved.html http://www.example.com/a
     scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
@@ -17,7 +18,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -32,17 +32,14 @@ from scrapy_simhash.commands.output import aligned, columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
-    SkipReason,
+    analyse_body,
     analyse_text,
     body_of,
     located,
-    read_body,
 )
-from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.printable import first_lines
 from scrapy_simhash.report.difference import Shown, difference_lines
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
@@ -56,96 +53,61 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
-    says = "show features, weights, sums, bits and block values"
+    says = "of texts, show features, weights, sums, bits and block values"
     parser.add_argument("--steps", action="store_true", help=says)
     add_shared_options(parser, "recipe")
 
 
 class _Side(NamedTuple):
+    """One of the two pages, with its key and how it is shown."""
+
     key: str
-    extraction: Extraction
     analysis: PageAnalysis
 
     @property
     def shown(self) -> Shown:
-        text = self.extraction.text
-        details = self.extraction.details
-        return Shown(text[:_LONGEST_TEXT], first_lines(details, _LONGEST_TEXT))
+        return Shown.of(self.analysis.excerpt)
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    recipe = FilterSettings.from_settings(settings).recipe
-    read = _text_side if options.text else partial(_page_side, settings=settings)
-    a = read(options.a, recipe)
-    b = read(options.b, recipe)
+    chosen = FilterSettings.from_settings(settings)
+    recipe = chosen.recipe
+    names = (options.a, options.b)
+    texts = [_text(name) for name in names] if options.text or options.steps else []
+    if texts:
+        a, b = (_Side(text, _analysed(text, recipe)) for text in texts)
+    else:
+        agent = settings["USER_AGENT"]
+        a, b = (_page_side(name, chosen, agent) for name in names)
     is_copy, verdict = _verdict(a, b, recipe)
-    lines = [
-        f"A  {_shown_name(options.a)}",
-        f"B  {_shown_name(options.b)}",
-        "",
-        *_table_of_sides(a, b, recipe.bits),
-    ]
-    lines += ["", *verdict]
+    shown_names = [clipped(" ".join(name.split()), 90) for name in names]
+    lines = [f"{letter}  {name}" for letter, name in zip("AB", shown_names, strict=True)]
+    lines += ["", *_table(a, b, recipe.bits), "", *verdict]
     if differs := difference_lines(a.shown, b.shown, columns(), 40):
         lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
-    elif not (a.analysis.reason or b.analysis.reason) and a.shown.text == b.shown.text:
+    elif a.analysis.fingerprint and b.analysis.fingerprint and a.shown.text == b.shown.text:
         lines += ["", "Nothing that is compared differs."]
     if options.steps:
-        lines += _steps([a, b], recipe)
+        lines += _steps(texts, recipe)
     say(lines)
     return 0 if is_copy else 1
 
 
-def _shown_name(name: str) -> str:
-    return clipped(" ".join(name.split()), 90)
-
-
-def _table_of_sides(a: _Side, b: _Side, bits: int) -> list[str]:
-    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, bits, 64)]
-    table = [["", "characters", *words]]
-    for letter, side in (("A", a), ("B", b)):
-        digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-        table.append([letter, f"{len(side.extraction.text):,}", *wrap(digits, 16)])
-    return aligned([*zip(*table, strict=True)])
-
-
-def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
-    """Return whether two pages are near-duplicates, and lines that say so, and why."""
-    first = a.analysis.fingerprint
-    second = b.analysis.fingerprint
-    if not (first and second):
-        return False, _not_compared(a, b)
-    distance = hamming_distance(first.value, second.value)
-    says = f"distance  {distance} of {recipe.bits} bits (k = {recipe.distance}): "
-    if distance > recipe.reach:
-        return False, [f"{says}not near-duplicates"]
-    page = Page(b.key, b.analysis.facts)
-    original = Page(a.key, a.analysis.facts)
-    ruling = Rule(recipe.distance)(page, original, distance)
-    because = f"because   {sentence(ruling.reason)}"
-    return ruling.is_copy, [f"{says}{'' if ruling.is_copy else 'not '}near-duplicates", because]
-
-
-def _not_compared(a: _Side, b: _Side) -> list[str]:
-    lines = ["distance  not compared: not near-duplicates"]
-    reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
-    return lines + [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
-
-
-def _text_side(name: str, recipe: Recipe) -> _Side:
+def _text(name: str) -> str:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
-    text = Path(name).read_text("utf-8", "replace") if is_file else name
+    return Path(name).read_text("utf-8", "replace") if is_file else name
+
+
+def _analysed(text: str, recipe: Recipe) -> PageAnalysis:
     # A text that somebody types is no item of a form: what other programs say is its distance.
-    analysis = replace(analyse_text(text, replace(recipe, min_length=1)), facts=b"")
-    return _Side(name, Extraction(text), analysis)
+    return replace(analyse_text(text, replace(recipe, min_length=1), _LONGEST_TEXT), facts=b"")
 
 
-def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
+def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
     """Analyse a page, unless a crawl would not."""
     key = name
-    most = FilterSettings.from_settings(settings).max_body_size
     if name.startswith(("http://", "https://")):
-        data, content_type, url = _fetch(name, most, settings["USER_AGENT"])
+        data, content_type, url = _fetch(name, chosen.max_body_size, agent)
         key = page_key(url)
     elif Path(name).exists():
         data = Path(name).read_bytes()
@@ -158,14 +120,12 @@ def _page_side(name: str, recipe: Recipe, settings: BaseSettings) -> _Side:
     looks_like = responsetypes.from_args(filename=name, body=data[:5000])
     if issubclass(looks_like, HtmlResponse) or not content_type:
         content_type = f"text/html;{content_type.partition(';')[2]}"
-    body = body_of(data, content_type, recipe)
-    extraction = None
-    reason: SkipReason = "too_large" if len(data) > most else "too_short" if body else "other_type"
-    if body and reason != "too_large":
-        extraction = read_body(located(body, key), recipe)
-    if extraction is None:
-        return _Side(key, Extraction(""), PageAnalysis(None, reason=reason))
-    return _Side(key, extraction, analyse_text(extraction.text, recipe, 0, extraction))
+    body = body_of(data, content_type, chosen.recipe)
+    if len(data) > chosen.max_body_size:
+        return _Side(key, PageAnalysis(None, reason="too_large"))
+    if body is None:
+        return _Side(key, PageAnalysis(None, reason="other_type"))
+    return _Side(key, analyse_body(located(body, key), chosen.recipe, _LONGEST_TEXT))
 
 
 def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
@@ -183,38 +143,50 @@ def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
         raise UsageError(f"{url}: {error}") from None
 
 
-def _steps(sides: Sequence[_Side], recipe: Recipe) -> list[str]:
-    """Return every step from both texts to their fingerprints."""
-    texts = [side.extraction.to_fingerprint for side in sides]
-    blocks = [np.frombuffer(recipe.fingerprint(*text).blocks, "<u4") for text in texts]
-    lines: list[str] = []
+def _table(a: _Side, b: _Side, bits: int) -> list[str]:
+    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, bits, 64)]
+    columns = [["", "characters", *words]]
+    for letter, side in (("A", a), ("B", b)):
+        digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
+        columns.append([letter, f"{len(side.shown.text):,}", *wrap(digits, 16)])
+    return aligned([*zip(*columns, strict=True)])
+
+
+def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
+    """Return whether two pages are near-duplicates, and lines that say so, and why."""
+    first = a.analysis.fingerprint
+    second = b.analysis.fingerprint
+    if not (first and second):
+        reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
+        lacking = [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
+        return False, ["distance  not compared: not near-duplicates", *lacking]
+    distance = hamming_distance(first.value, second.value)
+    says = f"distance  {distance} of {recipe.bits} bits (k = {recipe.distance}): "
+    if distance > recipe.reach:
+        return False, [f"{says}not near-duplicates"]
+    page = Page(b.key, b.analysis.facts)
+    ruling = Rule(recipe.distance)(page, Page(a.key, a.analysis.facts), distance)
+    because = f"because   {sentence(ruling.reason)}"
+    return ruling.is_copy, [f"{says}{'' if ruling.is_copy else 'not '}near-duplicates", because]
+
+
+def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
+    """Yield every step from both texts to their fingerprints."""
+    blocks = [np.frombuffer(recipe.fingerprint(text).blocks, "<u4") for text in texts]
     for letter, text, own, other in zip("AB", texts, blocks, blocks[::-1], strict=True):
-        lines += ["", *_features(letter, text, recipe), *_sums(text, recipe)]
-        lines.append(f"   block values of {recipe.blocks}; * stands at those that both have")
-        lines += _in_rows(list(map(_block, own, other)))
-    return lines
-
-
-def _block(value: int, other: int) -> str:
-    return f"{value:08x}{'*' if value == other else ' '} "
-
-
-def _features(letter: str, text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:
-    features = sorted(recipe.features(*text).items(), key=lambda feature: -feature[1])
-    yield f"{letter}  {count(len(features), 'feature')}, with their weights"
-    yield from (f"   {weight:>10.4g}  {name!r}" for name, weight in features)
-
-
-def _in_rows(values: Sequence[str]) -> list[str]:
-    return ["   " + "".join(values[n : n + 8]).rstrip() for n in range(0, len(values), 8)]
-
-
-def _sums(text: tuple[str, tuple[int, ...]], recipe: Recipe) -> Iterator[str]:
-    yield (
-        f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {recipe.sign} 0"
-    )
-    bits = f"{recipe.fingerprint(*text).value:0{recipe.bits}b}"
-    sums = [f"{value:>8.4g}" for value in recipe.sums(*text).values]
-    for start in range(0, recipe.bits, 8):
-        yield f"   {start:>4}" + "".join(sums[start : start + 8])
-        yield " " * 7 + "".join(f"{bit:>8}" for bit in bits[start : start + 8])
+        features = sorted(recipe.features(text).items(), key=lambda feature: -feature[1])
+        yield from ("", f"{letter}  {count(len(features), 'feature')}, with their weights")
+        yield from (f"   {weight:>10.4g}  {name!r}" for name, weight in features)
+        yield (
+            "   the sum of the weights for each bit, the bit below it: "
+            f"1 if the sum is {recipe.sign} 0"
+        )
+        sums = [f"{value:>8.4g}" for value in recipe.sums(text).values]
+        bits = [f"{bit:>8}" for bit in f"{recipe.fingerprint(text).value:0{recipe.bits}b}"]
+        for start in range(0, recipe.bits, 8):
+            yield f"   {start:>4}" + "".join(sums[start : start + 8])
+            yield " " * 7 + "".join(bits[start : start + 8])
+        yield f"   block values of {recipe.blocks}; * stands at those that both have"
+        marked = [f"{a:08x}{'* ' if a == b else '  '}" for a, b in zip(own, other, strict=True)]
+        for start in range(0, len(marked), 8):
+            yield f"   {''.join(marked[start : start + 8])}".rstrip()

@@ -74,7 +74,7 @@ class LogLine:
     @property
     def shown(self) -> Shown:
         """The page, as far as the log has it."""
-        return Shown(self.text, self.details.split("\n") if self.details else ())
+        return Shown.of(f"{self.text}\n{self.details}")
 
 
 Line = LogLine | SparedLine

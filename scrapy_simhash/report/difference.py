@@ -25,6 +25,12 @@ class Shown(NamedTuple):
     text: str
     details: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, excerpt: str) -> "Shown":
+        """Take apart what an analysis shows of a page: a line of text, and the details below it."""
+        text, _, details = excerpt.partition("\n")
+        return cls(text, details.split("\n") if details else ())
+
 
 NOTHING = Shown("")
 
