@@ -45,8 +45,8 @@ ROOMS = {
     "doors": {"printable", "core", "crawl", "exceptions", "settings", "signals"},
     "commands": {
         "printable",
-        *("core", "extraction", "fingerprint", "index", "keys", "offline", "report", "settings"),
-        *("rule", "url_patterns"),
+        *("core", "fingerprint", "index", "keys", "offline", "report", "rule", "settings"),
+        "url_patterns",
     },
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}

@@ -104,19 +104,11 @@ class SimhashCommand(ScrapyCommand):
             self._end(opts, 2, f"error: {error}")
 
     def _list(self) -> None:
-        """Print the subcommands with a line each, and what the project lacks."""
+        """Print the subcommands with a line each."""
         from scrapy_simhash.commands.output import aligned, say
 
         say(aligned([(f"scrapy simhash {name}", _summary(name)) for name in SUBCOMMANDS]))
         say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
-        assert self.settings is not None
-        components = [self.settings.getdict(name) for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")]
-        module = os.environ.get("SCRAPY_SETTINGS_MODULE")
-        if module and "scrapy_simhash" not in str(components):
-            file = import_module(module).__file__
-            line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
-            advice = f"This project does not load the add-on; put this line into {file},"
-            say(["", advice, "in place of an empty ADDONS:", line])
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown

@@ -27,13 +27,10 @@ fingerprints of the pages that were kept:
 import argparse
 import contextlib
 import itertools
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -43,11 +40,10 @@ from scrapy_simhash.commands.selection import add_shared_options, analysed, inde
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
-from scrapy_simhash.report.dedup_log import line_of
+from scrapy_simhash.report.dedup_log import line_of, to_json
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -78,29 +74,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
-    kinds = Counter[str]()
+    counts = Counter[str]()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_verdict_file(target, paths)) if target else None
+        sources = itertools.chain.from_iterable(map(page_files, paths))
+        file = stack.enter_context(whole_file(target, *sources)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
         pages = itertools.chain.from_iterable(map(reader.read, paths))
         analyses = stack.enter_context(analysed(pages, chosen, chosen.log_text if file else 0))
         for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
-            kinds[verdict.kind if is_kept else "copies"] += 1
+            counts[verdict.kind if is_kept else "copies"] += 1
             if file is not None:
-                file.write(_json_line(page, verdict, is_kept, chosen.recipe.distance))
-    say([*_totals(kinds), *passed_over(reader)], aside=target == "-")
-
-
-def _verdict_file(target: str, paths: list[Path]) -> contextlib.AbstractContextManager[IO[bytes]]:
-    return whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
-
-
-def _totals(kinds: Counter[str]) -> Iterator[str]:
-    yield _total(kinds.total() - kinds["copies"], kinds["copies"])
-    if kinds["revisit"]:
-        yield f"{kinds['revisit']:,} of those to keep were in the index already"
-    if kinds["skipped"]:
-        yield f"{kinds['skipped']:,} of those to keep cannot be compared"
+                file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
+    say([*_totals(counts), *passed_over(reader)])
 
 
 def _verdicts(
@@ -117,62 +102,46 @@ def _verdicts(
     return decide(itertools.chain(first, analyses), index, chosen.scope)
 
 
-def _json_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
-    line = line_of("page", page.url or page.name, verdict, None if is_kept else "drop", k)
-    values = asdict(line) | {"kept": is_kept, "bytes": len(page.body.data)}
-    return json.dumps(values).encode() + b"\n"
+def _log_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
+    action = None if is_kept else "drop"
+    line = line_of("page", page.url or page.name, verdict, action, k, size=len(page.body.data))
+    return f"{to_json(line)}\n".encode()
+
+
+def _totals(counts: Counter[str]) -> Iterator[str]:
+    yield _total(counts.total(), counts["copies"])
+    if counts["revisit"]:
+        yield f"{counts['revisit']:,} of those to keep were in the index already"
+    if counts["skipped"]:
+        yield f"{counts['skipped']:,} of those to keep cannot be compared"
+
+
+def _total(pages: int, copies: int) -> str:
+    return f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
 
 
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
-    _refuse_another(files, spec)
+    # Facts of another version would count as none, and pages be judged by distance alone.
+    made_by = spec_of_prints(files)
+    if made_by != spec:
+        raise UsageError(
+            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
+            f"settings have here: {made_by.recipe}, k = {made_by.distance}"
+        )
     queries = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
     queries.pop(None, None)
     with contextlib.ExitStack() as stack:
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        engine = _engine(files, spec.distance, next(iter(queries), "."), stack)
+        # What does not fit into the memory goes beside the result.
+        beside = Path(next(iter(queries), ".")).parent
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
+        engine = DuckDB(files, spec.distance, Path(folder))
+        stack.callback(engine.database.close)
         copies = find_copies(engine, spec)
-        kept = _number_of_pages(engine) - copies
-        for path in queries:
-            _write_rows(targets[path], engine, *queries[path])
-    say([_total(kept, copies)], aside="-" in queries)
-
-
-def _number_of_pages(engine: DuckDB) -> int:
-    ((pages,),) = engine.database.sql("select count(*) from prints").fetchall()
-    return int(pages)
-
-
-def _engine(files: list[Path], distance: int, beside: str, stack: contextlib.ExitStack) -> DuckDB:
-    """Return an engine, and a folder beside a file for what its memory does not hold.
-
-    Both end when the stack closes.
-    """
-    place = tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent)
-    folder = stack.enter_context(place)
-    engine = DuckDB(files, distance, Path(folder))
-    stack.callback(engine.database.close)
-    return engine
-
-
-def _write_rows(file: IO[bytes], engine: DuckDB, sql: str, spec: IndexSpec | None) -> None:
-    batches = engine.rows(sql)
-    write_batches(file, batches, batches.schema, spec)
-
-
-def _refuse_another(files: list[Path], spec: IndexSpec) -> None:
-    """Raise a UsageError for fingerprints of another recipe.
-
-    Facts of another version would count as none, and pages be judged by distance alone.
-    """
-    found = spec_of_prints(files)
-    if found != spec:
-        raise UsageError(
-            f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
-            f"settings have here: {found.recipe}, k = {found.distance}"
-        )
-
-
-def _total(originals: int, copies: int) -> str:
-    return f"{count(originals + copies, 'page')}: {originals:,} to keep, {count(copies, 'copy')}"
+        [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
+        for path, (sql, spec_of_rows) in queries.items():
+            batches = engine.rows(sql)
+            write_batches(targets[path], batches, batches.schema, spec_of_rows)
+    say([_total(pages, copies)])

@@ -21,6 +21,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -92,11 +93,11 @@ def _selection(options: argparse.Namespace) -> Selection:
 def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str]) -> int:
     """Take pages out of logs, and return in how many lines they stood."""
     removed = 0
-    for path in paths:
+    for path in map(Path, paths):
         lines = [line for line in log_lines([path]) if line is not None]
         kept = [*_lines_to_keep(lines, selection, keys)]
         removed += len(lines) - len(kept)
-        with whole_file(path) as file:
+        with whole_file(str(path)) as file:
             file.writelines(f"{to_json(line)}\n".encode() for line in kept)
     return removed
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
-import json
 import os
 import shutil
 import sys
@@ -65,11 +63,9 @@ def shown(text: str) -> str:
     return printable(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
-def say(lines: Iterable[str], *, aside: bool = False) -> None:
-    """Print lines; aside, on standard error, where standard output has a file."""
-    stream = sys.stderr if aside else sys.stdout
-    stream.writelines(f"{shown(line)}\n" for line in lines)
-    stream.flush()
+def say(lines: Iterable[str]) -> None:
+    sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
+    sys.stdout.flush()
 
 
 def passed_over(reader: PageReader) -> list[str]:
@@ -77,22 +73,15 @@ def passed_over(reader: PageReader) -> list[str]:
     return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
 
 
-def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
-    """Print lines, or values as JSON if that is asked for."""
-    say(json.dumps(values, indent=1).splitlines() if options.json else lines)
-
-
 @contextlib.contextmanager
 def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces another when it is whole, and else leaves nothing.
 
-    A ValueError refuses to replace one of ``sources``, from which the content comes. ``-`` is
-    standard output; what is no regular file, such as a pipe, is written to and never replaced.
+    What is no regular file, such as a pipe, is written to and never replaced.
+
+    Raises:
+        ValueError: the file is one of ``sources``, from which the content comes.
     """
-    if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     whole = Path(path).resolve()  # a link stays
     if not whole.parent.is_dir():
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -2,106 +2,47 @@
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
-    scrapy simhash report dedup.jsonl --csv drops.csv
-    scrapy simhash report dedup.jsonl --distance 32
-    scrapy simhash report --index sqlite:///pages.sqlite
 
 A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The report
 is one HTML file that needs no network: an overview, the drops in groups with what
 differs, first those that people should look at, and what has changed since earlier runs.
-If the logs have several crawls, it is about the last one, and names the others. With
---index, it names pages that are missing. With --distance, the command prints what that
-distance would have kept and dropped, as far as the log knows, and writes no report.
+If the logs have several crawls, it is about the last one, and names the others.
 """
 
 import argparse
-import csv
-import io
-from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.commands.selection import (
-    add_shared_options,
-    chosen_index,
-    log_lines,
-    log_paths,
-    missing_pages,
-)
-from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows
-from scrapy_simhash.report.html_report import SHOWN, HtmlReport
-from scrapy_simhash.report.log_table import LogTable, PageChange
-from scrapy_simhash.report.other_distance import lines_for
+from scrapy_simhash.commands.selection import log_lines, log_paths
+from scrapy_simhash.report.html_report import HtmlReport
+from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import count, percent
-from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default = "simhash-report.html"
-    says = "where the report goes (%(default)s), or -"
+    says = "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
-    parser.add_argument("--csv", metavar="FILE", help="write the drops as a table, too; or -")
-    parser.add_argument("--distance", type=int, metavar="K", help="what another distance would do")
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
-    add_shared_options(parser, "index")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
-    logs = [Path(log) for log in log_paths(options.logs, settings, options.index)]
-    if options.distance is not None:
-        table = LogTable(log_lines(logs))
-        say(lines_for(table, _crawl_name(table, options.crawl), options.distance))
-        return
+    logs = log_paths(options.logs, settings)
     with whole_file(options.output, *logs) as file:
-        report = _report(logs, options, settings)
+        table = LogTable(log_lines(logs))
+        crawl = _crawl_name(table, options.crawl)
+        report = HtmlReport(table, [str(log) for log in logs], crawl)
         file.write(report.html().encode("utf-8", "replace"))
-    if options.csv:
-        with whole_file(options.csv, *logs) as file:
-            file.write(_as_csv(report).encode("utf-8", "replace"))
-    say([_said(report, options.output)], aside="-" in (options.output, options.csv))
-
-
-def _report(
-    logs: Sequence[Path], options: argparse.Namespace, settings: BaseSettings
-) -> HtmlReport:
-    table = LogTable(log_lines(logs))
-    crawl = _crawl_name(table, options.crawl)
-    bits = FilterSettings.from_settings(settings).recipe.bits
-    missing = _missing(options, settings, table, crawl)
-    return HtmlReport(table, [str(log) for log in logs], crawl, bits, missing)
-
-
-def _said(report: HtmlReport, output: str) -> str:
-    verdicts = report.table.counts(report.name, "verdict")
-    copies = verdicts.get("duplicate", 0)
+    verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
+    copies = verdicts.get("duplicate", 0)
     share = percent(copies, judged)
-    place = "" if output == "-" else f": {Path(output).absolute().as_uri()}"
-    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}){place}"
-
-
-def _as_csv(report: HtmlReport) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(CSV_COLUMNS)
-    writer.writerows(csv_rows(report.groups, report.similarity))
-    return text.getvalue()
-
-
-def _missing(
-    options: argparse.Namespace, settings: BaseSettings, table: LogTable, crawl: str
-) -> Sequence[PageChange]:
-    """Return some pages that the run of a crawl has not seen, if the index is named."""
-    if not options.index:
-        return []
-    with chosen_index(options, settings) as index:
-        number = max(map(int, table.counts(crawl, "run")), default=0)
-        return [*islice(missing_pages(index, index.runs(), number), SHOWN)]
+    place = Path(options.output).absolute().as_uri()
+    say([f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}): {place}"])
 
 
 def _crawl_name(table: LogTable, name: str | None) -> str:

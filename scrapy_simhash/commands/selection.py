@@ -16,12 +16,10 @@ from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
-from scrapy_simhash.index.values import Run
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
 from scrapy_simhash.report.dedup_log import Line, aside, read_lines
-from scrapy_simhash.report.log_table import PageChange
 from scrapy_simhash.settings import (
     INDEX_OF_JOB,
     SPIDER,
@@ -35,7 +33,6 @@ NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
 _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
-    "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
     "recipe": {
         # Another way to write -s SIMHASH_RECIPE=NAME.
@@ -155,28 +152,15 @@ def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing
     return closing(open_existing(index_url(options, settings)))
 
 
-def missing_pages(index: Index, runs: Sequence[Run], number: int) -> Iterator[PageChange]:
-    """Yield the pages that a run missed, and those that failed in it; none before it is finished.
-
-    Pages that a later run has seen are not among them.
-    """
-    begun = {run.number: run.begun for run in runs}
-    if any(run.number == number and run.finished for run in runs):
-        for entry in index.missing(number):
-            yield PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
-        for entry in index.failed(number):
-            yield PageChange("failed", entry.key, entry.key)
-
-
 def log_paths(
     paths: Sequence[str] | None, settings: BaseSettings, index: str | None = None
-) -> list[str | Path]:
+) -> list[Path]:
     """Return the dedup logs that are given, or else the one beside an index, or of the settings.
 
     A missing log is a UsageError.
     """
     if paths:
-        return list(dict.fromkeys(paths))
+        return [*dict.fromkeys(map(Path, paths))]
     path = FilterSettings.from_settings(settings).log
     if index is not None:
         path = log_beside(url_of_index(index, settings)) or path
@@ -185,17 +169,17 @@ def log_paths(
     return [file for file in (aside(path), path) if file.is_file()]
 
 
-def log_lines(paths: Sequence[str | Path]) -> Iterator[Line | None]:
+def log_lines(paths: Sequence[Path]) -> Iterator[Line | None]:
     """Yield the lines of dedup logs, and show how far the reading is.
 
     Other files are a UsageError, at their end.
     """
-    total = sum(Path(path).stat().st_size for path in paths)
+    total = sum(path.stat().st_size for path in paths)
     is_log = not total
     with progress("reading the log", total, "B") as bar:
         for line in read_lines(paths, bar.update):
             is_log = is_log or line is not None
             yield line
     if not is_log:
-        names = ", ".join(Path(path).name for path in paths)
+        names = ", ".join(path.name for path in paths)
         raise UsageError(f"{names}: not a dedup log")

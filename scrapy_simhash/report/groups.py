@@ -1,6 +1,6 @@
 """The drops of a crawl in groups: the copies of a page, or pairs whose addresses have one form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.report.dedup_log import LogLine
@@ -10,19 +10,6 @@ from scrapy_simhash.report.signatures import Signature, signature_of
 
 #: Differences of two pages that are shown.
 _MOST_GROUPS = 8
-
-CSV_COLUMNS = (
-    "group",
-    "url",
-    "original",
-    "similarity",
-    "distance",
-    "reason",
-    "doubtful",
-    "hides_many",
-    "better",
-    "differences",
-)
 
 
 class AlikeCopies(NamedTuple):
@@ -102,28 +89,3 @@ def unlike(original: LogLine, line: LogLine) -> list[Difference]:
         for difference in reversed(differences(original.shown, line.shown))
     }
     return [*reversed(by_words.values())][:_MOST_GROUPS]
-
-
-def csv_rows(groups: Sequence[Group], similarity: dict[int, str]) -> Iterator[list[object]]:
-    """Yield a row of ``CSV_COLUMNS`` for each drop; ``similarity`` is by distance."""
-    for number, group in enumerate(groups, 1):
-        for copies in group.copies:
-            for line in copies.lines:
-                row = [
-                    number,
-                    line.url,
-                    copies.original,
-                    similarity.get(line.distance or 0, ""),
-                    line.distance,
-                    line.reason,
-                    line.doubtful,
-                    group.hides_many,
-                    line.better,
-                    "; ".join(map(str, copies.differs)),
-                ]
-                yield [_cell(value) for value in row]
-
-
-def _cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, because strangers wrote it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(tuple("=+-@\t\r")) else value

@@ -7,7 +7,7 @@ content security policy allows nothing but the file's own style.
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,12 +17,12 @@ from scrapy_simhash.printable import printable
 from scrapy_simhash.report import words
 from scrapy_simhash.report.difference import differences
 from scrapy_simhash.report.groups import Group, groups_of
-from scrapy_simhash.report.log_table import LogTable, PageChange
+from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import FEW, MANY, SUSPICIOUS_SHARE
 from scrapy_simhash.rule.rule import REASONS
 
-#: Changes of each kind that are shown at most.
-SHOWN = 20
+# Changes of each kind that are shown at most.
+_SHOWN = 20
 # Rows of a table of the overview.
 _ROWS = 5
 # Drops that are shown, and characters of their groups: a report stays below some 3 MB.
@@ -38,15 +38,11 @@ class HtmlReport:
     Attributes:
         logs: the paths of the log.
         name: of the crawl; empty if the log is.
-        bits: the width of its fingerprints.
-        missing: pages that the crawl has not seen.
     """
 
     table: LogTable
     logs: Sequence[str]
     name: str
-    bits: int = 256
-    missing: Sequence[PageChange] = field(default=())
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -61,11 +57,6 @@ class HtmlReport:
                 break
             shown.append(group)
         return shown
-
-    @property
-    def similarity(self) -> dict[int, str]:
-        """The similarity of two pages in per cent, by their distance."""
-        return {bits: words.similarity(bits, self.bits) for bits in range(self.bits)}
 
     def overview(self) -> dict[str, Any]:
         """Return the tables of the first screen, each as names with counts."""
@@ -94,7 +85,7 @@ class HtmlReport:
         environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
         counts = partial(self.table.counts, self.name)
         crawls = {each.name: each for each in self.table.crawls()}
-        changes = self.table.changes([int(run) for run in counts("run")], SHOWN)
+        changes = self.table.changes([int(run) for run in counts("run")], _SHOWN)
         return environment.get_template("report.html").render(
             logs=", ".join(self.logs),
             log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),
@@ -107,10 +98,9 @@ class HtmlReport:
             skipped=[*counts("reason", "skipped").items()],
             overview=self.overview(),
             groups=self.groups,
-            similarity=self.similarity,
             doubtful=counts("doubtful").get(1, 0),
             changes=counts("change"),
-            changed=[*changes.values(), *self.missing],
+            changed=[*changes.values()],
             reasons=REASONS,
             differences=differences,
         )

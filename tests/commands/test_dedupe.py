@@ -54,7 +54,7 @@ def verdicts(*arguments: object, folder: Path, **settings: Any) -> list[dict[str
 
 def kept(*arguments: object, folder: Path, **settings: Any) -> list[str]:
     lines = verdicts(*arguments, folder=folder, **settings)
-    return [line["key"] for line in lines if line["kept"]]
+    return [line["key"] for line in lines if line["action"] is None]
 
 
 def test_files_of_one_name_in_two_folders_are_two_pages(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsy
         "passed over: 2 (entry without text)",
     ]
     assert [line["key"] for line in lines] == [*PAGES]
-    assert [line["key"] for line in lines if line["kept"]] == KEPT
+    assert [line["key"] for line in lines if line["action"] is None] == KEPT
     kinds = ("unique", "unique", "duplicate", "duplicate", "skipped", "duplicate")
     assert [line["verdict"] for line in lines] == [*kinds]
     assert (lines[5]["original"], lines[5]["distance"]) == ("http://a.example/2", 0)
@@ -96,7 +96,8 @@ def test_verdicts_are_a_log_that_explain_report_and_requeue_read(
     assert simhash("report", log, "-o", tmp_path / "report.html") == 0
     assert "6 judged, 3 near-duplicates (50.0%)" in capsys.readouterr().out
     assert simhash("requeue", "--host", "m.example", "--log", log) == 0
-    assert capsys.readouterr().out.split() == [url for url in PAGES if url not in KEPT]
+    requeued = [json.loads(line)["url"] for line in capsys.readouterr().out.splitlines()]
+    assert requeued == [url for url in PAGES if url not in KEPT]
 
 
 def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> 
     assert [row["key"] for row in rows(to) if row["kept"]] == KEPT
     simhash("dedupe", items, "--verdicts", tmp_path / "v.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
-    names = ("key", "kept", "verdict", "original", "distance", "reason")
+    names = ("key", "verdict", "original", "distance", "reason")
     assert [[row[n] for n in names] for row in rows(to)] == [[x[n] for n in names] for x in lines]
     # What is kept is an index, and what comes later can be joined with it.
     index = tmp_path / "i.sqlite"

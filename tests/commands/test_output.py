@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.commands.output import aligned, say, whole_file
 from tests.commands.running import scrapy, simhash
-from tests.pages import article
 
 
 def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
@@ -32,26 +30,11 @@ def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
         assert "\nexit status: 0, " in out
 
 
-def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the_add_on(
-    tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
-    (tmp_path / "shop.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
-    for module, addons, is_told in (
-        (None, {}, False),
-        ("shop", {"scrapy_simhash.Addon": 500}, False),
-        ("shop", {}, True),
-    ):
-        if module:
-            monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", module)
-        assert simhash(settings={"ADDONS": addons}) == 0
-        out = capsys.readouterr().out
-        lines = out.splitlines()[: len(SUBCOMMANDS)]
-        assert [each.split()[2] for each in lines] == [*SUBCOMMANDS]
-        assert all(len(each.split()) > 6 for each in lines)
-        says = f"put this line into {tmp_path / 'shop.py'},\nin place of an empty ADDONS:\n{line}\n"
-        assert out.endswith(says) == is_told
+def test_the_command_alone_lists_its_subcommands(capsys: Any) -> None:
+    assert simhash() == 0
+    lines = capsys.readouterr().out.splitlines()[: len(SUBCOMMANDS)]
+    assert [each.split()[2] for each in lines] == [*SUBCOMMANDS]
+    assert all(len(each.split()) > 6 for each in lines)
 
 
 def test_scrapy_start_up_loads_nothing_heavy() -> None:
@@ -112,16 +95,6 @@ def test_a_pipe_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link", "target"}
-
-
-def test_a_dash_stands_for_standard_output(tmp_path: Path, capsys: Any) -> None:
-    pages, index = tmp_path / "pages.jsonl", tmp_path / "i.sqlite"
-    pages.write_text(json.dumps({"id": "a", "text": article(1)}))
-    assert simhash("dedupe", pages, "--index", index, "--verdicts", "-") == 0
-    printed = capsys.readouterr()
-    assert "1 page" in printed.err
-    assert [json.loads(line)["key"] for line in printed.out.splitlines()] == ["a"]
-    assert {path.name for path in tmp_path.iterdir()} == {pages.name, index.name}
 
 
 def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path) -> None:

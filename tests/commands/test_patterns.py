@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
 from tests.commands.running import log_line, simhash
