@@ -126,11 +126,11 @@ class Crawler:
             time.sleep(0.05)
             return
         for (cluster, page), claim in zip(pages, claims, strict=True):
-            outcome, matches = claim.outcome.value, claim.matches
+            outcome, matches = claim.outcome, claim.matches
             if outcome == "revisit" and matches[0].distance > DISTANCE:
                 outcome = "apart" if matches[1:] else "superseded"
             self.note("claim", page.key, asked, cluster, outcome, matches[0].key if matches else "")
-            if outcome in ("original", "superseded"):
+            if outcome in ("unique", "superseded"):
                 self.mine[page.key] = cluster
                 if self.chance.random() < 0.1:
                     self.slow[page.key] = asked + 3 * LEASE

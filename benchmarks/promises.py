@@ -41,7 +41,7 @@ class Note(NamedTuple):
 
     @property
     def admits(self) -> bool:
-        return self.outcome in ("original", "superseded")
+        return self.outcome in ("unique", "superseded")
 
 
 @dataclass

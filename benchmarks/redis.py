@@ -30,7 +30,7 @@ from benchmarks.measuring import Table, cpu_seconds, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.values import Arrival, IndexSpec, Outcome
+from scrapy_simhash.index.values import Arrival, IndexSpec
 from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
@@ -89,7 +89,7 @@ def measure(server: servers.RedisServer, count: int, batch: int) -> None:
     some = [page._replace(key=f"{page.key}?") for page in itertools.islice(pages(), 0, count, 31)]
     costs = Costs(server)
     claims = [index.claim_all(some[at : at + batch]) for at in range(0, len(some), batch)]
-    assert {claim.outcome for part in claims for claim in part} == {Outcome.DUPLICATE}
+    assert {claim.outcome for part in claims for claim in part} == {"duplicate"}
     table.row(count, "copies", *costs.of_each(len(some)), "")
     index.close()
 
@@ -159,7 +159,7 @@ def measure_flood(server: servers.RedisServer, batch: int) -> None:
         used[kind] += costs.of_each(10_000)[0]
     oldest, chance = [*itertools.islice(flood(), 0, 3000, 30)], Random(3)
     claims = index.claim_all([changed(page, chance) for page in oldest])
-    lost = sum(claim.outcome is not Outcome.DUPLICATE for claim in claims)
+    lost = sum(claim.outcome != "duplicate" for claim in claims)
     table = Table("us of an unrelated page", "us of a flood's page", "times", "lost copies of 100")
     table.row(*used.values(), used["flood"] / used["unrelated"], lost)
     index.close()
@@ -182,7 +182,7 @@ def race(url: str, crawler: int) -> None:
     sys.stdin.readline()
     while some := [*itertools.islice(arrivals, chance.randint(1, 40))]:
         claims = index.claim_all(some)
-        originals += sum(claim.outcome is Outcome.ORIGINAL for claim in claims)
+        originals += sum(claim.outcome == "unique" for claim in claims)
         index.confirm(page.key for page in some)
     print(originals, index.retries, flush=True)
     index.close()

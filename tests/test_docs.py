@@ -98,7 +98,7 @@ def counted() -> set[str]:
         returned = code(file).split(f"def {function}(")[1].split("\n        }")[0]
         found |= {*re.findall(r"\"([\w/]+)\":", returned)}
     found |= {*_DONE.values()}
-    found |= {*get_args(VerdictKind), *(change.value for change in Change)}
+    found |= {*get_args(VerdictKind), *get_args(Change)}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason) if reason != "no_callback"}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}
     return found | {f"near_kept/{reason}" for reason in rulings(False)}

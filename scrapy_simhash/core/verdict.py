@@ -11,6 +11,7 @@ from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import (
     DEFAULT_LEASE,
     Arrival,
+    Change,
     Claim,
     IndexSpec,
     Match,
@@ -19,12 +20,7 @@ from scrapy_simhash.index.values import (
 from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
 from scrapy_simhash.rule.state import is_same
 
-VerdictKind = Literal["unique", "revisit", "duplicate", "skipped"]
-_KINDS: dict[Outcome, VerdictKind] = {
-    Outcome.ORIGINAL: "unique",
-    Outcome.REVISIT: "revisit",
-    Outcome.DUPLICATE: "duplicate",
-}
+VerdictKind = Literal[Outcome, "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ class Verdict:
     matches: tuple[Match, ...] = ()
     near: tuple[Match, ...] = ()
     excerpt: str = ""
-    change: str | None = None
+    change: Change | None = None
     before: Match | None = None
     better: str = ""
     unchanged: bool = False
@@ -151,18 +147,17 @@ def spec_of(
 
 
 def verdict_of(arrival: Arrival, claim: Claim, excerpt: str = "") -> Verdict:
-    kind = _KINDS[claim.outcome]
     # A revisit matches itself.
-    matches = claim.matches if kind == "duplicate" else ()
+    matches = claim.matches if claim.outcome == "duplicate" else ()
     return Verdict(
-        kind,
+        claim.outcome,
         arrival.key,
         matches[0].reason if matches else None,
         arrival.fingerprint,
         matches,
         tuple(match for match in claim.near if match.reason != FAR),
         excerpt,
-        claim.change.value if claim.change else None,
+        claim.change,
         claim.before,
         unchanged=claim.unchanged,
         doubtful=bool(matches) and is_doubtful(arrival.facts, matches[0].facts),

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from scrapy_simhash.index.entry_states import Record, State, failed_in
 from scrapy_simhash.index.lookups import Lookups, Near
 from scrapy_simhash.index.store import Found, Part
-from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Outcome, Run
+from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
-NEAR_NOTHING = Claim(Outcome.ORIGINAL, change=Change.NEW)
+NEAR_NOTHING = Claim("unique", change="new")
 #: At most this many near entries of a page are judged, the nearest ones, besides the entries of its
 #: keys.
 RULINGS = 32
@@ -186,7 +186,7 @@ class Decision:
         unchanged = was_delivered and self._is_same(page, entry)
         if entry.provisional:
             self._keep(entry)
-        return Claim(Outcome.REVISIT, (entry._replace(reason=_OWN),), unchanged=unchanged)
+        return Claim("revisit", (entry._replace(reason=_OWN),), unchanged=unchanged)
 
     def _revisit_with_new_text(self, case: Case, entry: Match) -> Claim:
         """Sentence 1, for a page beyond reach of the entry of its key."""
@@ -195,7 +195,7 @@ class Decision:
         elif entry.provisional:
             self._keep(entry)
         own = entry._replace(reason=_OWN)
-        return Claim(Outcome.REVISIT, (own, *case.living), case.near)
+        return Claim("revisit", (own, *case.living), case.near)
 
     def _go_on(self, case: Case, entry: Match) -> Claim:
         """Sentence 2: the page is as an earlier run has left its entry."""
@@ -206,30 +206,31 @@ class Decision:
             self._admit(case, [entry], entry.time if entry.delivered else None)
         if not entry.delivered:  # the page was never delivered
             return NEAR_NOTHING
-        return Claim(Outcome.ORIGINAL, change=Change.SAME, before=entry, unchanged=True)
+        return Claim("unique", change="same", before=entry, unchanged=True)
 
     def _repeat(self, case: Case, is_as_before: bool) -> Claim:
         """Sentence 3: the page repeats living entries."""
         self._delete([match for match in case.of_its_key if not match.delivered])
         if case.entry and is_as_before and not case.entry.provisional:
             self._change(self._records[case.entry.entry]._replace(state=State(self._era.run)))
-        return Claim(Outcome.DUPLICATE, tuple(case.living), case.near)
+        return Claim("duplicate", tuple(case.living), case.near)
 
     def _begin(self, case: Case) -> Claim:
         """Sentences 4 to 7: the page becomes an original with a new entry."""
-        change, before = Change.NEW, None  # 7
+        change: Change = "new"  # 7
+        before = None
         unchanged = False
         if case.entry and case.entry.delivered:
-            change, before = Change.CHANGED, case.entry  # 4
+            change, before = "changed", case.entry  # 4
         elif case.moved and case.moved[0].delivered:
-            change, before = Change.MOVED, case.moved[0]  # 5, 6
+            change, before = "moved", case.moved[0]  # 5, 6
             unchanged = self._is_same(case.page, before)
         # The end of the run tells whether a page without an alias has left its old address.
         aliases = case.page.aliases
         left = [match for match in case.moved if match.key in aliases or not match.delivered]
         since = before.time if before and unchanged else None
         self._admit(case, case.replaced + left, since)
-        return Claim(Outcome.ORIGINAL, (), case.near, change, before, unchanged)
+        return Claim("unique", (), case.near, change, before, unchanged)
 
     def _judge(self, case: Case) -> None:
         """Tell copies from other pages, and whether one of them makes the page a duplicate."""

@@ -1,9 +1,8 @@
 """An index takes these values and returns them; the contract says what it does with them."""
 
-import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
@@ -14,6 +13,10 @@ DEFAULT_LEASE = 60.0
 BUCKET_LIMIT = 64
 KEY_LIMIT = 512
 
+#: The kind of an answer to a claim. An original is "unique".
+Outcome = Literal["unique", "duplicate", "revisit"]
+#: What became of an original since earlier runs.
+Change = Literal["new", "same", "changed", "moved"]
 
 # Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It
 # is pure, and true of equal facts at distance 0.
@@ -100,23 +103,6 @@ class IndexSpec:
                 )
             if len(facts) > 255:
                 raise ValueError(f"facts have at most 255 bytes, not {len(facts)}")
-
-
-class Outcome(enum.Enum):
-    """The outcome of a claim."""
-
-    ORIGINAL = "original"
-    DUPLICATE = "duplicate"
-    REVISIT = "revisit"
-
-
-class Change(enum.Enum):
-    """The fate of an original since earlier runs."""
-
-    NEW = "new"
-    SAME = "same"
-    CHANGED = "changed"
-    MOVED = "moved"
 
 
 class Run(NamedTuple):

@@ -102,7 +102,7 @@ def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store
     first, copy = claim(index, "0-1"), claim(index, "0-2")
     assert (first.outcome, first.change) == (ORIGINAL, None)  # only the store knows the page 0-0
     assert (copy.outcome, copy.matches[0].key) == (DUPLICATE, "0-1")
-    assert claim(index, "1-0").outcome is ORIGINAL
+    assert claim(index, "1-0").outcome == ORIGINAL
     assert (index.away, index.let_through) == (True, 2)
 
 
@@ -140,8 +140,8 @@ def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(inde
     index.report(Report(failed=["1-0"], delivered=["0-0"]))
     come_back(index, store)
     assert store.confirmed() == ["0-0"]
-    assert claim(index, "1-1").outcome is ORIGINAL
-    assert claim(index, "2-1").outcome is DUPLICATE
+    assert claim(index, "1-1").outcome == ORIGINAL
+    assert claim(index, "2-1").outcome == DUPLICATE
 
 
 def test_a_page_that_failed_before_another_text_of_it_was_delivered_makes_no_copies(index, store):
@@ -151,7 +151,7 @@ def test_a_page_that_failed_before_another_text_of_it_was_delivered_makes_no_cop
     index.claim_all([Arrival("0-0", page("1-0").fingerprint)])
     index.report(Report(delivered=["0-0"]))
     come_back(index, store)
-    assert claim(index, "0-1").outcome is ORIGINAL
+    assert claim(index, "0-1").outcome == ORIGINAL
 
 
 def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplog):
@@ -178,7 +178,7 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
     with pytest.raises(StoreUnavailable):
         Breaker(store.open, store.spec, start_without=False)
     index = Breaker(store.open, store.spec)
-    assert claim(index, "0-0").outcome is ORIGINAL
+    assert claim(index, "0-0").outcome == ORIGINAL
     come_back(index, store)
     claim(index, "1-0")
     index.report(Report(delivered=["1-0"]))
@@ -243,7 +243,7 @@ class Crawl:
         keys = [key for key in dict.fromkeys(keys) if not self.upkeep.in_progress(key)]
         self.arrived.update(keys)
         for key, claim in zip(keys, self.index.claim_all([*map(page, keys)]), strict=True):
-            if claim.outcome is not DUPLICATE:
+            if claim.outcome != DUPLICATE:
                 self.upkeep.hold(key)
             elif all(match.provisional for match in claim.matches):
                 self.waiting.add(key)

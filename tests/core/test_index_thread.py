@@ -14,7 +14,7 @@ from scrapy_simhash.core import index_thread as module
 from scrapy_simhash.core.index_thread import CLAIMS_AT_ONCE, IndexThread
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Outcome
+from scrapy_simhash.index.values import Arrival, Claim, IndexSpec
 
 
 def arrival(number: int) -> Arrival:
@@ -68,7 +68,7 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together() -> None:
     answers = with_thread(index, work)
     assert index.sizes == [CLAIMS_AT_ONCE] * (150 // CLAIMS_AT_ONCE) + [150 % CLAIMS_AT_ONCE]
     kinds = [claim.outcome for claim in answers]
-    assert kinds == [Outcome.ORIGINAL] * 100 + [Outcome.REVISIT] * 50
+    assert kinds == ["unique"] * 100 + ["revisit"] * 50
 
 
 def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch: Any) -> None:
@@ -122,7 +122,7 @@ def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its
         return await asyncio.gather(*map(thread.claim, pages), return_exceptions=True)
 
     good, bad = with_thread(Counting(), work)
-    assert good.outcome is Outcome.ORIGINAL
+    assert good.outcome == "unique"
     assert isinstance(bad, ValueError)
 
 
@@ -137,7 +137,7 @@ def test_a_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answ
         given_up.cancel()
         return await other
 
-    assert with_thread(Counting(), work).outcome is Outcome.ORIGINAL
+    assert with_thread(Counting(), work).outcome == "unique"
 
 
 def test_a_page_that_comes_after_the_end_gets_no_answer() -> None:

@@ -27,7 +27,7 @@ def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
     http, https, www = "http://h.example/", "https://h.example/", "http://www.h.example/"
     index.claim_all([page(http, 0), page(https, FAR), page(www, FAR << 9)])
     assert [entry.key for entry in index.entries_of([http, www])] == [http, www]
-    assert index.claim(page(https, FAR)).outcome is REVISIT
+    assert index.claim(page(https, FAR)).outcome == REVISIT
 
 
 def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(store):
@@ -50,8 +50,8 @@ def test_the_judge_is_asked_about_pages_beyond_the_distance_that_are_within_reac
     index = store.open(judge=same_facts, distance=3, reach=5)
     index.claim(page("a", 0, facts=b"1"))
     within, beyond = page("b", 0b11111, facts=b"1"), page("c", 0b111111, facts=b"1")
-    assert index.claim(within).outcome is DUPLICATE
-    assert index.claim_all([beyond, within])[1].outcome is DUPLICATE
+    assert index.claim(within).outcome == DUPLICATE
+    assert index.claim_all([beyond, within])[1].outcome == DUPLICATE
     assert keys(index) == ["a", "c"]
 
 
@@ -74,7 +74,7 @@ def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store)
     pages = values(700)
     pages[1], pages[699] = pages[0] ^ 1, pages[0] ^ 2
     claims = index.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(pages)])
-    assert [i for i, c in enumerate(claims) if c.outcome is not ORIGINAL] == [1, 699]
+    assert [i for i, c in enumerate(claims) if c.outcome != ORIGINAL] == [1, 699]
     assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
     assert index.claim_all([]) == []
 

@@ -25,7 +25,7 @@ def test_entries_of_keys_are_found_and_gone_in_any_scope(store):
     assert index.gone(["a", "d"]) == 2
     assert index.gone(["a"]) == 0
     assert keys(index) == ["b", "c"]
-    assert index.claim(page("a", 0)).outcome is ORIGINAL
+    assert index.claim(page("a", 0)).outcome == ORIGINAL
 
 
 def test_iteration_gives_the_entries_of_a_scope_as_they_are_in_their_order(store):
@@ -47,7 +47,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     index.clear()
     assert (len(index), list(index)) == (0, [])
     assert index.census()[:2] == (0, 0)
-    assert index.claim(page("b")).outcome is ORIGINAL
+    assert index.claim(page("b")).outcome == ORIGINAL
     assert index.query(fp(0))[0].entry != before.entry
     assert index.unsettled([before.entry]).gone == {before.entry}
 

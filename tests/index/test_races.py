@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreUnavailable
-from scrapy_simhash.index.values import Arrival, Change, Claim
+from scrapy_simhash.index.values import Arrival, Claim
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import fp, same_facts, values
 
@@ -54,8 +54,8 @@ def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store
     else:
         indexes = [store.open(judge=same_facts)] * 3
     for claims in race(indexes, 60):
-        outcomes = sorted(claim.outcome.value for claim in claims)
-        assert outcomes == ["duplicate"] * 2 + ["original"]
+        outcomes = sorted(claim.outcome for claim in claims)
+        assert outcomes == ["duplicate"] * 2 + ["unique"]
 
 
 @pytest.mark.parametrize("apart", [0, 1, 40], ids=["one text", "near texts", "other texts"])
@@ -72,8 +72,8 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_stor
         return Arrival(f"{i}", fp(value ^ ((1 << apart) - 1) << 8 * number))
 
     for claims in race(indexes, 30, changed):
-        told = sorted((claim.outcome.value, claim.change) for claim in claims)
-        assert told == [("original", Change.CHANGED), ("revisit", None), ("revisit", None)]
+        told = sorted((claim.outcome, claim.change) for claim in claims)
+        assert told == [("revisit", None), ("revisit", None), ("unique", "changed")]
     for index in indexes:
         index.confirm([f"{i}" for i in range(30)])
     entries = [(entry.key, entry.run, entry.provisional) for entry in shared_store.open()]

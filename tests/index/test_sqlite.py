@@ -236,8 +236,8 @@ def test_a_full_disk_loses_nothing_and_writes_nothing_by_half(index, path):
         index.claim_all([page("again", 0xF0F0F0F0F0F0F0F0), large])
     assert list(index) == before
     run("PRAGMA max_page_count = 100000")
-    assert index.claim(page("again", 0xF0F0F0F0F0F0F0F0)).outcome is ORIGINAL
-    assert index.claim(page("twin", 0xF0F0F0F0F0F0F0F0)).outcome is DUPLICATE
+    assert index.claim(page("again", 0xF0F0F0F0F0F0F0F0)).outcome == ORIGINAL
+    assert index.claim(page("twin", 0xF0F0F0F0F0F0F0F0)).outcome == DUPLICATE
 
 
 def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch):
@@ -250,7 +250,7 @@ def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch
         with pytest.raises(StoreUnavailable, match="locked"):
             index.claim(page("new"))
         other.execute("ROLLBACK")
-        assert index.claim(page("new")).outcome is ORIGINAL
+        assert index.claim(page("new")).outcome == ORIGINAL
 
 
 def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
@@ -262,7 +262,7 @@ def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
         with pytest.raises(ZeroDivisionError):
             index.claim_all([page("new", 2**40 - 1), page("b", 1)])
         assert [entry.key for entry in index] == ["a"]
-        assert index.claim(page("c", 2**40 - 1)).outcome is ORIGINAL
+        assert index.claim(page("c", 2**40 - 1)).outcome == ORIGINAL
 
 
 def test_a_long_log_is_followed_in_batches(path, monkeypatch):

@@ -48,7 +48,7 @@ def test_a_store_is_named_by_its_import_path(tmp_path):
     url = f"{__name__}.MINE://{tmp_path}/pages"
     for key, outcome in (("a", ORIGINAL), ("b", DUPLICATE)):
         with contextlib.closing(open_index(url, spec())) as index:
-            assert index.claim(page(key)).outcome is outcome
+            assert index.claim(page(key)).outcome == outcome
             index.confirm([key])
 
 
@@ -75,7 +75,7 @@ def test_the_registry_tells_which_stores_last_and_which_may_be_away():
 @pytest.mark.parametrize("backend", CONNECTED)
 def test_crawlers_share_an_index_however_they_connect(store):
     index, other = store.open(), store.open()
-    assert index.claim(page("a")).outcome is ORIGINAL
-    assert other.claim(page("b")).outcome is DUPLICATE
+    assert index.claim(page("a")).outcome == ORIGINAL
+    assert other.claim(page("b")).outcome == DUPLICATE
     index.confirm(["a"])
     assert [near.provisional for near in other.query(fp(0))] == [False]

@@ -43,7 +43,7 @@ def note(act: str, key: str, asked: float, crawler: str = "c0", text: int = 0, *
 
 
 def claimed(key: str, asked: float, crawler: str = "c0", text: int = 7, *told: str) -> Note:
-    return note("claim", key, asked, crawler, text, *(told or ("original",)))
+    return note("claim", key, asked, crawler, text, *(told or ("unique",)))
 
 
 def confirmed(key: str, asked: float) -> Note:

@@ -11,7 +11,7 @@ import numpy as np
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Outcome
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
@@ -69,7 +69,7 @@ def at(index: Index, now: float | None) -> Index:
     return index
 
 
-ORIGINAL, DUPLICATE, REVISIT = Outcome.ORIGINAL, Outcome.DUPLICATE, Outcome.REVISIT
+ORIGINAL, DUPLICATE, REVISIT = "unique", "duplicate", "revisit"
 
 
 def by_scope(entries: Iterable[Entry]) -> list[Entry]:

@@ -91,7 +91,7 @@ class Model:
         is_same = own is not None and self.apart(own, page) == 0
         came = [k for k in living if k.run == crawler.run]
         if own and is_same and not came:
-            change = Change.SAME if own.delivered else Change.NEW
+            change = "same" if own.delivered else "new"
             if own.page.facts != page.facts:
                 self.admit(owner, page, now, [own])
                 return ORIGINAL, [], [], change, page.key if own.delivered else None
@@ -111,11 +111,11 @@ class Model:
             elif own and own.owner is None and is_same:
                 own.run = crawler.run
             return DUPLICATE, names, others, None, None
-        change, before = Change.NEW, None
+        change, before = "new", None
         if own and own.delivered:
-            change, before = Change.CHANGED, page.key
+            change, before = "changed", page.key
         elif moved and moved[0].delivered:
-            change, before = Change.MOVED, moved[0].page.key
+            change, before = "moved", moved[0].page.key
         gone = [k for k in moved if k.page.key in page.aliases or not k.delivered]
         self.admit(owner, page, now, [*([own] if own else []), *lost, *gone])
         return ORIGINAL, [], others, change, before

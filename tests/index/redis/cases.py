@@ -21,7 +21,7 @@ def keep(index: Index, value: int, key: str = "") -> Outcome:
     """Claim, and confirm what is kept."""
     key = key or str(value)
     outcome = index.claim(page(key, value)).outcome
-    if outcome is Outcome.ORIGINAL:
+    if outcome == "unique":
         index.confirm([key])
     return outcome
 

@@ -10,7 +10,6 @@ import pytest
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.store import StoreError
-from scrapy_simhash.index.values import Outcome
 from tests import servers
 from tests.index.promises.made import fp, page, spec
 
@@ -22,8 +21,8 @@ def opened(url):
 def test_crawlers_share_an_index_by_a_user_and_password(redis_servers):
     url = f"{redis_servers.password.url}?{redis_servers.new_name()}"
     with opened(url) as one, opened(url) as other:
-        assert one.claim(page("a")).outcome is Outcome.ORIGINAL
-        assert other.claim(page("b", 1)).outcome is Outcome.DUPLICATE
+        assert one.claim(page("a")).outcome == "unique"
+        assert other.claim(page("b", 1)).outcome == "duplicate"
         one.confirm(["a"])
         assert [near.key for near in other.query(fp(1))] == ["a"]
 
