@@ -12,10 +12,9 @@ from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from scrapy_simhash.extraction.main_text import is_thin as says_little
-from scrapy_simhash.extraction.outline import Floats, Ints, Outline
+from scrapy_simhash.extraction.outline import Flags, Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST_LINES,
@@ -26,10 +25,9 @@ from scrapy_simhash.extraction.roles import (
     MAIN,
     NAMED_FOOTER,
     SUBHEADING,
+    TERM,
     TITLE,
 )
-
-Flags = npt.NDArray[np.bool_]
 
 #: The share of the subject that the region holds: a text may have a stray line, and a table or a
 #: form has others beside it.
@@ -54,6 +52,7 @@ _PRICE = re.compile(
 )
 # No piece of an id, such as 4f3a9c21.
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
+_DIGIT = re.compile(r"\d")
 #: The levels between the lines of a row and the element that holds it.
 _LEVELS = 3
 _QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
@@ -67,14 +66,14 @@ class Content(NamedTuple):
     Attributes:
         own: for each line of the page whether it is content.
         text: the numbers of the lines of the main text; empty if no text stands out.
-        entries: the numbers of the lines where the entries of a list may stand. They are more than
-            the content, because the names in a list may be fewer than the words above them.
+        entries: for each line whether the entries of a list may stand in it. They are more than the
+            content, because the names in a list may be fewer than the words above them.
         is_list: links make up most of the content.
     """
 
-    own: list[bool]
+    own: Flags
     text: Ints
-    entries: list[int]
+    entries: Flags
     is_list: bool
 
 
@@ -84,9 +83,11 @@ class _Lines(NamedTuple):
     Attributes:
         page: the page.
         outline: the elements around its lines.
+        places: the element that a line stands in.
         sizes: characters.
         roles: of the elements around a line.
         is_said: the line stands outside links.
+        is_long: it does, and is a sentence.
         site: the roles of the site's parts, as bits.
         is_sites: tags, attributes or plain names say that the line is a part of the site.
         is_plain: not even a hint says so.
@@ -94,16 +95,24 @@ class _Lines(NamedTuple):
 
     page: Page
     outline: Outline
+    places: Ints
     sizes: Floats
     roles: Ints
     is_said: Flags
+    is_long: Flags
     site: int
     is_sites: Flags
     is_plain: Flags
 
-    def size(self, which: Ints | Flags) -> float:
+    def size(self, which: Flags) -> float:
         """Return the characters of some lines."""
-        return float(self.sizes[which].sum())
+        return float(self.sizes @ which)
+
+    def since(self, line: int) -> Flags:
+        """Return the plain lines from one on."""
+        plain: Flags = self.is_plain.copy()
+        plain[:line] = False
+        return plain
 
 
 def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
@@ -114,27 +123,27 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
         outline: the elements around all of them.
         likely: the numbers of the lines that are likely main text.
     """
-    lines = _lines_of(page, outline, likely)
-    subject, is_thin = _subject(lines, likely)
+    is_likely = np.zeros(len(page.texts), np.bool_)
+    is_likely[likely] = True
+    lines = _lines_of(page, outline, is_likely)
+    subject, is_thin = _subject(lines, is_likely)
+    first, heading = int(subject.argmax()), page.heading_line
+    below = lines.since(first if heading is None else min(first, heading))
     own = _own(lines, subject, is_thin=is_thin)
-    below = _below(lines, subject)
     if _MOST * lines.size(own) < lines.size(below) or lines.size(own) < _LONG:
         own |= below
     is_list = _is_list(lines, own)
-    text = likely[own[likely]]
-    if not is_list:
-        # Links are no text, such as those to the next mail.
-        text = text[lines.is_said[text]]
-    return Content(own.tolist(), text, np.flatnonzero(below).tolist(), is_list)
+    # Links are text of lists alone, and none are those to the next mail.
+    text = is_likely & own & (is_list | lines.is_said)
+    return Content(own, np.flatnonzero(text), below, is_list)
 
 
-def _own(lines: _Lines, subject: Ints, *, is_thin: bool) -> Flags:
+def _own(lines: _Lines, subject: Flags, *, is_thin: bool) -> Flags:
     """Find the subject, what its region says outside the site's parts, and content elsewhere."""
     region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
-    branches = lines.outline.branches(region)[lines.outline.places]
-    own: Flags = (branches == region) & ~lines.is_sites
+    branches = lines.outline.branches(region)[lines.places]
+    own: Flags = subject | ((branches == region) & ~lines.is_sites)
     own |= _elsewhere(lines, branches, region, is_thin=is_thin)
-    own[subject] = True
     own[_counts_of_authors(lines, own)] = False
     return own
 
@@ -145,20 +154,19 @@ def _is_list(lines: _Lines, own: Flags) -> bool:
     return bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
 
 
-def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
+def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
     """Find the site's parts.
 
     They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
     site, unless elements of such a kind hold most of the text.
     """
     roles = outline.roles[outline.places]
-    sizes = np.fromiter(map(len, page.texts), np.float64)
-    is_said = 2 * np.fromiter(page.linked, np.float64) <= sizes
-    text = is_said & np.isin(np.arange(len(sizes)), likely)
-    if sizes[text].sum() < _LONG:
+    sizes = page.lengths.astype(np.float64)
+    is_said = ~page.in_links
+    text = is_said & is_likely
+    if sizes @ text < _LONG:
         text = is_said
-    text = text & (roles & SUBHEADING == 0)
-    believed = _believed(roles[text], sizes[text])
+    believed = _believed(roles, sizes * (text & (roles & SUBHEADING == 0)))
     if page.heading_line is not None:
         # A footer may say more than a list of links. An element around the heading is no footer.
         believed |= NAMED_FOOTER
@@ -166,9 +174,11 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
     return _Lines(
         page=page,
         outline=outline,
+        places=outline.places,
         sizes=sizes,
         roles=roles,
         is_said=is_said,
+        is_long=is_said & (sizes >= _LONG),
         site=site,
         is_sites=roles & site != 0,
         is_plain=roles & believed == 0,
@@ -177,57 +187,47 @@ def _lines_of(page: Page, outline: Outline, likely: Ints) -> _Lines:
 
 def _believed(roles: Ints, sizes: Floats) -> int:
     """Return the roles that speak against a line: such elements do not hold most of the text."""
-    most = max(_NO_TEXT, sizes.sum() / 2)
-    return sum(role for role in AGAINST_LINES if sizes[roles & role != 0].sum() <= most)
+    found = (roles[:, None] & AGAINST_LINES).astype(np.bool_)
+    return int(AGAINST_LINES @ (sizes @ found <= max(_NO_TEXT, sizes.sum() / 2)))
 
 
-def _subject(lines: _Lines, likely: Ints) -> tuple[Ints, bool]:
+def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     """Return the lines that the page is about, and whether it is thin.
 
     They are the likely main text outside links and outside the site's parts. A page without it is
     thin, and is about what it says below its heading, or about the links there.
     """
-    text = likely[lines.is_said[likely] & lines.is_plain[likely]]
+    text = is_likely & lines.is_said & lines.is_plain
     if not says_little(lines.page, text):
         return text, False
-    numbers = np.arange(len(lines.sizes))
-    below = lines.is_plain & (numbers >= (lines.page.heading_line or 0))
+    below = lines.since(lines.page.heading_line or 0)
     if (in_main := below & (lines.roles & MAIN != 0)).any():
         below = in_main
     said = below & lines.is_said
     if lines.size(below) > (_MUCH + 1) * lines.size(said):
         said = below
-    shown = next(filter(np.any, (said, below, lines.is_said)), numbers >= 0)
-    return np.flatnonzero(shown), True
+    everything = np.ones_like(said)
+    return next(filter(np.any, (said, below, lines.is_said)), everything), True
 
 
-def _below(lines: _Lines, subject: Ints) -> Flags:
-    """Find the plain lines from the heading or the subject on."""
-    heading = lines.page.heading_line
-    first = subject[0] if heading is None else min(subject[0], heading)
-    below: Flags = lines.is_plain & (np.arange(len(lines.sizes)) >= first)
-    return below
-
-
-def _region(lines: _Lines, subject: Ints, share: float) -> int:
+def _region(lines: _Lines, subject: Flags, share: float) -> int:
     """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
     outline = lines.outline
     # The heading alone may be most of a page that says little.
-    below = subject[lines.roles[subject] & TITLE == 0]
-    said = below if len(below) else subject
-    found = np.bincount(outline.places[said], lines.sizes[said], len(outline.parents))
-    sums = outline.sums(found.astype(np.float64))
+    below = subject & (lines.roles & TITLE == 0)
+    said = below if below.any() else subject
+    sums = outline.sums(np.bincount(lines.places, lines.sizes * said, len(outline.numbers)))
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
     if (heading := _heading(lines, subject)) is None:
         return region
-    around = {*outline.way(int(outline.places[heading]))}
-    return next(each for each in outline.way(region) if each in around)
+    first, last = sorted((region, int(lines.places[heading])))
+    return int(np.flatnonzero(outline.holds(first, last))[-1])
 
 
-def _heading(lines: _Lines, subject: Ints) -> int | None:
+def _heading(lines: _Lines, subject: Flags) -> int | None:
     """Return the line of the nearest ``h1`` above the subject, else of the first one."""
     headings = np.flatnonzero(lines.roles & TITLE)
-    above = headings[headings <= subject[0]]
+    above = headings[headings <= subject.argmax()]
     return next(iter([*above[-1:], *headings[:1]]), None)
 
 
@@ -237,62 +237,60 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     It is what ``main`` has, what readers write, long sentences, and fields, unless tags or names
     speak against them.
     """
-    is_short = lines.is_said & (lines.sizes < _LONG)
+    is_short = lines.is_said & ~lines.is_long
     # A line after a link belongs to a teaser, unless the link is in a menu.
-    follows = np.append(False, ~lines.is_said[:-1] & (branches[:-1] == branches[1:]))
-    follows &= branches != region
-    is_long = lines.is_said & (lines.sizes >= _LONG)
-    own: Flags = lines.is_plain & (is_long | (lines.roles & (MAIN | COMMENT) != 0))
+    follows = is_short & (branches != region)
+    follows[1:] &= lines.page.in_links[:-1] & (branches[:-1] == branches[1:])
+    follows[0] = False
+    own: Flags = lines.is_plain & (lines.is_long | (lines.roles & (MAIN | COMMENT) != 0))
     # Fields may be in an aside, and fields of the region in a tab that is not open. A page
     # that says little may have them anywhere.
     beside = HIDDEN if is_thin else ~ASIDE
     no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
-    own |= _rows(lines, is_short, follows, region) & (lines.roles & (no_fields | SUBHEADING) == 0)
-    for line in np.flatnonzero(is_short & ~follows & ~own & ~lines.is_sites).tolist():
-        own[line] = _is_fact(lines.page, line)
+    rows = _rows(lines, is_short, follows, region)
+    own[rows] |= lines.roles[rows] & (no_fields | SUBHEADING)[rows] == 0
+    single = is_short & ~follows & ~own & ~lines.is_sites
+    own |= single & _are_terms(lines)
+    texts = lines.page.texts
+    own[[line for line in np.flatnonzero(single).tolist() if _is_fact(texts[line])]] = True
     return own
 
 
-def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Flags:
+def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
     """Find rows of fields: three short lines or more, made alike, that stand together.
 
-    They are no fields if most of them follow links, or if only an element around the region holds
-    them all.
+    They may stand in elements of one, because the cells of a table stand in rows, but not in an
+    element around the region. They are no fields if most of them follow links.
     """
     outline = lines.outline
-    manners = outline.manners[outline.places]
-    alike = np.bincount(manners[is_short], minlength=len(outline.parents))
-    after = np.bincount(manners[is_short & follows], minlength=len(outline.parents))
-    rows: Flags = is_short & (2 * after <= alike)[manners]
-    rows[rows] = _together(outline, np.flatnonzero(rows), outline.way(region)[1:]) >= _ROW
-    return rows
-
-
-def _together(outline: Outline, rows: Ints, above: list[int]) -> Ints:
-    """Return for each line how many that are made alike stand with it in one element.
-
-    They may stand in elements of one, because the cells of a table stand in rows. Elements above
-    the region do not count.
-    """
-    parents = np.fromiter(outline.parents, np.intp)
-    around = outline.places[rows]
-    manners = outline.manners[around]
-    most = np.zeros(len(rows), np.intp)
+    made = outline.manners[lines.places]
+    alike = np.bincount(made[is_short], minlength=len(outline.numbers))
+    after = np.bincount(made[follows], minlength=len(outline.numbers))
+    numbers = np.flatnonzero(is_short & (2 * after <= alike)[made])
+    outside = ~outline.holds(region, region)
+    outside[region] = True
+    around, climbed = lines.places[numbers], np.zeros_like(numbers)
     for _ in range(_LEVELS):
-        around = parents[around]
-        groups = around * len(parents) + manners
-        _, ranks, counts = np.unique(groups, return_inverse=True, return_counts=True)
-        most = np.maximum(most, np.where(np.isin(around, above), 0, counts[ranks]))
-    return most
+        above = outline.parents[around]
+        climbed += outside[above]
+        around = np.where(outside[above], above, around)
+    together = [*zip(around.tolist(), climbed.tolist(), made[numbers].tolist(), strict=True)]
+    sizes = Counter(together)
+    return numbers[[row[1] > 0 and sizes[row] >= _ROW for row in together]]
 
 
-def _is_fact(page: Page, line: int) -> bool:
-    """Return whether a line is a field by itself: by its tag, with a price or with many numbers."""
-    text = page.texts[line]
-    holders = page.holders[max(0, line - 1) : line + 1]
-    return (
-        any(holder.tag in ("dt", "th") for holder in holders)
-        or bool(_PRICE.search(text))
+def _are_terms(lines: _Lines) -> Flags:
+    """Find the terms of lists and the heads of rows, and the lines after them."""
+    terms: Flags = lines.roles & TERM != 0
+    terms[1:] |= terms[:-1].copy()
+    return terms
+
+
+def _is_fact(text: str) -> bool:
+    """Return whether a line is a field by itself: with a price or with many numbers."""
+    # Most lines have no digit, and one search is faster than three.
+    return bool(_DIGIT.search(text)) and (
+        bool(_PRICE.search(text))
         or len(_NUMBER.findall(text)) >= _NUMBERS
         or len(_QUOTE.findall(text)) > 1
     )
@@ -303,20 +301,21 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
 
     They are made alike. Fields of what the text is about are three or more.
     """
-    is_long = lines.is_said & (lines.sizes >= _LONG)
-    counts = _counts_beside(lines, own, is_long)
-    manners = lines.outline.manners[lines.outline.places[counts]].tolist()
-    beside = Counter(zip(manners, is_long.cumsum()[counts].tolist(), strict=True))
+    counts = _counts_beside(lines, own)
+    manners = lines.outline.manners[lines.places[counts]].tolist()
+    beside = Counter(zip(manners, lines.is_long.cumsum()[counts].tolist(), strict=True))
     fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
     texts = Counter(manner for manner, _ in beside)
     is_count = [texts[manner] > 1 and manner not in fields for manner in manners]
     return [*compress(counts, is_count)]
 
 
-def _counts_beside(lines: _Lines, own: Flags, is_long: Flags) -> list[int]:
+def _counts_beside(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines such as "Posts: 17" that share no parent with a long text."""
-    parents = np.fromiter(lines.outline.parents, np.intp)[lines.outline.places]
-    is_beside = own & lines.is_said & ~is_long & ~np.isin(parents, parents[is_long])
+    parents = lines.outline.parents[lines.places]
+    has_text = np.zeros_like(lines.outline.numbers, np.bool_)
+    has_text[parents[lines.is_long]] = True
+    is_beside = own & lines.is_said & ~lines.is_long & ~has_text[parents]
     texts = lines.page.texts
     return [line for line in np.flatnonzero(is_beside).tolist() if _COUNT.match(texts[line])]
 

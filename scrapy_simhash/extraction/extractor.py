@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import compress, count, islice
-from operator import and_, gt
 from typing import Any
+
+import numpy as np
 
 from scrapy_simhash.extraction.addresses import absolute
 from scrapy_simhash.extraction.content import Content, content_of, offers
@@ -174,9 +175,9 @@ def _extraction(
     """Return what is taken from a page; all of it is its content if none is known."""
     headings = page.headings
     subheading = page.subheading(text)
-    own = [True] * len(page.texts) if content is None else content.own
+    own = np.ones(len(page.texts), np.bool_) if content is None else content.own
     is_said = said(page)
-    own_said = [*map(and_, own, is_said)]
+    own_said = own & is_said
     values = [*offers(page), *held]
     return Extraction(
         text,
@@ -188,11 +189,13 @@ def _extraction(
         () if thin or headings or subheading else page.labels(text),
         weighed=weighed,
         weights=weights,
-        content="\n".join([*compress(page.texts, own_said), *told(page), *values]),
-        own="\n".join([*compress(page.texts, own), *values]),
-        template="\n".join(compress(page.texts, map(gt, is_said, own))),
+        content="\n".join([*compress(page.texts, own_said.tolist()), *told(page), *values]),
+        own="\n".join([*compress(page.texts, own.tolist()), *values]),
+        template="\n".join(compress(page.texts, (is_said & ~own).tolist())),
         marks=marks(page, own, thin or (content is not None and content.is_list)),
-        listed=frozenset(listed(page, content.entries) if content and content.entries else ()),
+        listed=frozenset(
+            listed(page, content.entries) if content and content.entries.any() else ()
+        ),
         canonical=page.canonical,
         pairs=tuple(islice(pairs(page, own_said), 64)),
         site_name=site_name(page.metas),
@@ -207,14 +210,14 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     main = main_text(page, outline)
     content = content_of(page, outline, main.taken)
     if is_content:
-        content = content._replace(own=[True] * len(page.texts), text=main.taken)
+        content = content._replace(own=np.ones_like(content.own), text=main.taken)
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = [*compress(page.texts, map(and_, content.own, said(page)))]
+        lines = [*compress(page.texts, (content.own & said(page)).tolist())]
         # Links are the text of a list alone.
         if is_content or content.is_list or not lines:
-            lines = [*compress(page.texts, content.own)]
+            lines = [*compress(page.texts, content.own.tolist())]
         return _extraction(thin_text(page, lines + values), page, content, values, thin=True)
     main = main.of(content.text)
     return _extraction(

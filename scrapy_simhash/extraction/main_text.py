@@ -8,7 +8,7 @@ import numpy as np
 
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
 from scrapy_simhash.extraction.marks import is_picture, picture
-from scrapy_simhash.extraction.outline import Ints, Outline
+from scrapy_simhash.extraction.outline import Flags, Ints, Outline
 from scrapy_simhash.extraction.page import Page, sizes_of
 from scrapy_simhash.extraction.roles import FIELD, TITLE, Element
 
@@ -65,7 +65,7 @@ def main_text(page: Page, outline: Outline) -> MainText:
     return MainText(lines.numbers[may_be], weights[may_be])
 
 
-def is_thin(page: Page, text: Ints) -> bool:
+def is_thin(page: Page, text: Ints | Flags) -> bool:
     """Return whether no main text stands out, but at most some lines of a page."""
     sizes = page.sizes
     size = int(sizes[text].sum())
@@ -81,7 +81,7 @@ def candidates(page: Page, outline: Outline) -> Lines | None:
         return None
     texts = [page.texts[number] for number in numbers.tolist()]
     heading = page.heading_line
-    linked = np.array(page.linked)[numbers] / np.fromiter(map(len, texts), np.intp)
+    linked = page.linked[numbers] / page.lengths[numbers]
     return Lines(
         numbers,
         outline.places[numbers],

@@ -2,14 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, compress, islice, pairwise
-from operator import not_
 
 import numpy as np
 
 from scrapy_simhash.extraction.addresses import Folder
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
+from scrapy_simhash.extraction.outline import Flags
 from scrapy_simhash.extraction.page import Page, single_spaced
 from scrapy_simhash.extraction.roles import Element
 
@@ -40,14 +40,15 @@ _LONGEST_PART = 60
 _PAGER = frozenset(("next", "prev"))
 
 
-def said(page: Page) -> list[bool]:
+def said(page: Page) -> Flags:
     """Return of each line of a page whether it stands outside links, or is the value of a field.
 
     The value of a field may be a link, such as the author of a book; teasers and menus are links
     as well, and are another list on each visit.
     """
-    pairs = enumerate(zip(page.texts, page.linked, strict=True))
-    return [2 * linked <= len(text) or _is_value(page, at) for at, (text, linked) in pairs]
+    found = ~page.in_links
+    found[[at for at in np.flatnonzero(page.in_links).tolist() if _is_value(page, at)]] = True
+    return found
 
 
 def told(page: Page) -> Iterator[str]:
@@ -80,18 +81,18 @@ def _is_value(page: Page, at: int) -> bool:
         if page.linked[at - 1] or len(label) >= _LONGEST_FIELD or _DIGIT.search(label):
             return False
         # A value may be several links in a table, or in a list of terms.
-        after = at + 1 < len(page.texts) and 2 * page.linked[at + 1] > len(page.texts[at + 1])
+        after = at + 1 < len(page.texts) and page.in_links[at + 1]
         if above in _HEADINGS or (after and above not in _TERMS):
             return False
     return next(holder.iterancestors(*_APART), None) is None
 
 
-def shown_bytes(page: Page, own: Sequence[bool]) -> int:
+def shown_bytes(page: Page, own: Flags) -> int:
     """Return how many bytes the content of a page has, without spaces."""
-    return int(page.sizes[np.fromiter(own, np.bool_)].sum())
+    return int(page.sizes[own].sum())
 
 
-def marks(page: Page, own: Sequence[bool], few: bool) -> tuple[str, ...]:
+def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
     These are the values that it states for programs, which readers do not see. Of a page that shows
@@ -121,12 +122,12 @@ def marks(page: Page, own: Sequence[bool], few: bool) -> tuple[str, ...]:
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
-def pairs(page: Page, own: Sequence[bool]) -> Iterator[tuple[str, str]]:
+def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
     """Yield the labels in the content with their values, such as ("Rooms", "3").
 
     A label is a term of a list or the head of a row in a table, or has a colon behind it.
     """
-    lines = [*compress(zip(page.texts, page.holders, strict=True), own), ("", None)]
+    lines = [*compress(zip(page.texts, page.holders, strict=True), own.tolist()), ("", None)]
     for (text, holder), (following, _) in pairwise(lines):
         if label := _LABEL.match(text):
             value = text[label.end() :].strip() or following
@@ -148,12 +149,12 @@ def _is_term(el: Element) -> bool:
     return False
 
 
-def listed(page: Page, lines: Iterable[int]) -> Iterator[str]:
+def listed(page: Page, entries: Flags) -> Iterator[str]:
     """Yield the names of the links in some lines of a page, and the addresses of its pictures.
 
     A count may stand in the name of a link, so the names are without digits.
     """
-    found = [page.holders[at] for at in lines if 2 * page.linked[at] > len(page.texts[at])]
+    found = compress(page.holders, (entries & page.in_links).tolist())
     # One line may have many links, of which it begins with the first, and one element many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
@@ -192,7 +193,7 @@ def pictures(page: Page) -> Iterator[str]:
             yield picture(el, page.folder)
 
 
-def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
+def targets(page: Page, own: Flags) -> Iterator[str]:
     """Yield where links of the content and a redirection lead, but not to other parts of a list.
 
     Links that sort a list or turn its pages have its path, and all parameters of the page itself.
@@ -214,10 +215,10 @@ def targets(page: Page, own: Sequence[bool]) -> Iterator[str]:
             yield from _parts_of_list(found)
 
 
-def _links(page: Page, own: Sequence[bool]) -> Iterator[Element]:
+def _links(page: Page, own: Flags) -> Iterator[Element]:
     """Return the links of a page that do not stand in its template alone."""
     around = [el.getparent() if el.tag == "a" else el for el in page.holders]
-    apart = {*compress(around, map(not_, own))}.difference(compress(around, own))
+    apart = {*compress(around, (~own).tolist())}.difference(compress(around, own.tolist()))
     return (el for el in page.body.iter("a") if el.getparent() not in apart)
 
 

@@ -22,6 +22,7 @@ from scrapy_simhash.extraction.roles import (
     role_and_class,
 )
 
+Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
@@ -29,18 +30,20 @@ _INLINE = frozenset(("a", *INLINE_TAGS))
 
 
 class Outline:
-    """The elements around some lines or images of a page, numbered as they are met.
+    """The elements around the lines of a page, numbered in the order of the page.
 
-    The search for them never recurses, so depth does it no harm.
+    So the elements inside another one have the numbers that follow its own, up to its end. The
+    search for them never recurses, and depth does it no harm.
 
     Args:
         page: to take the elements from.
-        holders: elements in its body.
+        holders: elements in its body, in document order.
 
     Attributes:
+        numbers: of all elements; the first is the body.
+        ends: for each element the number after the last one inside it.
         places: for each of the holders the number of the block that it is or stands in.
-        parents: the number of each element's parent, which is lower than its own; the first is
-            the body, which has itself.
+        parents: the number of each element's parent; the body has itself.
         roles: the roles of each and of all around it, as bits; those ``OF_ITSELF`` are its own.
         manners: for each a number that those share which are made alike: they and their parents
             have the same tag and the same first class.
@@ -78,9 +81,15 @@ class Outline:
                 manners.append(known_manners.setdefault((made[parent], make), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
+        ends = [*range(1, len(parents) + 1)]
+        for place in range(len(parents) - 1, 0, -1):
+            parent = parents[place]
+            ends[parent] = max(ends[parent], ends[place])
         # np.array would look at every number to find a type for them.
+        self.numbers: Ints = np.arange(len(parents))
+        self.ends: Ints = np.fromiter(ends, np.intp)
         self.places: Ints = np.fromiter(places, np.intp)
-        self.parents = parents
+        self.parents: Ints = np.fromiter(parents, np.intp)
         self.roles: Ints = np.fromiter(roles, np.intp)
         self.manners: Ints = np.fromiter(manners, np.intp)
         self.around: Ints = np.fromiter(around, np.intp)
@@ -90,37 +99,26 @@ class Outline:
 
         Paragraphs, lists and tables only shape running text; many manuals have no tag for sections.
         """
-        parents = np.fromiter(self.parents, np.intp)
-        lone = (np.bincount(places, minlength=len(parents)) == 1) & (self.roles & ITEM == 0)
-        return self.around[np.where(lone[places], parents[places], places)]
+        lone = (np.bincount(places, minlength=len(self.parents)) == 1) & (self.roles & ITEM == 0)
+        return self.around[np.where(lone[places], self.parents[places], places)]
 
-    def sums(self, values: Floats) -> Floats:
+    def sums(self, values: Floats | Ints) -> Floats:
         """Return for each element the sum of the values of it and of all elements in it."""
-        sums: list[float] = values.tolist()
-        parents = self.parents
-        for place in range(len(sums) - 1, 0, -1):
-            if value := sums[place]:
-                sums[parents[place]] += value
-        return np.fromiter(sums, np.float64)
+        upto: Floats = np.append(0, values.cumsum())
+        return upto[self.ends] - upto[:-1]
 
-    def way(self, place: int) -> list[int]:
-        """Return the numbers of an element and of all around it; the body is the last."""
-        way = [place]
-        while place:
-            place = self.parents[place]
-            way.append(place)
-        return way
+    def holds(self, first: int, last: int) -> Flags:
+        """Return of each element whether it is or holds both of two, which are in order."""
+        return (self.numbers <= first) & (last < self.ends)
 
     def distances(self, area: int) -> Ints:
         """Return how many levels above an area the nearest element is that holds both.
 
         It is 0 for what lies in the area.
         """
-        levels = {place: level for level, place in enumerate(self.way(area))}
-        distances: list[int] = []
-        for place, parent in enumerate(self.parents):
-            distances.append(levels[place] if place in levels else distances[parent])
-        return np.fromiter(distances, np.intp)
+        way = np.flatnonzero(self.holds(area, area))
+        before = len(way) - np.searchsorted(way, self.numbers, "right")
+        return before + np.searchsorted(self.ends[way][::-1], self.numbers, "right")
 
     def branches(self, area: int) -> Ints:
         """Return in which part of the page each element lies: parts that lie around an area.
@@ -128,9 +126,6 @@ class Outline:
         What lies in the area has its number. Anything else has that of the largest element which
         holds it and nothing of the area, and elements around the area have their own.
         """
-        way = {*self.way(area)}
-        branches: list[int] = []
-        for place, parent in enumerate(self.parents):
-            is_part = place in way or (parent in way and parent != area)
-            branches.append(place if is_part else branches[parent])
-        return np.fromiter(branches, np.intp)
+        around = self.holds(area, area)
+        is_part = around | (around[self.parents] & (self.parents != area))
+        return np.maximum.accumulate(np.where(is_part, self.numbers, 0))

@@ -16,6 +16,8 @@ from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_ad
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
+Ints = npt.NDArray[np.intp]
+
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
 _INSIDE_LINES = frozenset(("a", "img", *INLINE_TAGS))
@@ -63,7 +65,9 @@ class Page:
         shown: all lines.
         sizes: how many bytes each line has without spaces.
         holders: the element that a line stands in, or the link that it begins with.
-        linked: how many characters of a line stand in links.
+        lengths: how many characters each line has.
+        linked: how many of these stand in links.
+        in_links: whether these are more than half of a line.
         images: the images outside unseen elements, and one for each frame or player, which is known
             by its address as they are.
         metas: the attributes of the elements ``meta``.
@@ -85,9 +89,11 @@ class Page:
     folder: Folder
     texts: list[str] = field(default_factory=list)
     shown: str = ""
-    sizes: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    sizes: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
     holders: list[Element] = field(default_factory=list)
-    linked: list[int] = field(default_factory=list)
+    lengths: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
+    linked: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
+    in_links: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     images: list[Element] = field(default_factory=list)
     metas: list[dict[str, str]] = field(default_factory=list)
     scripts: list[Element] = field(default_factory=list)
@@ -133,8 +139,8 @@ class Page:
 
         A page without headings has its name in one of them.
         """
-        above = zip(self.texts[: self._first_long_line(text)], self.linked, strict=False)
-        short = [line for line, linked in above if _is_short(line) and 2 * linked <= len(line)]
+        above = zip(self.texts[: self._first_long_line(text)], self.in_links.tolist(), strict=False)
+        short = [line for line, in_links in above if _is_short(line) and not in_links]
         return tuple(short[-_MAX_LABELS:])
 
     def _first_long_line(self, text: str) -> int:
@@ -351,7 +357,7 @@ def _close_drawings(found: Iterable[Element]) -> None:
 
 def _read_lines(page: Page) -> None:
     lines: list[list[str]] = []  # the pieces of each
-    holders, linked = page.holders, page.linked
+    holders, linked = page.holders, list[int]()
     open_line = False  # whether what comes next continues the last line
     late: dict[Element, list[tuple[Element, str]]] = {}  # tails, by the element they stand before
     # The one loop over all elements; calls in it would double its time.
@@ -413,6 +419,9 @@ def _read_lines(page: Page) -> None:
     page.texts = [
         with_moments(unescape("".join(pieces)).strip().replace("\n", " ")) for pieces in lines
     ]
+    page.lengths = np.fromiter(map(len, page.texts), np.intp)
+    page.linked = np.fromiter(linked, np.intp)
+    page.in_links = 2 * page.linked > page.lengths
     page.shown = "\n".join(page.texts)
     page.sizes = sizes_of(page.shown)
 

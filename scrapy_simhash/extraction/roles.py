@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 Element = Any  # lxml has no types of its own
 
 #: Their text is never shown, or is no text of the page.
@@ -39,7 +41,9 @@ TITLE = 1 << 11
 AGAINST = LINK - 1
 #: The heading of a section, and an item of a list.
 SUBHEADING, ITEM = 1 << 12, 1 << 13
-OF_ITSELF = SUBHEADING | ITEM
+#: The label of a value.
+TERM = 1 << 20
+OF_ITSELF = SUBHEADING | ITEM | TERM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
 #: A footer by its very name, as pages had it before there was a tag. It plays no part in what is
@@ -54,17 +58,19 @@ SECTION, MAIN = 1 << 18, 1 << 19
 
 #: What names alone hint at, and all roles that may speak against a line.
 HINTS = DOUBTFUL | UNLIKELY | CAPTION
-AGAINST_LINES = (
-    NAVIGATION,
-    OUTER,
-    NAMED_FOOTER,
-    DIALOG,
-    HIDDEN,
-    NOTICE,
-    ASIDE,
-    DOUBTFUL,
-    UNLIKELY,
-    CAPTION,
+AGAINST_LINES = np.array(
+    [
+        NAVIGATION,
+        OUTER,
+        NAMED_FOOTER,
+        DIALOG,
+        HIDDEN,
+        NOTICE,
+        ASIDE,
+        DOUBTFUL,
+        UNLIKELY,
+        CAPTION,
+    ]
 )
 
 _TAGS = {
@@ -73,6 +79,7 @@ _TAGS = {
     "article": SECTION,
     "aside": ASIDE,
     "dialog": DIALOG,
+    "dt": TERM,
     "figcaption": CAPTION,
     "footer": FOOTER,
     "h1": TITLE,
@@ -83,6 +90,7 @@ _TAGS = {
     "noscript": HIDDEN,
     "section": SECTION,
     "textarea": FIELD,
+    "th": TERM,
 }
 _ARIA_ROLES = {
     "alert": DIALOG,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from scrapy_simhash.extraction.extractor import extract
@@ -11,7 +12,7 @@ from scrapy_simhash.extraction.page import read_page
 
 def led_to(body: str) -> set[str]:
     page = read_page(f"<body>{body}</body>")
-    return set(targets(page, [True] * len(page.texts)))
+    return set(targets(page, np.ones(len(page.texts), np.bool_)))
 
 
 def links(*addresses: str) -> str:
