@@ -16,7 +16,7 @@ from scrapy_simhash.extraction.addresses import absolute
 from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address, held, site_name
 from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
-from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes, told
+from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
 from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.loading import load
@@ -189,7 +189,7 @@ def _extraction(
         () if thin or headings or subheading else page.labels(text),
         weighed=weighed,
         weights=weights,
-        content="\n".join([*compress(page.texts, own_said.tolist()), *told(page), *values]),
+        content="\n".join([*compress(page.texts, own_said.tolist()), *page.told, *values]),
         own="\n".join([*compress(page.texts, own.tolist()), *values]),
         template="\n".join(compress(page.texts, (is_said & ~own).tolist())),
         marks=marks(page, own, thin or (content is not None and content.is_list)),

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_simhash.extraction.likelihood import Lines, likelihoods
-from scrapy_simhash.extraction.marks import is_picture, picture
 from scrapy_simhash.extraction.outline import Flags, Ints, Outline
-from scrapy_simhash.extraction.page import Page, sizes_of
-from scrapy_simhash.extraction.roles import FIELD, TITLE, Element
+from scrapy_simhash.extraction.page import Page, is_picture, sizes_of
+from scrapy_simhash.extraction.roles import FIELD, TITLE
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
@@ -96,13 +95,8 @@ def candidates(page: Page, outline: Outline) -> Lines | None:
 
 def thin_text(page: Page, lines: Iterable[str]) -> str:
     """Return what a page without main text shows: its lines, and pictures by their names."""
-    shown = [picture(image, page.folder) for image in page.images if not _in_template(image)]
-    names = [address.rpartition("/")[2] for address in shown]
+    names = [address.rpartition("/")[2] for address in page.pictures]
     text = "\n".join(lines)
     # A page that shows nothing repeats none, because all pages of a program have the same trackers.
     shows = sizes_of(text).sum() >= MIN_LINE
     return "\n".join(filter(None, [text, *(name for name in names if shows or is_picture(name))]))
-
-
-def _in_template(image: Element) -> bool:
-    return next(image.iterancestors("nav", "header", "footer", "aside"), None) is not None

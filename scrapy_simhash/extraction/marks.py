@@ -7,10 +7,9 @@ from itertools import chain, compress, islice, pairwise
 
 import numpy as np
 
-from scrapy_simhash.extraction.addresses import Folder
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags
-from scrapy_simhash.extraction.page import Page, single_spaced
+from scrapy_simhash.extraction.page import APART, Page
 from scrapy_simhash.extraction.roles import Element
 
 _DIGIT = re.compile(r"\d")
@@ -19,7 +18,6 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TERMS = frozenset(("th", "td", "dt"))
 #: A longer line is no name of a field, and no value that is a link; characters.
 _LONGEST_FIELD = 40
-_APART = frozenset(("nav", "header", "footer", "aside"))
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
 _FEW, SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
@@ -27,11 +25,7 @@ _NAMING = frozenset(("og:title", "og:description", "description"))
 _NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
-# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
-# that of all others.
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
 _ADDRESS = re.compile(r"/|\w+://")
-_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 # An address in a parameter names the page itself, or the one before.
 _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 # "Rooms: 3", but no hour, and no address.
@@ -51,22 +45,6 @@ def said(page: Page) -> Flags:
     return found
 
 
-def told(page: Page) -> Iterator[str]:
-    """Yield what fields of forms, pictures and icons say in words."""
-    return chain(page.fields, _told_by_pictures(page), page.icons)
-
-
-def _told_by_pictures(page: Page) -> Iterator[str]:
-    """Yield what pictures say in words, such as the weather or a number of stars.
-
-    Those of links belong to teasers and menus.
-    """
-    for el in islice(page.images, MOST):
-        words = el.get("alt", "")[:LONGEST_VALUE]
-        if words and el.getparent().tag != "a":
-            yield single_spaced(words)
-
-
 def _is_value(page: Page, at: int) -> bool:
     """Return whether a short line of links has a label: before a colon, or alone before the link.
 
@@ -84,7 +62,7 @@ def _is_value(page: Page, at: int) -> bool:
         after = at + 1 < len(page.texts) and page.in_links[at + 1]
         if above in _HEADINGS or (after and above not in _TERMS):
             return False
-    return next(holder.iterancestors(*_APART), None) is None
+    return next(holder.iterancestors(*APART), None) is None
 
 
 def shown_bytes(page: Page, own: Flags) -> int:
@@ -115,8 +93,8 @@ def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
     )
     found = [*islice(chain(_named(page) if is_shell else (), stated), MOST)]
     if few or shown < _FEW:
-        found += [f"frame {page.folder.resolved(address)}" for address in page.frames]
-        found += pictures(page)
+        found += (f"frame {address}" for address in page.frames)
+        found += page.pictures
     if few:
         found += islice(targets(page, own), MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
@@ -161,7 +139,7 @@ def listed(page: Page, entries: Flags) -> Iterator[str]:
     for link in islice(links, MOST):
         name = "".join(link.itertext()) if len(link) else link.text or ""
         yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
-    yield from pictures(page)
+    yield from page.pictures
 
 
 def _named(page: Page) -> Iterator[str]:
@@ -169,28 +147,6 @@ def _named(page: Page) -> Iterator[str]:
         name = (meta.get("name") or meta.get("property") or "").lower()
         if name in _NAMING:
             yield f"{name} {meta.get('content', '')[:LONGEST_VALUE]}"
-
-
-def picture(image: Element, folder: Folder) -> str:
-    """Return the address of an image, with its query unless the file is named as a picture is.
-
-    A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
-    differs. The query of a picture tells its version or its size.
-    """
-    address = folder.resolved(next(filter(None, map(image.get, _SOURCES)), ""))
-    path = address.partition("?")[0]
-    return path if is_picture(path) else address
-
-
-def is_picture(name: str) -> bool:
-    return name.lower().endswith(_PICTURES)
-
-
-def pictures(page: Page) -> Iterator[str]:
-    """Yield the addresses of images outside menus."""
-    for el in islice(page.images, MOST):
-        if next(el.iterancestors("nav", "header", "footer"), None) is None:
-            yield picture(el, page.folder)
 
 
 def targets(page: Page, own: Flags) -> Iterator[str]:

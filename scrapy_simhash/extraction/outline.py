@@ -51,7 +51,7 @@ class Outline:
     """
 
     def __init__(self, page: Page, holders: Iterable[Element]) -> None:
-        headings = page.heading_elements[:3]
+        headings = [el for _, el in page.titles["h1"][:3]]
         around_heading = {el for each in headings for el in (each, *each.iterancestors())}
         numbers: dict[Element, int] = {page.body: 0}
         known_manners: dict[object, int] = {}

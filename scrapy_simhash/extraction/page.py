@@ -34,7 +34,12 @@ _MARKED = {
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio"), "embedded"),
 }
 _FRAMES = ("frame", "iframe")
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4"))
+#: Parts of a site, by their tags.
+APART = ("nav", "header", "footer", "aside")
+# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
+# that of all others.
+_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+_PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _MAX_LABELS = 10
 _MAX_LABEL = 40  # bytes
@@ -44,6 +49,9 @@ _WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "
 _CHOSEN = frozenset(("checkbox", "radio"))
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
+_CALLED_TITLE = etree.XPath(
+    "(descendant::*)[position() <= 1000][contains(concat(' ', @class, ' '), ' title ')]"
+)
 # In these an element without text says what it shows; that of a link belongs to a teaser.
 _TOLD = [
     etree.XPath(
@@ -74,18 +82,15 @@ class Page:
         lengths: how many characters each line has.
         linked: how many of these stand in links.
         in_links: whether these are more than half of a line.
-        images: the images outside unseen elements, and one for each frame or player, which is known
-            by its address as they are.
+        pictures: the addresses of the pictures outside menus, headers, footers and asides, and of
+            what frames and players show.
+        told: what fields of forms, pictures and icons say in words, such as a number of stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        fields: what is written into the fields of forms, and the options that are chosen in them.
         frames: the addresses of frames.
-        icons: what empty elements outside links say in words, such as a number of stars.
-        heading_elements: all elements ``h1``.
-        heading_line: how many lines come before the first of them; None if there is none.
-        subheadings: all elements ``h2``, each with how many lines come before it.
+        titles: all elements ``h1`` and ``h2``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
     """
@@ -100,20 +105,24 @@ class Page:
     lengths: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
     linked: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
     in_links: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    images: list[Element] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     metas: list[dict[str, str]] = field(default_factory=list)
     scripts: list[Element] = field(default_factory=list)
     stated: list[tuple[str, str]] = field(default_factory=list)
     canonical: str = ""
-    fields: list[str] = field(default_factory=list)
     frames: list[str] = field(default_factory=list)
-    icons: list[str] = field(default_factory=list)
-    heading_elements: list[Element] = field(default_factory=list)
-    heading_line: int | None = None
-    subheadings: list[tuple[int, Element]] = field(default_factory=list)
+    titles: dict[str, list[tuple[int, Element]]] = field(
+        default_factory=lambda: {"h1": [], "h2": []}
+    )
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
     # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
     elements: list[Element] = field(default_factory=list)
+
+    @property
+    def heading_line(self) -> int | None:
+        """How many lines come before the first ``<h1>``, if there is one."""
+        return next((line for line, _ in self.titles["h1"]), None)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -121,24 +130,16 @@ class Page:
 
         A page without them is called by its first element of the class ``title``, as doxygen's are.
         """
-        found = _texts(self.heading_elements[:12], 3)
-        if found:
-            return found
-        named = (
-            el
-            for el in islice(self.body.iter(), 1000)
-            if "title" in (names := el.get("class", "")) and "title" in names.split()
-        )
-        return _texts(islice(named, _MAX_HEADINGS), 1)
+        found = _texts((el for _, el in self.titles["h1"][:12]), 3)
+        return found or _texts(_CALLED_TITLE(self.body)[:_MAX_HEADINGS], 1)
 
     def subheading(self, text: str) -> str:
-        """Return the last ``<h2>`` above the first long line of a main text, else the first one."""
-        if not self.subheadings:
-            return ""
+        """Return the last ``<h2>`` above the first long line of a main text, else the first."""
+        titles = self.titles["h2"]
         end = self._first_long_line(text)
-        above = [el for line, el in self.subheadings if line < end][::-1]
-        first = [el for _, el in self.subheadings[:_MAX_HEADINGS]]
-        return "".join(_texts([*above[:_MAX_HEADINGS], *first], 1))
+        above = [el for line, el in titles if line < end][-_MAX_HEADINGS:]
+        first = [el for _, el in titles[:_MAX_HEADINGS]]
+        return "".join(_texts([*reversed(above), *first], 1))
 
     def labels(self, text: str) -> tuple[str, ...]:
         """Return the last short lines above the first long one of a main text.
@@ -150,19 +151,11 @@ class Page:
         return tuple(short[-_MAX_LABELS:])
 
     def _first_long_line(self, text: str) -> int:
-        """Return how many lines come before a text's first long one that is no heading, or 0."""
+        """Return how many lines come before a text's first long one that is no title, or 0."""
         long = islice((line for line in text.split("\n") if not _is_short(line)), _MAX_LABELS)
         places = (self.texts.index(line) for line in long if line in self.texts)
-        return next((at for at in places if _heading_around(self.holders[at]) is None), 0)
-
-
-def _heading_around(el: Any) -> Any:
-    """Return the heading that the holder of a line is or stands in, if there is one."""
-    for _ in range(3):
-        if el is None or el.tag in _HEADINGS:
-            return el
-        el = el.getparent()
-    return None
+        titles = {line for line, _ in chain.from_iterable(self.titles.values())}
+        return next((at for at in places if at not in titles), 0)
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
@@ -245,11 +238,10 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
     url = absolute(base, url) or url
     page = Page(body, "", Folder(url))
-    page.fields = [*islice(filter(None, map(_value, marked["field"])), MOST)]
+    page.told = [*islice(filter(None, map(_value, marked["field"])), MOST)]
     framed = (el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES)
-    page.frames = [el.get("src") or "" for el in islice(framed, MOST)]
-    told = chain.from_iterable(find(body) for find in _TOLD)
-    page.icons = [*map(single_spaced, islice(told, MOST))]
+    page.frames = [page.folder.resolved(el.get("src", "")) for el in islice(framed, MOST)]
+    icons = [*islice(chain.from_iterable(find(body) for find in _TOLD), MOST)]
     page.metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:MOST]]
     page.scripts = head["script"] + marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
@@ -260,7 +252,11 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # A title in the body may be that of a drawing, which is stripped by now.
     page.title = next(map(inner_text, chain(head["title"], body.iter("title"))), "")
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
-    _read_lines(page)
+    pictures = [el for el in islice(_read_lines(page), MOST) if _is_shown(el)]
+    page.pictures = [_address(el, page.folder) for el in pictures]
+    # Words of pictures in links belong to teasers.
+    words = (el.get("alt", "")[:LONGEST_VALUE] for el in pictures if el.getparent().tag != "a")
+    page.told += map(single_spaced, filter(None, chain(words, icons)))
     return page
 
 
@@ -317,6 +313,27 @@ def _value(el: Element) -> str:
     return single_spaced(value[:LONGEST_VALUE])
 
 
+def _is_shown(picture: Element) -> bool:
+    """Return whether a picture is the page's; one of a single pixel is a counter."""
+    is_counter = picture.get("width") == picture.get("height") == "1"
+    return not is_counter and next(picture.iterancestors(*APART), None) is None
+
+
+def _address(picture: Element, folder: Folder) -> str:
+    """Return the address of a picture, with its query unless the file is named as a picture is.
+
+    A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
+    differs. The query of a picture tells its version or its size.
+    """
+    address = folder.resolved(next(filter(None, map(picture.get, _SOURCES)), ""))
+    path = address.partition("?")[0]
+    return path if is_picture(path) else address
+
+
+def is_picture(name: str) -> bool:
+    return name.lower().endswith(_PICTURES)
+
+
 def _close_drawings(found: Iterable[Element]) -> None:
     """Make elements of a page of the drawings and formulas that were left open.
 
@@ -337,67 +354,55 @@ def _close_drawings(found: Iterable[Element]) -> None:
                 break
 
 
-def _read_lines(page: Page) -> None:
+def _read_lines(page: Page) -> list[Element]:
+    """Find the lines of a page, and return its pictures."""
     lines: list[list[str]] = []  # the pieces of each
-    holders, linked = page.holders, list[int]()
-    open_line = False  # whether what comes next continues the last line
+    linked: list[int] = []
+    pictures: list[Element] = []
     late: dict[Element, list[tuple[Element, str]]] = {}  # tails, by the element they stand before
-    # The one loop over all elements; calls in it would double its time.
+    is_open = False  # whether what comes next continues the last line
+
+    def begin(holder: Element, text: str) -> None:
+        lines.append([text])
+        linked.append(len(text) if holder.tag == "a" else 0)
+        page.holders.append(holder)
+
+    # The one loop over all elements; calls for each of them would double its time.
     for el in page.elements:
         if late and el in late:
             for holder, text in late.pop(el):
-                lines.append([text])
-                holders.append(holder)
-                linked.append(0)
-            open_line = True
+                begin(holder, text)
+            is_open = True
         tag, text, tail = el.tag, el.text, el.tail
         if tag in _INSIDE_LINES:
             if tag == "img":
-                # An image of one pixel is a counter.
-                if el.get("width") != "1" or el.get("height") != "1":
-                    page.images.append(el)
-            elif text:
-                if not open_line and not text.isspace():
-                    lines.append([])
-                    holders.append(el)
-                    linked.append(0)
-                    open_line = True
-                if open_line:
-                    lines[-1].append(text)
-                    if tag == "a":
-                        linked[-1] += len(text)
-            if tail and open_line and not len(el):
+                pictures.append(el)
+            elif text and is_open:
+                lines[-1].append(text)
+                if tag == "a":
+                    linked[-1] += len(text)
+            elif text and not text.isspace():
+                begin(el, text)
+                is_open = True
+            if tail and is_open and not len(el):
                 lines[-1].append(tail)
                 if tag == "img" and el.getparent().tag == "a":
                     linked[-1] += len(tail)
                 continue
         else:
-            if tag == "h1":
-                page.heading_elements.append(el)
-                if page.heading_line is None:
-                    page.heading_line = len(lines)
-            elif tag == "h2":
-                page.subheadings.append((len(lines), el))
-            open_line = False
+            if tag in ("h1", "h2"):
+                page.titles[tag].append((len(lines), el))
+            is_open = False
             if text and not text.isspace():
-                lines.append([text])
-                holders.append(el)
-                linked.append(0)
-                open_line = True
+                begin(el, text)
+                is_open = True
         if tail and not tail.isspace():
             following = _following(el) if len(el) else None
-            holder = el.getparent()
             if following is None:
-                lines.append([tail])
-                holders.append(holder)
-                linked.append(len(tail) if holder.tag == "a" else 0)
-                open_line = True
+                begin(el.getparent(), tail)
+                is_open = True
             else:
-                late.setdefault(following, []).insert(0, (holder, tail))
-    for tails in late.values():
-        lines += [[text] for _, text in tails]
-        holders += [holder for holder, _ in tails]
-        linked += [0 for _ in tails]
+                late.setdefault(following, []).insert(0, (el.getparent(), tail))
     page.texts = [
         with_moments(unescape("".join(pieces)).strip().replace("\n", " ")) for pieces in lines
     ]
@@ -406,6 +411,7 @@ def _read_lines(page: Page) -> None:
     page.in_links = 2 * page.linked > page.lengths
     page.shown = "\n".join(page.texts)
     page.sizes = sizes_of(page.shown)
+    return pictures
 
 
 def sizes_of(text: str) -> npt.NDArray[np.intp]:

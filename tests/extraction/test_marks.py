@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.extraction.marks import pictures, targets
+from scrapy_simhash.extraction.marks import targets
 from scrapy_simhash.extraction.page import read_page
 
 
@@ -56,13 +56,13 @@ def test_other_pages_are_other_targets(one: str, other: str) -> None:
     ],
 )
 def test_a_picture_is_one_on_each_visit(one: str, other: str) -> None:
-    shown = [[*pictures(read_page(f"<img src='{source}'>"))] for source in (one, other)]
+    shown = [read_page(f"<img src='{source}'>").pictures for source in (one, other)]
     assert shown[0] == shown[1]
 
 
 def test_pictures_of_a_program_are_told_apart_by_its_parameters() -> None:
     page = read_page("<img src='/thumb.php?id=7'><img src='/thumb.php?id=8'>")
-    assert [*pictures(page)] == ["/thumb.php?id=7", "/thumb.php?id=8"]
+    assert page.pictures == ["/thumb.php?id=7", "/thumb.php?id=8"]
 
 
 def test_a_link_that_skips_a_menu_is_no_value() -> None:
