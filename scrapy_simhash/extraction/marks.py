@@ -15,7 +15,7 @@ from scrapy_simhash.extraction.roles import Element
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d+")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_TERMS = frozenset(("th", "td", "dt"))
+_TERM = ("dt", "th")
 #: A longer line is no name of a field, and no value that is a link; characters.
 _LONGEST_FIELD = 40
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
@@ -60,7 +60,7 @@ def _is_value(page: Page, at: int) -> bool:
             return False
         # A value may be several links in a table, or in a list of terms.
         after = at + 1 < len(page.texts) and page.in_links[at + 1]
-        if above in _HEADINGS or (after and above not in _TERMS):
+        if above in _HEADINGS or (after and above not in ("td", *_TERM)):
             return False
     return next(holder.iterancestors(*APART), None) is None
 
@@ -107,24 +107,21 @@ def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
     """
     lines = [*compress(zip(page.texts, page.holders, strict=True), own.tolist()), ("", None)]
     for (text, holder), (following, _) in pairwise(lines):
-        if label := _LABEL.match(text):
-            value = text[label.end() :].strip() or following
-            name = label[1]
-        elif _is_term(holder):
-            name, value = text, following
-        else:
+        value = following
+        # To look for a colon takes a tenth of the time.
+        if (":" in text or "\uff1a" in text) and (label := _LABEL.match(text)):
+            text, value = label[1], text[label.end() :].strip() or value
+        elif not _is_term(holder):
             continue
-        if name and value and max(len(name), len(value)) <= _LONGEST_PART:
-            yield name.strip(), value
+        if text and value and max(len(text), len(value)) <= _LONGEST_PART:
+            yield text.strip(), value
 
 
 def _is_term(el: Element) -> bool:
     """Return whether an element, or the one around it, is a term or the head of a row."""
-    for each in (el, el.getparent()):
-        if each is not None and each.tag in ("dt", "th"):
-            following = each.getnext()
-            return following is not None and following.tag in ("dd", "td")
-    return False
+    term = el if el.tag in _TERM else el.getparent()
+    following = term.getnext() if term is not None and term.tag in _TERM else None
+    return following is not None and following.tag in ("dd", "td")
 
 
 def listed(page: Page, entries: Flags) -> Iterator[str]:
@@ -158,10 +155,11 @@ def targets(page: Page, own: Flags) -> Iterator[str]:
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
+    links = (el for el in islice(_links(page, own), MOST) if el.get("rel") not in _PAGER)
     queries = defaultdict[str, set[str]](set)
-    for el in islice(_links(page, own), MOST):
-        target = page.folder.resolved(el.get("href", ""))
-        if target and el.get("rel") not in _PAGER and not _ADDRESS_WITHIN.search(target):
+    for address in dict.fromkeys(el.get("href", "") for el in links):
+        target = page.folder.resolved(address)
+        if target and not _ADDRESS_WITHIN.search(target):
             path, _, query = TOKEN.sub("*", target).partition("?")
             queries[path].add(query)
     for path, found in queries.items():

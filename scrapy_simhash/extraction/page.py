@@ -49,9 +49,7 @@ _WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "
 _CHOSEN = frozenset(("checkbox", "radio"))
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
-_CALLED_TITLE = etree.XPath(
-    "(descendant::*)[position() <= 1000][contains(concat(' ', @class, ' '), ' title ')]"
-)
+_CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]")
 # In these an element without text says what it shows; that of a link belongs to a teaser.
 _TOLD = [
     etree.XPath(
@@ -131,7 +129,8 @@ class Page:
         A page without them is called by its first element of the class ``title``, as doxygen's are.
         """
         found = _texts((el for _, el in self.titles["h1"][:12]), 3)
-        return found or _texts(_CALLED_TITLE(self.body)[:_MAX_HEADINGS], 1)
+        classes = () if found else _CLASS_TITLE(self.body)[:_MAX_HEADINGS]
+        return found or _texts((name.getparent() for name in classes), 1)
 
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first."""
