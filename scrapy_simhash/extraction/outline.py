@@ -54,19 +54,21 @@ class Outline:
         headings = [el for _, el in page.titles["h1"][:3]]
         around_heading = {el for each in headings for el in (each, *each.iterancestors())}
         numbers: dict[Element, int] = {page.body: 0}
-        known_manners: dict[object, int] = {}
-        places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [("body", "")]
+        kinds: dict[tuple[str, str], int] = {}
+        known_manners: dict[tuple[int, int], int] = {}
+        places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [-1]
         for el in holders:
             path: list[Element] = []
-            while el not in numbers and el.tag in _INLINE:
+            while el not in numbers:
+                if path or el.tag not in _INLINE:
+                    path.append(el)
                 el = el.getparent()
-            while (place := numbers.get(el)) is None:
-                path.append(el)
-                el = el.getparent()
-            for el in reversed(path):
+            place = numbers[el]
+            while path:
+                el = path.pop()
+                tag = el.tag
                 parent, place = place, len(parents)
                 numbers[el] = place
-                tag = el.tag
                 role, name = role_and_class(tag, el.items())
                 # Names such as "with-sidebar" stand on wrappers of all that there is.
                 if role & (AGAINST | COMMENT) and el in around_heading:
@@ -74,17 +76,18 @@ class Outline:
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
-                make = tag, name
+                kind = kinds.setdefault((tag, name), place)
                 parents.append(parent)
-                made.append(make)
+                made.append(kind)
                 roles.append(roles[parent] & ~OF_ITSELF | role)
-                manners.append(known_manners.setdefault((made[parent], make), place))
+                manners.append(known_manners.setdefault((made[parent], kind), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]
         for place in range(len(parents) - 1, 0, -1):
             parent = parents[place]
-            ends[parent] = max(ends[parent], ends[place])
+            if ends[parent] < ends[place]:
+                ends[parent] = ends[place]
         # np.array would look at every number to find a type for them.
         self.numbers: Ints = np.arange(len(parents))
         self.ends: Ints = np.fromiter(ends, np.intp)
