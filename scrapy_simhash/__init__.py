@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_simhash.adapters import CrawleeDedup as CrawleeDedup
     from scrapy_simhash.adapters import response_page as response_page
     from scrapy_simhash.addon import Addon as Addon
     from scrapy_simhash.core.dedup import Dedup as Dedup
@@ -48,7 +47,7 @@ _MODULES = {
     "Verdict": "core.verdict",
     "Extraction": "extraction.extractor",
     "FeatureSpec": "fingerprint.features",
-    **dict.fromkeys(("CrawleeDedup", "response_page"), "adapters"),
+    "response_page": "adapters",
     "Recipe": "fingerprint.recipe",
     "named_recipe": "fingerprint.recipe",
     "Index": "index.index",

@@ -34,7 +34,7 @@ async def crawlee(index: str, site: str, paths: list[str], plan: Plan) -> None:
     from crawlee.crawlers import HttpCrawler
     from crawlee.storage_clients import MemoryStorageClient
 
-    from scrapy_simhash import CrawleeDedup
+    from scrapy_simhash import Dedup, Document
 
     service_locator.set_storage_client(MemoryStorageClient())
     crawler = HttpCrawler(
@@ -42,14 +42,17 @@ async def crawlee(index: str, site: str, paths: list[str], plan: Plan) -> None:
         max_request_retries=0,
         configure_logging=False,
     )
-    dedup = CrawleeDedup(crawler, index, spider="s", processes=0, lease=LEASE)
+    dedup = Dedup(index, spider="s", processes=0, lease=LEASE)
 
-    @dedup.keeps
+    @crawler.router.default_handler
     async def handle(context: Any) -> None:
-        await plan.deliver(context.request.url.removeprefix(site))
+        url = context.request.loaded_url
+        async with dedup.page(Document(url, await context.http_response.read())) as verdict:
+            if verdict.kind != "duplicate":
+                await plan.deliver(url.removeprefix(site))
 
-    crawler.router.default_handler(handle)
-    await dedup.run([site + path for path in paths])
+    async with dedup:
+        await crawler.run([site + path for path in paths])
 
 
 async def httpx(index: str, site: str, paths: list[str], plan: Plan) -> None:
