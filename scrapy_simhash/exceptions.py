@@ -12,25 +12,26 @@ class SettingError(ValueError):
     """
 
 
-def _repeats(key: str, original: str, distance: int) -> str:
-    # Scrapy logs the text of an exception unchanged, and pages write keys.
-    return printable(without_userinfo(f"{key} repeats {original} (distance {distance})"))
-
-
-class NearDuplicatePage(IgnoreRequest):
-    """A downloaded page was dropped because it repeats one that was crawled before.
+class _Repeats(Exception):
+    """Says which page or item repeats which other one.
 
     Attributes:
-        key: the key of the dropped page.
-        original: the key of the nearest page that it repeats.
+        key: the key of the dropped page or item.
+        original: the key of the nearest one that it repeats.
         distance: their Hamming distance in bits.
     """
 
-    def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(_repeats(key, original, distance))
+    def __init__(self, key: str, original: str, distance: int, **options: str) -> None:
+        # Scrapy logs the text of an exception unchanged, and pages write keys.
+        said = f"{key} repeats {original} (distance {distance})"
+        super().__init__(printable(without_userinfo(said)), **options)
         self.key = key
         self.original = original
         self.distance = distance
+
+
+class NearDuplicatePage(_Repeats, IgnoreRequest):
+    """A downloaded page was dropped because it repeats one that was crawled before."""
 
 
 class SparedPage(IgnoreRequest):
@@ -48,14 +49,8 @@ class SparedPage(IgnoreRequest):
         self.signature = signature
 
 
-class NearDuplicateItem(DropItem):
-    """An item was dropped because its text repeats an item or page seen before.
-
-    It has the attributes of :class:`NearDuplicatePage`.
-    """
+class NearDuplicateItem(_Repeats, DropItem):
+    """An item was dropped because its text repeats an item or page seen before."""
 
     def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(_repeats(key, original, distance), log_level="DEBUG")
-        self.key = key
-        self.original = original
-        self.distance = distance
+        super().__init__(key, original, distance, log_level="DEBUG")
