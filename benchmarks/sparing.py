@@ -185,7 +185,6 @@ def run(url: str, spare: str, order: str, listed: list[str] | None, log: Path) -
         "CLOSESPIDER_PAGECOUNT": 0,
         "SIMHASH_SPARE": spare,
         "SIMHASH_LOG": str(log),
-        "SIMHASH_LOG_TEXT": 0,
         "RETRY_ENABLED": False,
     }
     process = AsyncCrawlerProcess(SETTINGS | ORDERS[order] | settings)

@@ -74,7 +74,6 @@ class FilterSettings:
     spare: Spare = _setting("watch", values.choice(get_args(Spare)))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], values.expressions)
     log: Path | None = _setting(None, values.log)
-    log_text: int = _setting(1000, values.number(int, 0))
     item_text_field: str | None = _setting(None, values.text)
     item_html_field: str | None = _setting(None, values.text)
     item_key_field: str = _setting("url", values.item_key_field)

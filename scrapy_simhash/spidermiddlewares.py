@@ -16,7 +16,6 @@ from scrapy_simhash.crawl.requests import request_key
 if TYPE_CHECKING:
     from scrapy_simhash.crawl.deliveries import Deliveries, Delivery
     from scrapy_simhash.crawl.sparing import Sparing
-    from scrapy_simhash.settings import FilterSettings
 
 
 class NearDuplicateSpiderMiddleware:
@@ -24,12 +23,10 @@ class NearDuplicateSpiderMiddleware:
 
     def __init__(
         self,
-        settings: FilterSettings,
         deliveries: Deliveries,
         sparing: Sparing,
         counts: Counter[str],
     ) -> None:
-        self._settings = settings
         self._deliveries = deliveries
         self._sparing = sparing
         self._counts = counts
@@ -37,7 +34,7 @@ class NearDuplicateSpiderMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
         crawl = filter_of(crawler)
-        return cls(crawl.settings, crawl.deliveries, crawl.sparing, crawl.counts)
+        return cls(crawl.deliveries, crawl.sparing, crawl.counts)
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
         """Note that a page has arrived, before its callback can change what it says."""
@@ -60,7 +57,6 @@ class NearDuplicateSpiderMiddleware:
                     continue
                 else:
                     self._deliveries.item_sent(response, output)
-                    self._count_delivered()
                 yield output
             failed = asks_again
         finally:
@@ -75,11 +71,6 @@ class NearDuplicateSpiderMiddleware:
 
     def _count_dropped(self, delivery: Delivery) -> None:
         self._counts["items_unchanged" if delivery.unchanged else "items_dropped"] += 1
-
-    def _count_delivered(self) -> None:
-        # Items that are compared are counted by their verdicts.
-        if self._settings.recrawl == "changed" and not self._settings.has_items:
-            self._counts["items_delivered"] += 1
 
 
 def _asks_for(key: str | None, request: Request) -> bool:

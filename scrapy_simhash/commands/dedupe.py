@@ -43,7 +43,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
-from scrapy_simhash.report.dedup_log import line_of, to_json
+from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
@@ -80,7 +80,7 @@ def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: Filt
         file = stack.enter_context(whole_file(target, *sources)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
         pages = itertools.chain.from_iterable(map(reader.read, paths))
-        analyses = stack.enter_context(analysed(pages, chosen, chosen.log_text if file else 0))
+        analyses = stack.enter_context(analysed(pages, chosen, TEXT_LENGTH if file else 0))
         for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
             counts[verdict.kind if is_kept else "copies"] += 1
             if file is not None:

@@ -36,6 +36,7 @@ from scrapy_simhash.crawl.waiting import Copies
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
+from scrapy_simhash.report.dedup_log import TEXT_LENGTH
 from scrapy_simhash.report.words import count
 from scrapy_simhash.setting_values import ACTIONS, Action, OwnAction
 from scrapy_simhash.settings import FilterSettings, one_of
@@ -290,7 +291,7 @@ def open_dedup(
             processes=settings.processes,
             timeout=settings.timeout,
             max_size=settings.max_body_size,
-            excerpt_length=settings.log_text if settings.log else 0,
+            excerpt_length=TEXT_LENGTH if settings.log else 0,
             start_without=settings.on_unavailable == "continue",
             runs=True,
             resumed=resumed,

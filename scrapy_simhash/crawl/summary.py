@@ -47,7 +47,6 @@ _PAGES = {
 _ITEMS = {
     "items_kept": "items kept",
     "items_dropped": "items dropped",
-    "items_delivered": "items delivered, of pages that are new or have changed",
     "items_unchanged": "items withheld, because an earlier run delivered them",
     "items_flagged": "items flagged and delivered",
     "items_skipped": "items not compared",

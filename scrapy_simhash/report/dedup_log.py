@@ -25,6 +25,8 @@ from scrapy_simhash.report.difference import Shown
 logger = logger_of(__name__)
 
 VERDICT_KINDS = get_args(VerdictKind)
+#: Characters of each page's text.
+TEXT_LENGTH = 1000
 _FLUSH_SECONDS = 1.0
 # Bytes of a line that can be read.
 _LONGEST_LINE = 1 << 24

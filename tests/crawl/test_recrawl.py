@@ -290,7 +290,6 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -
     second = day(site, SIMHASH_RECRAWL="changed")
     assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
     assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
-    assert second.stat("items_delivered") == len(second.items)
     assert second.stat("moved") == 1
 
 

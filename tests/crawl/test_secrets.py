@@ -67,7 +67,6 @@ def test_no_secret_of_a_request_reaches_index_log_or_messages(
     settings = {
         "SIMHASH_INDEX_URL": server.url,
         "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
-        "SIMHASH_LOG_TEXT": 200,
         "CONCURRENT_REQUESTS": 1,
         "DOWNLOADER_MIDDLEWARES": {Answers: 1000},
     }
