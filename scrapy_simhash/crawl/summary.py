@@ -29,7 +29,6 @@ logger = logger_of(__name__)
 SECONDS_BETWEEN_LINES = 60.0
 
 _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
-_MIDDLEWARE = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
 # Stats in the words of the summary. Each page and item is in one of them.
 _PAGES = {
     "unique": "kept",
@@ -94,13 +93,6 @@ class Summary:
         if verdict.reason == "no_callback":
             counts["no_page"] += 1  # whatever a component fetches for itself
             return
-        if self._settings.has_items and not counts["responses"]:
-            logger.info(
-                "Pages of %s are compared as well as items: a page that is dropped yields none. "
-                "For items only, set DOWNLOADER_MIDDLEWARES = {'%s': None}",
-                self._spider,
-                _MIDDLEWARE,
-            )
         counts["responses"] += 1
         counts[verdict.kind] += 1
         counts["doubtful"] += verdict.doubtful
@@ -189,23 +181,18 @@ class Summary:
                 continue
             if counts[name] == 1:
                 said = re.sub("^items", "item", said)
-            if name in ("skipped", "items_skipped"):
-                said = f"{said}: {self._reasons(name)}".removesuffix(": ")
+            if reasons := self._reasons(name):
+                said = f"{said}: {reasons}"
             lines.append(f"{counts[name]:>12,} {said}")
         lines += [self._since_earlier_runs(), printable(sparing), self._next_step()]
         return "\n".join(filter(None, lines))
 
     def _reasons(self, name: str) -> str:
-        settings = self._settings
-        texts = filter(None, (settings.item_text_field, settings.item_html_field))
-        words = {
-            "items_skipped/no_key": f"without the field {settings.item_key_field!r}",
-            "items_skipped/no_text": f"without the field {' or '.join(map(repr, texts))}",
-        }
+        """Return why pages or items were not compared, the most frequent reason first."""
         return ", ".join(
-            f"{number:,} {words.get(reason, reason.removeprefix(f'{name}/'))}"
+            f"{number:,} {reason.removeprefix(f'{name}/')}"
             for reason, number in sorted(self._counts.items(), key=lambda each: (-each[1], each))
-            if reason.startswith(f"{name}/") and reason != "skipped/no_callback" and number
+            if name.endswith("skipped") and reason.startswith(f"{name}/") and number
         )
 
     def _since_earlier_runs(self) -> str:

@@ -257,18 +257,3 @@ def test_lines_of_a_crawl_have_its_name_and_no_secret(
     assert "s3cret" not in log.read_text()
     [name] = {line.crawl for line in read_log([log])}
     assert re.fullmatch(r"pages, run 1, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", name)
-
-
-def test_who_compares_items_is_told_that_pages_are_compared_too(
-    crawl: Any, twins: Any, caplog: Any
-) -> None:
-    door = "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware"
-    settings = {"SIMHASH_ITEM_TEXT_FIELD": "body"}
-    crawl(Pages, settings=settings, site=twins, paths=PATHS)
-    [said] = [r.getMessage() for r in caplog.records if "as well as items" in r.getMessage()]
-    assert f"set DOWNLOADER_MIDDLEWARES = {{'{door}': None}}" in said
-    caplog.clear()
-    settings["DOWNLOADER_MIDDLEWARES"] = {door: None}
-    crawled = crawl(Pages, settings=settings, site=twins, paths=PATHS)
-    assert "simhash/responses" not in crawled.stats
-    assert "as well as items" not in caplog.text
