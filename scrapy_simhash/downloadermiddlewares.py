@@ -52,15 +52,16 @@ class NearDuplicateDownloaderMiddleware:
         return cls(crawler, filter_of(crawler))
 
     def _spider_opened(self, spider: Spider) -> None:
+        missing = "is missing. Use ADDONS, which places all components."
         if self._crawler.get_spider_middleware(NearDuplicateSpiderMiddleware) is None:
             self._filter.warn(
-                "SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware is missing. No page counts as"
-                " delivered, so copies are crawled again. Use ADDONS, which places all components."
+                f"SPIDER_MIDDLEWARES: NearDuplicateSpiderMiddleware {missing} Without it, no page"
+                " counts as delivered, so copies are crawled again."
             )
         if self._crawler.get_item_pipeline(NearDuplicatePipeline) is None:
             self._filter.warn(
-                "ITEM_PIPELINES: NearDuplicatePipeline is missing. A job that is stopped loses the"
-                " copies that wait. Use ADDONS, which places all components."
+                f"ITEM_PIPELINES: NearDuplicatePipeline {missing} Without it, a job that is stopped"
+                " loses the copies that wait."
             )
 
     async def process_request(
@@ -75,16 +76,14 @@ class NearDuplicateDownloaderMiddleware:
                 :class:`.Preferred`.
             SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
         """
-        response = None
         if COPY in request.meta:
-            response = await self._copies.look_at(request)
-        elif WAITED in request.meta:
-            response = self._queue.take_response(request.meta[WAITED])
-        elif PREFERRED in request.meta:
+            return await self._copies.look_at(request)
+        if WAITED in request.meta:
+            # The entry is taken off, because other requests may copy the meta.
+            return self._queue.take_response(request.meta.pop(WAITED))
+        if PREFERRED in request.meta and self._preferred is not None:
             self._preferred.before_download(request)
-        if response is not None:
-            return response
-        if QUEUED in request.meta:
+        elif QUEUED in request.meta:
             return self._sparing.before_download(request)
         return None
 
@@ -93,7 +92,8 @@ class NearDuplicateDownloaderMiddleware:
     ) -> None:
         """Note that a page failed."""
         self._filter.run_of_spider.failed(request)
-        self._preferred.address_ended(request)
+        if self._preferred is not None:
+            self._preferred.address_ended(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
@@ -103,9 +103,10 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        request_before = self._preferred.request_before(request, response)
-        if request_before is not None:
-            return request_before
+        if self._preferred is not None:
+            request_before = self._preferred.request_before(request, response)
+            if request_before is not None:
+                return request_before
         self._check_meta(request)
         times_dropped = _times_dropped(request, response)
         judged = await self._filter.judge(request, response, times_dropped)

@@ -15,6 +15,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
@@ -68,24 +69,24 @@ class CrawlFilter:
         self.run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
         self.queue = CrawlQueue(crawler, self.settings.lease)
         self.copies = Copies(crawler, self.dedup, self.queue, self.counts)
-        prefers = self.settings.prefer == "canonical"
-        self.preferred = Preferred(self.queue, self.counts, is_on=prefers)
+        self.preferred: Preferred | None = None
+        if self.settings.prefer == "canonical":
+            self.preferred = Preferred(crawler, self.queue, self.counts)
         self.deliveries = Deliveries(crawler, self.settings, self.dedup.upkeep)
         self.summary = Summary(self.settings, self.counts, name)
         self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
-        self._listeners: tuple[Callable[[Judged], None], ...] = (
+        self._listeners: list[Callable[[Judged], None]] = [
             self.sparing.judged,
             self.summary.judged,
             self.run_of_spider.judged,
-            self.preferred.judged,
-            self.copies.judged,
-        )
+        ]
+        if self.preferred is not None:
+            self._listeners.append(self.preferred.judged)
         self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
         connect(self._request_scheduled, signal=signals.request_scheduled)
-        connect(self.preferred.request_dropped, signal=signals.request_dropped)
         connect(self._spider_idle, signal=signals.spider_idle)
         connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -125,6 +126,8 @@ class CrawlFilter:
             self.deliveries.expect(request, key, owned=False)
         for listen in self._listeners:
             listen(judged)
+        if verdict.provisional and action != "flag":
+            self.copies.wait(judged)
         return judged
 
     def _action(self, verdict: Verdict, request: Request, response: Response) -> Action:
@@ -200,8 +203,10 @@ class CrawlFilter:
         assert engine is not None
         scraped = engine.scraper.slot.active if engine.scraper.slot else set()
         self.deliveries.fail_lost(engine.downloader.active | scraped)
-        self.queue.retry()
-        self.preferred.give_up()
+        if self.queue.refused:
+            self.queue.retry()
+        if self.preferred is not None:
+            self.preferred.give_up()
         self._publish_counts()
         self.summary.say_progress(self.dedup)
         self._stop_if_told()
@@ -237,7 +242,7 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        waited = self.preferred.give_up(patience=0)
+        waited = self.preferred is not None and self.preferred.give_up(patience=0)
         self.queue.put()
         upkeep = self.dedup.upkeep
         # Nothing is on its way, so no open page will ever end.
@@ -254,7 +259,8 @@ class CrawlFilter:
         if self._rounds is not None:
             self._rounds.cancel()
         await self.dedup.upkeep.settle()
-        self.preferred.end()
+        if self.preferred is not None:
+            self.preferred.end()
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
@@ -303,12 +309,9 @@ def open_dedup(
 
 def _need_asyncio(crawler: Crawler) -> None:
     """Raise a SettingError unless the crawl runs on asyncio."""
-    settings = crawler.settings
-    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
-        from scrapy.utils.reactor import is_asyncio_reactor_installed
-
-        if not is_asyncio_reactor_installed():
-            raise SettingError(
-                "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
-                "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-            )
+    has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
+    if has_reactor and not is_asyncio_reactor_installed():
+        raise SettingError(
+            "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
+            "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+        )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from cachetools import LRUCache
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
@@ -22,7 +23,6 @@ from scrapy_simhash.crawl.requests import (
     PREFERRED,
     PRIORITY_STEP,
     QUEUED,
-    WAITED,
     bare_request,
     is_on_plain_route,
     is_plain,
@@ -53,28 +53,26 @@ class _Page(NamedTuple):
 
 
 class Preferred:
-    """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter.
+    """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter."""
 
-    Args:
-        is_on: whether SIMHASH_PREFER is "canonical".
-    """
-
-    def __init__(self, queue: CrawlQueue, counts: Counter[str], *, is_on: bool) -> None:
+    def __init__(self, crawler: Crawler, queue: CrawlQueue, counts: Counter[str]) -> None:
         self._queue = queue
         self._counts = counts
-        self._is_on = is_on
         # Pages by key, and their keys by the key of the address that they wait for.
         self._pages: dict[str, _Page] = {}
         self._waiting_for: dict[str, list[str]] = {}
+        # The keys of pages that have waited, until they are judged.
+        self._have_waited = set[str]()
         # Hashes of the keys of addresses that have come or failed.
         self._ended: LRUCache[int, None] = LRUCache(_MOST_ADDRESSES)
         # The number of pages, and of pages that waited in vain, by the form of their addresses.
         self._of_form: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
         self._in_vain: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
+        crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
 
     def request_before(self, request: Request, response: Response) -> Request | None:
         """Return the request that goes before a page, which waits; None if it need not wait."""
-        if not self._is_on or {WAITED, PREFERRED, COPY} & request.meta.keys():
+        if {PREFERRED, COPY} & request.meta.keys():
             return None
         url = _canonical_url(request, response)
         if url is None:
@@ -90,10 +88,14 @@ class Preferred:
         return bare_request(url, request, canonical)
 
     def _may_wait(self, key: str, canonical: str) -> bool:
-        has_come = hash(canonical) in self._ended
         # Pages may declare each other canonical, and a page may come twice.
-        is_waiting = key in self._pages or canonical in self._pages
-        return not (has_come or is_waiting or self._waits_in_vain(key))
+        return not (
+            hash(canonical) in self._ended
+            or key in self._have_waited
+            or key in self._pages
+            or canonical in self._pages
+            or self._waits_in_vain(key)
+        )
 
     def _waits_in_vain(self, key: str) -> bool:
         """Return whether three pages of this form, and 1% of all, have waited in vain.
@@ -115,29 +117,23 @@ class Preferred:
 
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""
-        request = judged.request
         key = judged.verdict.key
-        # The entry is taken off, because other requests may copy the meta.
-        has_waited = request.meta.pop(WAITED, None)
-        if not self._is_on:
-            return
         form = _form(key)
         self._of_form[form] = self._of_form.get(form, 0) + 1
-        if has_waited and judged.verdict.kind != "duplicate":
+        if key in self._have_waited and judged.verdict.kind != "duplicate":
             self._counts["preferred/in_vain"] += 1
             self._in_vain[form] = self._in_vain.get(form, 0) + 1
-        self.address_ended(request, key)
+        self._have_waited.discard(key)
+        self.address_ended(judged.request, key)
 
     def address_ended(self, request: Request, key: str = "") -> None:
         """Let the pages go on that wait for a request, which has its page or has failed."""
-        if not self._is_on:
-            return
         preferred = request.meta.pop(PREFERRED, "")
         for name in (preferred, key, page_key(request.url), *_chain(request)):
             self._ended[hash(name)] = None
             self._let_go_on(self._waiting_for.get(name, ()))
 
-    def request_dropped(self, request: Request) -> None:
+    def _request_dropped(self, request: Request) -> None:
         """Let pages go on whose address redirects to one that was asked for before."""
         if {PREFERRED, "redirect_urls"} <= request.meta.keys():
             self.address_ended(request)
@@ -160,6 +156,7 @@ class Preferred:
             waiting.remove(key)
             if not waiting:
                 del self._waiting_for[page.canonical]
+            self._have_waited.add(key)
             request = page.request.replace(priority=page.request.priority + PRIORITY_STEP)
             self._queue.put_waited(key, request)
 

@@ -64,7 +64,7 @@ class CrawlQueue:
 
     def retry(self) -> None:
         """Put requests that were refused, after a pause."""
-        if self.refused and monotonic() - self._tried >= min(5.0, self._lease / 3):
+        if monotonic() - self._tried >= min(5.0, self._lease / 3):
             self.put()
 
     def _is_taken(self, request: Request, waited: float) -> bool:

@@ -64,12 +64,8 @@ class Copies:
         # The fates of originals, by the copy: whether they were delivered.
         self._fates: LRUCache[_Copy, bool] = LRUCache(_MOST_FATES)
 
-    def judged(self, judged: Judged) -> None:
-        """Have a copy wait if it is dropped or followed for a page in progress."""
-        if judged.verdict.provisional and judged.action != "flag":
-            self._wait(judged)
-
-    def _wait(self, judged: Judged) -> None:
+    def wait(self, judged: Judged) -> None:
+        """Have a copy wait that is dropped or followed for a page in progress."""
         verdict = judged.verdict
         request = once_more(judged.request)
         # The tab of a browser is closed by now.
