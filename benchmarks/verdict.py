@@ -103,7 +103,7 @@ def read(dataset: Dataset, recipe: Recipe) -> Pages:
     extractions = [
         Extraction(text_of(d), content=text_of(d))
         if d.body.is_text
-        else extract(html_of(d), recipe.extractor)
+        else extract(html_of(d), recipe.extractor, d.body.url)
         for d in dataset.documents
     ]
     facts = [
