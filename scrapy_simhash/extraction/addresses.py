@@ -31,6 +31,11 @@ class Folder:
         is_trap = len({*folders}) < len(folders)
         self._path = f"/{path}".rpartition("/")[0] + "/" if url and not is_trap else ""
 
+    def has(self, address: str) -> bool:
+        """Return whether a page stands in the folder itself."""
+        path = self.resolved(address).partition("?")[0]
+        return path.rpartition("/")[0] + "/" == self._path
+
     def resolved(self, address: str) -> str:
         """Return a path on the host of the page, or an address on another host without a scheme.
 

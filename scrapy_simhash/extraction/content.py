@@ -66,14 +66,11 @@ class Content(NamedTuple):
     Attributes:
         own: for each line of the page whether it is content.
         text: the numbers of the lines of the main text; empty if no text stands out.
-        entries: for each line whether the entries of a list may stand in it. They are more than the
-            content, because the names in a list may be fewer than the words above them.
         is_list: links make up most of the content.
     """
 
     own: Flags
     text: Ints
-    entries: Flags
     is_list: bool
 
 
@@ -135,7 +132,7 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
-    return Content(own, np.flatnonzero(text), below, is_list)
+    return Content(own, np.flatnonzero(text), is_list)
 
 
 def _own(lines: _Lines, subject: Flags, *, is_thin: bool) -> Flags:

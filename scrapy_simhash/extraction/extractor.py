@@ -57,8 +57,7 @@ class Extraction:
         template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.marks`.
         canonical: the address that the page declares canonical, resolved against its URL.
-        listed: the entries of a list: the names of links where one may stand, without digits, and
-            the addresses of pictures.
+        listed: the entries of its lists, see :func:`.marks.listed`.
         pairs: the labels of the content with their values, such as ("Rooms", "3").
         site_name: the name of the site, as the page tells programs (``og:site_name``).
         unmatched: the selectors of the recipe that match nothing on the page, by their names.
@@ -178,6 +177,7 @@ def _extraction(
     own = np.ones(len(page.texts), np.bool_) if content is None else content.own
     is_said = said(page)
     own_said = own & is_said
+    few = thin or (content is not None and content.is_list)
     values = [*offers(page), *held]
     return Extraction(
         text,
@@ -192,10 +192,8 @@ def _extraction(
         content="\n".join([*compress(page.texts, own_said.tolist()), *page.told, *values]),
         own="\n".join([*compress(page.texts, own.tolist()), *values]),
         template="\n".join(compress(page.texts, (is_said & ~own).tolist())),
-        marks=marks(page, own, thin or (content is not None and content.is_list)),
-        listed=frozenset(
-            listed(page, content.entries) if content and content.entries.any() else ()
-        ),
+        marks=marks(page, own, few),
+        listed=frozenset(listed(page, own, few) if content else ()) - {""},
         canonical=page.canonical,
         pairs=tuple(islice(pairs(page, own_said), 64)),
         site_name=site_name(page.metas),

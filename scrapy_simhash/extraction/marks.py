@@ -124,19 +124,27 @@ def _is_term(el: Element) -> bool:
     return following is not None and following.tag in ("dd", "td")
 
 
-def listed(page: Page, entries: Flags) -> Iterator[str]:
-    """Yield the names of the links in some lines of a page, and the addresses of its pictures.
+def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
+    """Yield the entries of the lists of a page: the names of links in its content.
 
-    A count may stand in the name of a link, so the names are without digits.
+    A count may stand in a name, so the names are without digits. Beside a text, a link to another
+    page of the same folder is a teaser. A page that shows little may show no more than pictures.
+
+    Args:
+        page: the page.
+        own: for each of its lines whether it is content.
+        few: whether it has no main text, or one that stands in links.
     """
-    found = compress(page.holders, (entries & page.in_links).tolist())
+    found = compress(page.holders, (own & page.in_links).tolist())
     # One line may have many links, of which it begins with the first, and one element many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
-        name = "".join(link.itertext()) if len(link) else link.text or ""
-        yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
-    yield from page.pictures
+        if few or not page.folder.has(link.get("href", "")):
+            name = "".join(link.itertext()) if len(link) else link.text or ""
+            yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
+    if few:
+        yield from page.pictures
 
 
 def _named(page: Page) -> Iterator[str]:

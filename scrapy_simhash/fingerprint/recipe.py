@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 14,
     "text": 6,
-    "facts": 30,
+    "facts": 31,
 }
 
 

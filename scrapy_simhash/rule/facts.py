@@ -55,7 +55,7 @@ SKETCHES = {
     "listed": NARROW,
 }
 #: The sketches of samples, with the size of the sample.
-_SAMPLES = {"text": 32, "rest": 32, "listed": 16}
+_SAMPLES = {"text": 32, "rest": 32}
 #: The sorts of units that together are what a page says.
 _SAID = ("numbers", "fields", "sentences", "beside", "words")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
@@ -86,7 +86,7 @@ class Facts:
         pairs: sketch of 32 bits of its labels with their values.
         text: sketch of 32 bits of a sample of the words and sentences of the main text.
         rest: sketch of 40 bits of a sample of those that are of the site.
-        listed: sketch of 32 bits of a sample of the entries of a list, and of the pictures.
+        listed: sketch of 32 bits of the entries of lists.
         state: hash of the content as it is written, see :mod:`.state`.
     """
 

@@ -46,8 +46,6 @@ SHORT_APART = {
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: This many entries are enough to tell two lists by.
-ENTRIES = 6
 #: Two texts this near are the same, except for a word or two; a share of k.
 SAME = 1 / 6
 #: Of two texts further apart on two sites, a quarter may differ; a share of k.
@@ -190,13 +188,11 @@ class Pair:
         crossed = a.title == b.heading != 0 or a.heading == b.title != 0
         return headings or crossed or (titles and not are_siblings)
 
-    def lists_others(self, least: int) -> bool:
-        """Return whether the pages list other things, as the parts of a catalogue do.
-
-        Each list has so many entries of its own at least, and they share at most half of all.
-        """
+    @property
+    def lists_others(self) -> bool:
+        """True if an entry of a list replaces another one; of two views, half of all are others."""
         a, b = self.a.listed, self.b.listed
-        return a.replaced(b) >= least and a.likeness(b) <= HALF
+        return a.replaced(b) >= 1 and not (self.kin in VIEWS and a.likeness(b) > HALF)
 
 
 def _is_print_view(a: Facts, b: Facts) -> bool:
@@ -221,8 +217,7 @@ def _values(pair: Pair) -> str:
     if pair.kin is Kinship.ADDRESS:
         return ""
     if pair.kin in VIEWS:
-        # A thin page may have no more than a picture.
-        differ = pair.lists_others(1 if pair.is_thin else 2) or a.words.replaced(b.words) > 0
+        differ = pair.lists_others or a.words.replaced(b.words) > 0
         if pair.kin is Kinship.SIBLING:
             differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
         else:
@@ -233,7 +228,7 @@ def _values(pair: Pair) -> str:
         differ = a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
         return "own-values" if differ else ""
     if pair.kin is Kinship.DOMAIN or pair.is_thin:
-        if a.said == b.said and not pair.lists_others(ENTRIES):
+        if a.said == b.said and not pair.lists_others:
             return ""
         is_text = a.sentences.added(b.sentences) > 0 and not numbers
         return "own-text" if is_text else "own-values"

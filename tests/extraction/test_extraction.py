@@ -216,10 +216,17 @@ def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(mark
 
 
 @pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
-def test_a_page_lists_the_links_of_its_content_without_counts_and_its_pictures(
-    between: str,
-) -> None:
+def test_a_page_lists_the_links_of_its_content_without_counts(between: str) -> None:
     names = between.join(f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem"))
     body = f"<h1>Team</h1><p>{article(1)}</p><ul><li>{names}</li></ul><img src=/8.jpg>"
-    page = extract(f"<body><nav><a href=/>Home</a></nav><main>{body}</main>")
-    assert page.listed == {"Ann ()", "Bob ()", "Cem ()", "/8.jpg"}
+    html = f"<body><nav><a href=/>Home</a></nav><main>{body}</main>"
+    for folder in ("", "http://a.test/office/"):
+        assert extract(html, url=folder).listed == {"Ann ()", "Bob ()", "Cem ()"}
+    # Teasers lead to other pages of one folder.
+    assert extract(html, url="http://a.test/").listed == set()
+
+
+def test_a_page_without_text_lists_all_links_and_pictures() -> None:
+    body = "<h1>Team</h1><ul><li><a href=/Ann>Ann</a></ul><img src=/8.jpg>"
+    page = extract(f"<body><nav><a href=/>Home</a></nav><main>{body}</main>", url="http://a.test/")
+    assert page.listed == {"Ann", "/8.jpg"}
