@@ -1,12 +1,11 @@
 -- Write each part that nothing stands against; tell what is near the pages of the others.
 --
--- KEYS: meta, entries, leases, and what the keys of the leaves begin with.
+-- KEYS: meta, leases, and what the keys of groups and leaves begin with.
 --   meta     hash: the header; "last": the last position; "leaves": the number of leaves of each
 --            block, LEAVES if it is missing; "<run>:pages": entries that were last seen in a run
---   entries  hash: "": the generation; number of a group -> its entries, each with its size
---            (3 bytes, 0 if it is gone). While a group has no such field, its entries stand alone,
---            as ":<position>" -> entry. An entry has the size of its state (1 byte), the state
---            that it has without a lease, its fingerprint and its body
+--   groups   lists: the generation, ":" and the number of the group -> its entries, each empty if
+--            it is gone. An entry has the size of its state (1 byte), the state that it has without
+--            a lease, its fingerprint and its body
 --   leases   hash: "": the generation; position -> state of an entry in progress
 --   leaves   strings: block (1 byte) and the last 12 bits of a value (2 bytes), and behind these
 --            the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
@@ -26,19 +25,19 @@
 -- Returns generation, last position, time (2), for each part its first new position (-1: refused,
 -- -2: not looked at), for each look of a refused one distances and positions of what is near, these
 -- positions, their states and entries. One item is another generation, none is a damaged index.
-local meta, entries, leases, leaf = unpack(KEYS)
+local meta, leases, prefix = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
 local decode, encode, floor, xor = struct.unpack, struct.pack, math.floor, bit.bxor
 local width, reach, blocks = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local BUCKET_LIMIT, KEY_LIMIT = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- Positions in a group; comparisons after which no other part is looked at; positions.
-local GROUP, EFFORT, POSITIONS = 8, 10000, 2 ^ 28
+local GROUP, EFFORT, POSITIONS = 32, 10000, 2 ^ 28
 -- Leaves of a block in a small index; positions for each leaf in a larger one; leaves of a block
 -- that split in one call.
 local LEAVES, LOAD, SPLITS = 4096, 256, 8
 
 local head = call('HMGET', meta, 'generation', 'last', 'leaves')
-if call('HGET', entries, '') ~= head[1] or call('HGET', leases, '') ~= head[1] then return {} end
+if call('HGET', leases, '') ~= head[1] then return {} end
 if head[1] ~= ARGV[1] then return {head[1] or ''} end
 -- After a failover that lost the end of the log, its positions are not used again.
 local first = math.max(tonumber(head[2]), tonumber(ARGV[2]))
@@ -47,47 +46,28 @@ if not (first >= 0 and first < POSITIONS and leaf_count >= LEAVES) then return {
 -- Leaves before the last doubling that was begun: those from here on came by it.
 while 2 * half <= leaf_count do half = 2 * half end
 local last, effort = first, 0
-local groups, alone, changed, counts, leaves, added = {}, {}, {}, {}, {}, {}
+local entries, states, counts, leaves, added, appended = {}, {}, {}, {}, {}, {}
 
 -- Entries and their states.
 
-local function names_alone(n)
-  local names = {}
-  for slot = 0, GROUP - 1 do names[slot + 1] = ':' .. n * GROUP + slot end
-  return names
-end
-
--- Return the entries of a group by slot, the slot of a position, and the number of the group.
 local function group_of(position)
-  local n, slot = floor(position / GROUP), position % GROUP
-  if groups[n] then return groups[n], slot, n end
-  local group, at = {}, 1
-  local packed = n * GROUP + GROUP - 1 <= first and call('HGET', entries, n)
-  if packed then
-    for other = 0, GROUP - 1 do
-      if at + 2 > #packed then break end
-      local size = decode('>I3', packed, at)
-      if size > 0 then group[other] = sub(packed, at + 3, at + 2 + size) end
-      at = at + 3 + size
-    end
-  else
-    local single = call('HMGET', entries, unpack(names_alone(n)))
-    for other = 0, GROUP - 1 do
-      group[other] = single[other + 1] or nil
-      if group[other] then alone[n] = true end
-    end
-  end
-  groups[n] = group
-  return group, slot, n
+  return prefix .. head[1] .. ':' .. floor(position / GROUP)
 end
 
-local states = {}
-local function state_of(position)
+-- Return the entry at a position, false if it is gone.
+local function entry_at(position)
+  if entries[position] == nil then
+    local entry = call('LINDEX', group_of(position), position % GROUP)
+    entries[position] = entry ~= '' and entry
+  end
+  return entries[position]
+end
+
+local function state_at(position)
   if states[position] == nil then
-    local group, slot = group_of(position)
-    local entry, lease = group[slot], nil
-    if entry then lease = call('HGET', leases, position) end
-    states[position] = entry and (lease or sub(entry, 2, 1 + byte(entry))) or false
+    local entry = entry_at(position)
+    local lease = entry and call('HGET', leases, position)
+    states[position] = lease or entry and sub(entry, 2, 1 + byte(entry))
   end
   return states[position]
 end
@@ -98,25 +78,23 @@ local function count(state, by)
   counts[run] = (counts[run] or 0) + by
 end
 
+-- Note the state of an entry; return it as it is without a lease, behind its size.
+local function noted(position, state)
+  count(state, 1)
+  if #state > 4 then
+    call('HSET', leases, position, state)
+    state = string.gsub(sub(state, 1, 4), '^%z+', '')
+  end
+  return char(#state) .. state
+end
+
 -- Give an entry another state, or delete it.
-local function write(position, state, body)
-  local group, slot, n = group_of(position)
-  local before, entry = state_of(position), group[slot]
-  if before then count(before, -1) end
-  if before and #before > 4 and not (state and #state > 4) then call('HDEL', leases, position) end
-  if state then
-    count(state, 1)
-    if #state > 4 then
-      call('HSET', leases, position, state)
-      state = string.gsub(sub(state, 1, 4), '^%z+', '')
-    end
-    body = body or sub(entry, 2 + byte(entry))
-    state = char(#state) .. state .. body
-  end
-  if entry ~= state then
-    group[slot], changed[n] = state, changed[n] or {}
-    changed[n][slot] = true
-  end
+local function write(position, state)
+  local before, entry, after = state_at(position), entry_at(position), ''
+  count(before, -1)
+  if #before > 4 and not (state and #state > 4) then call('HDEL', leases, position) end
+  if state then after = noted(position, state) .. sub(entry, 2 + byte(entry)) end
+  if after ~= entry then call('LSET', group_of(position), position % GROUP, after) end
 end
 
 -- What is near.
@@ -138,7 +116,7 @@ local function leaves_of(look)
     local name = leaf_of(look, j)
     names[j] = name
     if not leaves[name] then
-      wanted[#wanted + 1], keys[#keys + 1] = name, leaf .. name
+      wanted[#wanted + 1], keys[#keys + 1] = name, prefix .. name
     end
   end
   if #keys > 0 then
@@ -204,8 +182,8 @@ local function near(look, since)
     for _, position in ipairs(bucket(leaves[names[j]], look, j, since, limit)) do
       if not told[position] then
         told[position], effort = true, effort + 1
-        local group, slot = group_of(position)
-        local distance = group[slot] and apart(look, group[slot], is_of_key)
+        local entry = entry_at(position)
+        local distance = entry and apart(look, entry, is_of_key)
         if distance then result[#result + 1], result[#result + 2] = distance, position end
       end
     end
@@ -233,7 +211,7 @@ while at <= #ARGV do
     end
   end
   for i = take(2 * checks), at - 2, 2 do
-    if part.fate == 0 and state_of(tonumber(ARGV[i])) ~= ARGV[i + 1] then part.fate = -1 end
+    if part.fate == 0 and state_at(tonumber(ARGV[i])) ~= ARGV[i + 1] then part.fate = -1 end
   end
   for i = part.looks, part.looks + (part.fate == -1 and looks or 0) - 1 do
     local some = since <= 1 and known[i] or near(ARGV[i], 0)
@@ -241,9 +219,8 @@ while at <= #ARGV do
       local position = some[k]
       if not there[position] then
         there[position] = true
-        local group, slot = group_of(position)
         positions[#positions + 1] = position
-        rows[#rows + 1], rows[#rows + 2] = state_of(position), group[slot]
+        rows[#rows + 1], rows[#rows + 2] = state_at(position), entry_at(position)
       end
     end
     found[#found + 1] = some
@@ -262,8 +239,7 @@ for n, part in ipairs(parts) do
     for i = take(4 * part.new), at - 4, 4 do
       last = last + 1
       if last >= POSITIONS then return redis.error_reply('SIMHASH the log is full') end
-      states[last] = false
-      write(last, ARGV[i + 2], ARGV[i + 3])
+      appended[last - first] = noted(last, ARGV[i + 2]) .. ARGV[i + 3]
       local look = ARGV[part.looks + ARGV[i]]
       for j = width + 1, tonumber(ARGV[i + 1]), 6 do
         local name = leaf_of(look, j)
@@ -290,16 +266,16 @@ local function squeezed(content)
 end
 
 for name, more in pairs(added) do
-  local size = call('APPEND', leaf .. name, more)
+  local size = call('APPEND', prefix .. name, more)
   local before = floor((size - #more) / (6 * KEY_LIMIT))
   if size >= 12 * KEY_LIMIT and floor(size / (6 * KEY_LIMIT)) > before then
-    call('SET', leaf .. name, squeezed(call('GET', leaf .. name)))
+    call('SET', prefix .. name, squeezed(call('GET', prefix .. name)))
   end
 end
 
 -- Return the key of a leaf of a block, as leaf_of names it.
 local function key_of(block, n)
-  local name = leaf .. char(block) .. encode('>I2', n % LEAVES)
+  local name = prefix .. char(block) .. encode('>I2', n % LEAVES)
   return n < LEAVES and name or name .. char(floor(n / LEAVES))
 end
 
@@ -328,23 +304,16 @@ if leaf_count < leaves_wanted then
   call('HSET', meta, 'leaves', leaf_count)
 end
 
-for n, slots in pairs(changed) do
-  local base, packed = n * GROUP, {}
-  if base + GROUP - 1 <= last then
-    for slot = 0, GROUP - 1 do
-      local entry = groups[n][slot] or ''
-      packed[slot + 1] = encode('>I3', #entry) .. entry
-    end
-    call('HSET', entries, n, table.concat(packed))
-    -- An entry has one representation. After a failover that lost writes, positions jump, and a
-    -- group that is complete by its positions may not have been packed.
-    if alone[n] then call('HDEL', entries, unpack(names_alone(n))) end
-  else
-    for slot in pairs(slots) do
-      local entry, name = groups[n][slot], ':' .. base + slot
-      if entry then call('HSET', entries, name, entry) else call('HDEL', entries, name) end
-    end
-  end
+local done = first
+while done < last do
+  local key, slot = group_of(done + 1), (done + 1) % GROUP
+  -- It ends elsewhere if a script ended in the middle, or if positions have jumped.
+  local size = call('LLEN', key)
+  for _ = size, slot + 1, -1 do call('RPOP', key) end
+  for _ = size, slot - 1 do call('RPUSH', key, '') end
+  local count = math.min(last - done, GROUP - slot)
+  call('RPUSH', key, unpack(appended, done - first + 1, done - first + count))
+  done = done + count
 end
 if last > tonumber(head[2]) then call('HSET', meta, 'last', last) end
 for run, by in pairs(counts) do

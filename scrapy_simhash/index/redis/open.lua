@@ -1,15 +1,9 @@
--- Make an index, if there is none, of fields and values of its header; return the header, and whether its
--- other keys are of the same generation. KEYS as for commit.lua.
-local meta, entries, leases = unpack(KEYS)
-if redis.call('EXISTS', meta, entries, leases) == 0 and #ARGV > 0 then
+-- Make an index, if there is none, of fields and values of its header; return the header, whether its
+-- other key is of the same generation, and the time. KEYS: meta and leases, as for commit.lua.
+local meta, leases = unpack(KEYS)
+if redis.call('EXISTS', meta, leases) == 0 and #ARGV > 0 then
   redis.call('HSET', meta, unpack(ARGV))
-  for _, key in ipairs({entries, leases}) do
-    redis.call('HSET', key, '', redis.call('HGET', meta, 'generation'))
-  end
+  redis.call('HSET', leases, '', redis.call('HGET', meta, 'generation'))
 end
-local generation = redis.call('HGET', meta, 'generation')
-local is_whole = true
-for _, key in ipairs({entries, leases}) do
-  if redis.call('HGET', key, '') ~= generation then is_whole = false end
-end
+local is_whole = redis.call('HGET', leases, '') == redis.call('HGET', meta, 'generation')
 return {redis.call('HGETALL', meta), is_whole and 1 or 0, redis.call('TIME')}

@@ -1,4 +1,4 @@
-"""A store in Redis: entries in hashes, and leaves of values, which are appended to.
+"""A store in Redis: lists of entries, and leaves of values, which are appended to.
 
 ``commit.lua`` tells what the keys hold. Outside, the position of an entry has more digits than its
 *place* in Redis: the generation of the index before it, so that an entry of a deleted index is not
@@ -15,8 +15,8 @@ import secrets
 import struct
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,9 +42,9 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-FORMAT = 15
-# Positions in one field of the entries, as in commit.lua.
-_GROUP = 8
+FORMAT = 16
+# Positions in a group of entries, as in commit.lua.
+_GROUP = 32
 # Leaves of a block in a small index, as in commit.lua.
 _LEAVES = 1 << 12
 # Bits of a place, and of a checksum.
@@ -110,7 +110,7 @@ class RedisStore:
         self._width = spec.bits // 8
         self._shard = shard
         self._shards = shards
-        self._keys = [client.key(part) for part in ("meta", "entries", "leases", "")]
+        self._meta, self._leases, self._prefix = map(client.key, ("meta", "leases", ""))
         self._asked = {
             "format": str(FORMAT),
             "recipe": spec.recipe,
@@ -128,7 +128,7 @@ class RedisStore:
         fields |= {**self._asked, "generation": secrets.token_hex(4)}
         before = time.clock_gettime(_BOOT_CLOCK)
         answer, is_whole, now = self.client.call(
-            "EVALSHA", _OPEN, len(self._keys), *self._keys, *chain(*fields.items())
+            "EVALSHA", _OPEN, 2, self._meta, self._leases, *chain(*fields.items())
         )
         where = self.client.where
         header = _texts_of(answer, where)
@@ -200,7 +200,8 @@ class RedisStore:
         for _ in range(3):
             begun = time.clock_gettime(_BOOT_CLOCK)
             arguments = self._arguments(parts, lookups)
-            (answer,) = yield [("EVALSHA", _COMMIT, len(self._keys), *self._keys, *arguments)]
+            keys = (self._meta, self._leases, self._prefix)
+            (answer,) = yield [("EVALSHA", _COMMIT, len(keys), *keys, *arguments)]
             if len(answer) > 1:
                 with self._readable():
                     return self._answered(parts, lookups, answer, begun)
@@ -226,19 +227,33 @@ class RedisStore:
         rows: list[tuple[int, Stored]] = []
         for first in range(0, len(places), _KEYS):
             batch = places[first : first + _KEYS]
-            groups = [*dict.fromkeys(place // _GROUP for place in batch)]
+            stretches = [[*some] for _, some in groupby(batch, lambda place: place // _GROUP)]
             # Leases come before entries: one that is confirmed meanwhile is as it was.
-            leases, packed = yield [
-                ("HMGET", self._keys[2], "", *batch),
-                ("HMGET", self._keys[1], "", *groups, *map(":{}".format, batch)),
+            answers = yield [
+                ("HMGET", self._leases, "", *batch),
+                *(self._reading_of(some[0], some[-1]) for some in stretches),
+                ("HGET", self._meta, "generation"),
             ]
-            if not leases[0] == packed[0] == self._generation.encode():
+            leases = answers[0]
+            if not leases[0] == answers[-1] == self._generation.encode():
                 self._begin()
                 return []
+            entries: dict[int, bytes] = {}
+            for some, read in zip(stretches, answers[1:-1], strict=True):
+                entries |= enumerate(read, some[0])
             with self._readable():
-                found = zip(batch, _entries_at(batch, groups, packed[1:]), leases[1:], strict=True)
-                rows += [self._row(*row) for row in found if row[1]]
+                for place, lease in zip(batch, leases[1:], strict=True):
+                    if entry := entries.get(place):
+                        rows.append(self._row(place, entry, lease))
         return rows
+
+    def _reading_of(self, first: int, last: int) -> tuple[str | int, ...]:
+        """Return the command that reads the entries from a place to another of its group."""
+        return "LRANGE", self._group(first // _GROUP), first % _GROUP, last % _GROUP
+
+    def _group(self, number: int) -> str:
+        """Return the key of a group of entries, as commit.lua names it."""
+        return f"{self._prefix}{self._generation}:{number}"
 
     def _arguments(self, parts: Sequence[Part], lookups: Lookups | None) -> list[Any]:
         """Return the arguments of ``commit.lua``."""
@@ -318,7 +333,7 @@ class RedisStore:
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
         with self._readable():
-            last = _last_place(self.client.call("HGET", self._keys[0], "last") or 0)
+            last = _last_place(self.client.call("HGET", self._meta, "last") or 0)
         rows: list[tuple[int, Stored]] = []
         place = self._place(after)
         while place < last and not rows:
@@ -360,12 +375,12 @@ class RedisStore:
         """Return the key of a leaf, as commit.lua names it."""
         later, low = divmod(number, _LEAVES)
         name = bytes([block, *low.to_bytes(2, "big")]) + (bytes([later]) if later else b"")
-        return self._keys[3].encode() + name
+        return self._prefix.encode() + name
 
     def _leaf_count(self) -> int:
         """Return the number of leaves of each block."""
         with self._readable():
-            count = int(self.client.call("HGET", self._keys[0], "leaves") or _LEAVES)
+            count = int(self.client.call("HGET", self._meta, "leaves") or _LEAVES)
             if not _LEAVES <= count <= _POSITIONS >> 8:
                 raise ValueError(f"no index has {count} leaves of a block")
         return count
@@ -390,7 +405,7 @@ class RedisStore:
         return bool(self.client.call("EVALSHA", _SWAP, 1, key, name, *marked))
 
     def counts(self) -> Counts:
-        header = _texts_of(self.client.call("HGETALL", self._keys[0]), self.client.where)
+        header = _texts_of(self.client.call("HGETALL", self._meta), self.client.where)
         try:
             by_run = {
                 int(name.removesuffix(":pages")): int(value)
@@ -399,22 +414,29 @@ class RedisStore:
             }
         except ValueError as error:
             raise StoreDamaged(f"{self.client.where} has a damaged header: {error}") from error
-        leases = self.client.call("HLEN", self._keys[2]) - 1
+        leases = self.client.call("HLEN", self._leases) - 1
         return Counts({run: pages for run, pages in by_run.items() if pages}, max(leases, 0))
 
     def size(self) -> int:
         """Return the bytes, of the leaves by a sample; 0 where the server does not tell."""
+        blocks = self._spec.blocks + 1
         try:
             count = self._leaf_count()
             some = range(0, count, count // 64)
-            sample = [self._leaf(block, n) for block in (0, self._spec.blocks) for n in some]
-            sizes = [
-                self.client.call("MEMORY USAGE", key, "SAMPLES", 64) or 0
-                for key in (*self._keys[:3], *sample)
-            ]
+            leaves = [self._leaf(block, number) for block in (0, blocks - 1) for number in some]
+            groups = [*map(self._group, range(self._last // _GROUP + 1))]
+            sample = groups[:: len(groups) // 64 + 1]
+            return (
+                self._memory([self._meta, self._leases])
+                + self._memory(leaves) * count * blocks // len(leaves)
+                + self._memory(sample) * len(groups) // len(sample)
+            )
         except StoreUnavailable:
             return 0
-        return sum(sizes[:3]) + sum(sizes[3:]) * count * (self._spec.blocks + 1) // len(sample)
+
+    def _memory(self, keys: Iterable[str | bytes]) -> int:
+        sizes = (self.client.call("MEMORY USAGE", key, "SAMPLES", 64) for key in keys)
+        return sum(size or 0 for size in sizes)
 
     def check(self) -> list[str]:
         self._begin()
@@ -429,13 +451,17 @@ class RedisStore:
         return []
 
     def clear(self) -> None:
-        last = self.client.call("HGET", self._keys[0], "last") or b""
+        last = self.client.call("HGET", self._meta, "last") or 0
+        with contextlib.suppress(ValueError):  # a damaged index is cleared, too
+            self._last = max(self._last, _last_place(last))
+        groups = map(self._group, range(self._last // _GROUP + 1))
+        while some := [*islice(groups, _KEYS)]:
+            self.client.call("UNLINK", *some)
         for block, leaves in self._leaves_of_blocks(self._spec.blocks + 1):
             self.client.call("UNLINK", *(self._leaf(block, number) for number in leaves))
         # Together, because an index of which only a part is there is a damaged one.
-        self.client.call("UNLINK", *self._keys[:3])
+        self.client.call("UNLINK", self._meta, self._leases)
         self._blocks = None
-        self._last = int(last) if last.isdigit() else 0
         self._begin()
 
     def close(self) -> None:
@@ -482,27 +508,6 @@ def _last_place(text: str | bytes | int) -> int:
     if not 0 <= (last := int(text)) < _POSITIONS:
         raise ValueError(f"no position is {last}")
     return last
-
-
-def _entries_at(
-    places: Sequence[int], groups: Sequence[int], packed: Sequence[bytes | None]
-) -> list[Any]:
-    """Return the entries at places, given the fields of their groups and then their own ones."""
-    entries = dict(zip(places, packed[len(groups) :], strict=True))
-    for group, content in zip(groups, packed, strict=False):
-        entries |= _of_group(group, content) if content else {}
-    return [entries[place] for place in places]
-
-
-def _of_group(group: int, packed: bytes) -> dict[int, bytes]:
-    """Return the entries that stand together by their places."""
-    entries = dict[int, bytes]()
-    at = 0
-    for position in range(group * _GROUP, group * _GROUP + _GROUP):
-        size = int.from_bytes(packed[at : at + 3], "big")
-        entries[position] = packed[at + 3 : at + 3 + size]
-        at += 3 + size
-    return entries
 
 
 def _texts_of(fields: Any, where: str) -> dict[str, str]:

@@ -27,9 +27,10 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(server, ur
     for value in values(20):
         keep(index, value)
     with server.client() as client:
-        (entries,) = client.scan_iter(f"*{url.partition('name=')[2]}*:entries")
-        group = client.hget(entries, "1")
-        client.hset(entries, "1", group.replace(b"\0\0\0", b"\xff\xff\xff"))
+        (group,) = client.scan_iter(f"*{url.partition('name=')[2]}*:0")
+        for place in range(8, 16):
+            entry = client.lindex(group, place)
+            client.lset(group, place, entry.replace(b"\0\0\0", b"\xff\xff\xff"))
     pages = [page(f"copy{i}", value ^ 1) for i, value in enumerate(values(20))]
     outcomes = [claim.outcome for claim in index.claim_all(pages)]
     assert 0 < outcomes.count(ORIGINAL) <= 8
@@ -39,7 +40,22 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(server, ur
     assert len(index.check()) == index.damaged
 
 
-@pytest.mark.parametrize("part", ["meta", "entries", "leases"])
+def test_entries_that_were_evicted_are_gone(server, url, opened):
+    index = opened(url)
+    kept, own = values(2)
+    keep(index, kept)
+    index.claim(page("b", own))
+    entry = index.query(fp(own))[0].entry
+    with server.client() as client:
+        client.delete(*client.scan_iter(f"*{url.partition('name=')[2]}*:0"))
+    assert index.unsettled([entry]).gone == {entry}
+    assert len(index.check()) == 1
+    assert keep(index, kept ^ 1) == keep(index, own ^ 1) == "unique"
+    assert keep(index, kept) == keep(index, own) == "duplicate"
+    assert {match.key for match in index.query(fp(kept))} == {str(kept ^ 1)}
+
+
+@pytest.mark.parametrize("part", ["meta", "leases"])
 def test_a_key_that_was_evicted_is_damage(server, url, opened, part):
     index = opened(url)
     kept, own, released = values(3)
@@ -77,6 +93,19 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(server, url, ope
     assert second.check() == []
 
 
+def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(server, url, opened):
+    index = opened(url)
+    first, second = values(2)
+    keep(index, first)
+    with server.client() as client:
+        (group,) = client.scan_iter(f"*{url.partition('name=')[2]}*:0")
+        client.rpush(group, client.lindex(group, 1))
+    keep(index, second)
+    assert {entry.key for entry in index} == {str(first), str(second)}
+    assert index.query(fp(second))[0].key == str(second)
+    assert index.check() == []
+
+
 def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there(
     server, url, opened
 ):
@@ -109,4 +138,4 @@ def test_leaves_that_split_lose_no_value(server, url, opened):
         (row, *_) = index._store.scan(0, 1, blocks=True)
         assert row[1].content[8:] == fp(crawled[0]).blocks
         index.clear()
-        assert len([*client.scan_iter(pattern)]) == 4  # of which one has the runs
+        assert len([*client.scan_iter(pattern)]) == 3  # of which one has the runs

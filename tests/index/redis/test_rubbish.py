@@ -72,7 +72,12 @@ class Victim:
                 if draw([b"both", b"one"]) == b"one":
                     self.client.hdel(key, field)
         else:
-            self.client.zadd(key, {rubbish: 5})
+            place = int(draw([b"0", b"5", b"-1"]))
+            whole = self.client.lindex(key, place)
+            worse = draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]])
+            self.client.lset(key, place, worse)
+            if draw([b"longer", b"as long"]) == b"longer":
+                self.client.rpush(key, rubbish)
 
     def use(self) -> None:
         """Do everything that may be done with an index; damage may be told of."""
@@ -118,7 +123,7 @@ RUBBISH = (
 
 @pytest.mark.parametrize(
     "part",
-    [":meta", ":entries", ":leases", "}:"],
+    [":meta", ":0", ":leases", "}:"],
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rubbish=RUBBISH)
@@ -165,13 +170,15 @@ def test_an_index_whose_number_of_shards_cannot_be_is_damaged_when_it_is_opened(
 
 
 def test_a_damaged_index_can_be_cleared(victim):
-    for part in (":meta", ":entries", ":leases"):
+    for part in (":meta", ":0", ":leases"):
         victim.restore()
         index = victim.open()
         for key in victim.keys(part):
             kind = victim.client.type(key)
             if kind == b"string":
                 victim.client.append(key, b"xyz")
+            elif kind == b"list":
+                victim.client.lset(key, 0, b"\xff\xfe")
             else:
                 for field in victim.client.hkeys(key):
                     if field == b"last" or part != ":meta":
