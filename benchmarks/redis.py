@@ -2,6 +2,7 @@
 
     python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8] [--injected 10000000]
     python -m benchmarks.redis --flood
+    python -m benchmarks.redis --beside 1000000
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
 Each has a key of some 60 bytes and 83 bytes of facts. CPU is that of the server and of the client,
@@ -12,6 +13,8 @@ block values, as those of one template do.
 A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at once,
 without the pages, and measures what the next ones cost. ``--flood`` measures what pages of one
 template cost beside unrelated ones, turn by turn, and how many copies of the oldest ones are lost.
+``--beside`` fills an index of so many pages and one of 100,000, each on a server of its own, and
+measures what pages cost in both, turn by turn; figures are medians of the turns.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import sys
 import time
 from collections.abc import Iterator
 from random import Random
+from statistics import median
 
 import numpy as np
 
@@ -36,6 +40,7 @@ from tests import servers
 BLOCKS, CLUSTERS = 14, 1000
 # Leaves of a block in a small index, and positions for each in a larger one, as in commit.lua.
 LEAVES, LOAD = 4096, 256
+WRITTEN = "--appendonly yes --auto-aof-rewrite-percentage 0"
 SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
 
 
@@ -129,6 +134,27 @@ def measure_injected(server: servers.RedisServer, count: int, batch: int) -> Non
     index.close()
 
 
+def measure_beside(count: int, batch: int) -> None:
+    with servers.redis_server(WRITTEN) as small, servers.redis_server(WRITTEN) as large:
+        table = Table("pages", "bytes of memory")
+        filled = {}
+        for server, size in ((small, 100_000), (large, count)):
+            empty = int(server.info("memory")["used_memory"])
+            filled[server] = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
+            admit(*filled[server], size, batch)
+            table.row(size, (int(server.info("memory")["used_memory"]) - empty) // size)
+        turns: dict[servers.RedisServer, list[int]] = {small: [], large: []}
+        for server in [small, large] * 15:
+            costs = Costs(server)
+            admit(*filled[server], 2000, batch)
+            turns[server].append(costs.of_each(2000)[0])
+        us = [median(turns[server]) for server in (small, large)]
+        table = Table("server us beside 100,000 pages", f"beside {count:,} pages", "times")
+        table.row(*us, us[1] / us[0])
+        for index, _ in filled.values():
+            index.close()
+
+
 def flood() -> Iterator[Arrival]:
     """Yield pages of one template, which share half of their block values."""
     chance, shared = Random(9), bytes(2 * BLOCKS)
@@ -214,6 +240,7 @@ def main() -> None:
     parser.add_argument("--race", type=int, default=8)
     parser.add_argument("--injected", type=int)
     parser.add_argument("--flood", action="store_true")
+    parser.add_argument("--beside", type=int)
     parser.add_argument("--url")
     parser.add_argument("--work", type=int)
     args = parser.parse_args()
@@ -221,7 +248,10 @@ def main() -> None:
         race(args.url, args.work)
         return
     need_redis()
-    with servers.redis_server("--appendonly yes --auto-aof-rewrite-percentage 0") as server:
+    if args.beside:
+        measure_beside(args.beside, args.batch)
+        return
+    with servers.redis_server(WRITTEN) as server:
         if args.injected:
             measure_injected(server, args.injected, args.batch)
             return
