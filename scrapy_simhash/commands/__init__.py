@@ -104,11 +104,18 @@ class SimhashCommand(ScrapyCommand):
             self._end(opts, 2, f"error: {error}")
 
     def _list(self) -> None:
-        """Print the subcommands with a line each."""
+        """Print the subcommands with a line each, and the add-on's line if the project lacks it."""
         from scrapy_simhash.commands.output import aligned, say
 
         say(aligned([(f"scrapy simhash {name}", _summary(name)) for name in SUBCOMMANDS]))
         say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
+        assert self.settings is not None
+        placed = [self.settings.getdict(name) for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")]
+        project = os.environ.get("SCRAPY_SETTINGS_MODULE")
+        if project and "scrapy_simhash" not in str(placed):
+            file = import_module(project).__file__
+            say(["", f"This project does not load the add-on; put this line into {file},"])
+            say(["in place of an empty ADDONS:", 'ADDONS = {"scrapy_simhash.Addon": 500}'])
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown

@@ -1,7 +1,7 @@
 """List the pages that are new, changed, moved, missing or failed in a run, with what differs.
 
     scrapy simhash changes --log dedup.jsonl
-    scrapy simhash changes --run 9 --log dedup.jsonl
+    scrapy simhash changes --run 9 --log dedup.jsonl --json
 
 Without --run, the command takes the last finished run; "scrapy simhash stats" lists them.
 The index knows which pages are missing, and which failed, up to the run that sees them
@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import columns, say
+from scrapy_simhash.commands.output import columns, show
 from scrapy_simhash.commands.selection import (
     NO_RUN,
     add_shared_options,
@@ -35,7 +36,7 @@ from scrapy_simhash.report.words import moment
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=int, metavar="N", help="the run; by default, the last one")
-    add_shared_options(parser, "log", "index")
+    add_shared_options(parser, "log", "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -46,12 +47,22 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     logged = _logged(options, settings, chosen)
     kinds = ("missing", "failed") if logged is None else CHANGES
     changes = sorted(((logged or {}) | unseen).values(), key=_order)
-    say(_lines(chosen, changes, kinds))
+    values = {
+        "run": chosen._asdict(),
+        "known": kinds,
+        "changes": [_as_values(each) for each in changes],
+    }
+    show(options, _lines(chosen, changes, kinds), values)
     return 0 if changes else 1
 
 
 def _order(change: PageChange) -> tuple[int, str]:
     return CHANGES.index(change.change), change.url
+
+
+def _as_values(change: PageChange) -> dict[str, Any]:
+    names = ("change", "key", "url", "moved_from", "distance", "last_seen")
+    return {name: getattr(change, name) for name in names} | {"differs": change.differs()}
 
 
 def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:

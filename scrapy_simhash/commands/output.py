@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import errno
+import json
 import os
 import shutil
 import sys
@@ -71,6 +73,11 @@ def say(lines: Iterable[str]) -> None:
 def passed_over(reader: PageReader) -> list[str]:
     """Return a line for each kind of what a reader passed over."""
     return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
+
+
+def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
+    """Print lines, or values as JSON if that is asked for."""
+    say(json.dumps(values, indent=1).splitlines() if options.json else lines)
 
 
 @contextlib.contextmanager

@@ -2,14 +2,20 @@
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
+    scrapy simhash report dedup.jsonl --csv drops.csv
+    scrapy simhash report dedup.jsonl --distance 32
 
 A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The report
 is one HTML file that needs no network: an overview, the drops in groups with what
 differs, first those that people should look at, and what has changed since earlier runs.
-If the logs have several crawls, it is about the last one, and names the others.
+If the logs have several crawls, it is about the last one, and names the others. With
+--distance, the command prints what that distance would have kept and dropped, as far as
+the log knows, and writes no report.
 """
 
 import argparse
+import csv
+import io
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -17,9 +23,12 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.selection import log_lines, log_paths
+from scrapy_simhash.report.groups import csv_rows
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
+from scrapy_simhash.report.other_distance import lines_for
 from scrapy_simhash.report.words import count, percent
+from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,22 +36,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     default = "simhash-report.html"
     says = "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
+    parser.add_argument("--csv", metavar="FILE", help="write the drops as a table, too")
+    parser.add_argument("--distance", type=int, metavar="K", help="what another distance would do")
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
+    if options.distance is not None:
+        table = LogTable(log_lines(logs))
+        say(lines_for(table, _crawl_name(table, options.crawl), options.distance))
+        return
+    bits = FilterSettings.from_settings(settings).recipe.bits
     with whole_file(options.output, *logs) as file:
         table = LogTable(log_lines(logs))
         crawl = _crawl_name(table, options.crawl)
-        report = HtmlReport(table, [str(log) for log in logs], crawl)
+        report = HtmlReport(table, [str(log) for log in logs], crawl, bits)
         file.write(report.html().encode("utf-8", "replace"))
+    if options.csv:
+        with whole_file(options.csv, *logs) as file:
+            file.write(_as_csv(report).encode("utf-8", "replace"))
     verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
     share = percent(copies, judged)
     place = Path(options.output).absolute().as_uri()
     say([f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}): {place}"])
+
+
+def _as_csv(report: HtmlReport) -> str:
+    rows = [*csv_rows(report.groups, report.bits)]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0] if rows else ())
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _crawl_name(table: LogTable, name: str | None) -> str:

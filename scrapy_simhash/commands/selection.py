@@ -33,6 +33,7 @@ NO_RUN = 'there is no such run; "scrapy simhash stats" lists them'
 _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
+    "json": {"action": "store_true", "help": "print the result as JSON"},
     "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
     "recipe": {
         # Another way to write -s SIMHASH_RECIPE=NAME.

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import aligned, say
+from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
 from scrapy_simhash.index.values import Census, IndexSpec, Run
 from scrapy_simhash.report.words import moment, size
@@ -26,7 +26,7 @@ from scrapy_simhash.report.words import moment, size
 def add_options(parser: argparse.ArgumentParser) -> None:
     says = "read the whole index, and tell what is damaged"
     parser.add_argument("--check", action="store_true", help=says)
-    add_shared_options(parser, "index")
+    add_shared_options(parser, "index", "json")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -38,7 +38,18 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     rows = _rows_of_runs(census, spec)
     rows += [("damaged", text) for text in damages]
     rows += [("whole", "yes")] if options.check and not damages else []
-    say([*aligned(rows), *_table(runs)])
+    values = {
+        "pages": census.pages,
+        "in_progress": census.provisional,
+        "recipe": spec.recipe,
+        "bits": spec.bits,
+        "distance": spec.distance,
+        "blocks": spec.blocks,
+        "bytes": census.size,
+        "runs": [each._asdict() for each in runs],
+        **({"damaged": damages} if options.check else {}),
+    }
+    show(options, [*aligned(rows), *_table(runs)], values)
     return 1 if damages else 0
 
 

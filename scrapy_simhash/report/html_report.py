@@ -38,11 +38,13 @@ class HtmlReport:
     Attributes:
         logs: the paths of the log.
         name: of the crawl; empty if the log is.
+        bits: the width of its fingerprints.
     """
 
     table: LogTable
     logs: Sequence[str]
     name: str
+    bits: int = 256
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -98,6 +100,7 @@ class HtmlReport:
             skipped=[*counts("reason", "skipped").items()],
             overview=self.overview(),
             groups=self.groups,
+            similarity=partial(words.similarity, bits=self.bits),
             doubtful=counts("doubtful").get(1, 0),
             changes=counts("change"),
             changed=[*changes.values()],

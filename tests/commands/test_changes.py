@@ -53,9 +53,9 @@ def three_days(crawl: Any, site: Any, tmp_path: Path) -> list[str]:
 
 
 def listed(site: Any, capsys: Any, *arguments: str) -> list[tuple[str, str]]:
-    assert simhash("changes", *arguments) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != " "]
-    return [(row[0], row[1].removeprefix(site.url)) for row in rows[1:]]
+    assert simhash("changes", "--json", *arguments) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    return [(change["change"], change["url"].removeprefix(site.url)) for change in changes]
 
 
 def test_changes_of_the_last_run_are_listed(three_days: list[str], site: Any, capsys: Any) -> None:
@@ -72,10 +72,11 @@ def test_an_earlier_run_is_listed_with_what_differs(
 ) -> None:
     earlier = ("--run", "2", *three_days)
     assert listed(site, capsys, *earlier) == [("new", "/7"), ("changed", "/1")]
-    simhash("changes", *earlier)
-    differs = capsys.readouterr().out.partition("changed  ")[2].splitlines()
-    assert "itle: " in differs[1]
-    assert "{+Unheard-of+}" in differs[-1]
+    simhash("changes", "--json", *earlier)
+    changed = json.loads(capsys.readouterr().out)["changes"][1]
+    assert changed["differs"][0].startswith("title: ")
+    assert "{+Unheard-of+}" in changed["differs"][-1]
+    assert changed["distance"] > 0
 
 
 def test_without_a_log_of_the_run_only_missing_pages_are_listed(

@@ -64,6 +64,36 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
 
+def test_the_drops_are_written_as_a_table_too(log: Path) -> None:
+    assert simhash("report", log, "--csv", "drops.csv") == 0
+    rows = log.with_name("drops.csv").read_text("utf-8").splitlines()
+    assert rows[0].startswith("group,url,original,similarity,distance,reason")
+    assert rows[1].startswith("1,http://b.example/2,http://a.example/,99.2%,2,")
+    assert len(rows) == 4
+
+
+def test_another_distance_is_tried_without_crawling_again(log: Path, capsys: Any) -> None:
+    near = [
+        line(url=f"http://c.example/{reason}", near="http://a.example/", distance=30, reason=reason)
+        for reason in ("short", "own-values")
+    ]
+    with log.open("a") as file:
+        file.writelines(to_json(each) + "\n" for each in near)
+    assert simhash("report", log, "--distance", 1) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{CRAWL}: with SIMHASH_DISTANCE = 1 in place of 48"
+    assert said[1] == "1 of 3 drops would be kept (33.3%)"
+    assert said[2:4] == ["    2 bits  http://b.example/2", "      from  http://a.example/"]
+    assert said[4] == "0 of 2 kept pages near another may be dropped"
+    assert simhash("report", log, "--distance", 60) == 0
+    text = capsys.readouterr().out
+    assert "0 of 3 drops would be kept (0%)" in text
+    assert "1 of 2 kept pages near another may be dropped" in text
+    assert "   30 bits  http://c.example/short\n" in text
+    assert "does not know which pages are between 48 and 60 bits apart" in text
+    assert not log.with_name("simhash-report.html").exists()
+
+
 def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
     log.write_text("")
     assert simhash("report", log) == 0

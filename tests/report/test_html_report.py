@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import Line, LogLine
-from scrapy_simhash.report.groups import groups_of
+from scrapy_simhash.report.groups import csv_rows, groups_of
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import clipped, count, percent, size
@@ -162,7 +162,7 @@ def test_all_copies_of_a_page_are_one_group_and_what_differs_is_said_once() -> N
     assert groups.count("<del>an old</del> <ins>a new</ins> day") == 1
     text = " ".join(Structure(groups.partition(">")[2].partition("</section>")[0]).text.split())
     assert f"3 copies of {original.key}" in text
-    assert "http://b.example/shop/2 4 bits" in text
+    assert "http://b.example/shop/2 98.4% alike, 4 bits" in text
     assert text.count(f"requeue --log dedup.jsonl --original {original.key}") == 1
     assert "SIMHASH_ACTION" not in text
     assert "No drop is doubtful." in text_of(original, *alike(3, original.key))
@@ -210,6 +210,16 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host() -> None:
         "Drops by form of the address": {"b.example/shop/{number}": 3, "c.example/*": 1},
         "Drops by host": {"b.example": 3, "c.example": 1},
     }
+
+
+def test_the_table_has_what_is_shown_and_no_formula() -> None:
+    original = line(text="=1+1 and more words", url="http://a.example/")
+    lines = [original, *alike(2, original.key), copy("=cmd()", original.key, 256)]
+    rows = [*csv_rows(report(lines).groups, 256)]
+    shops = ["http://b.example/shop/0", "http://b.example/shop/1"]
+    assert [row["url"] for row in rows] == ["'=cmd()", *shops]
+    assert rows[1]["similarity"] == "98.4%"
+    assert "{+a new day+}" in str(rows[1]["differences"])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.booleans())))
