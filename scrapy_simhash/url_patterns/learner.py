@@ -118,14 +118,16 @@ class Learner:
             return Forecast(url)
         row = place.row
         bound = self.bound(place.name, row)
+        # The less is known, the more is fetched.
+        chance = max(SHARE, (1 - bound) / 2)
         if not bound and not row.mark:
             trap = self._traps.row(url, place.name)
             bound = lower_bound(trap, trap)
+            # Each page of a trap may link hundreds: a constant share of them has no end.
+            chance = (1 - bound) / 2
         if not bound:
             may_wait = self._may_wait(row)
             return Forecast(url, place.host, place.signature, may_wait=may_wait)
-        # The less is known, the more is fetched.
-        chance = max(SHARE, (1 - bound) / 2)
         drawn = xxhash.xxh64_intdigest(url.partition("#")[0].encode("utf-8", "replace")) / 2**64
         is_spared = drawn >= chance
         return Forecast(url, place.host, place.signature, bound, chance, is_spared, is_spared)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import REMEMBERED
-from scrapy_simhash.url_patterns.novelty import Novelty
+from scrapy_simhash.url_patterns.novelty import Facts, Novelty, values_of
 
 #: Pages of a kind in a row that each brought a new link to another one, and nothing else.
 PAGES_OF_TRAP = 50
@@ -23,13 +23,16 @@ class Kind:
 
     Attributes:
         names: the path of each page with the names of its parameters.
-        row: poor pages in a row that each brought a new link.
+        row: poor pages in a row that each brought a new link, whose addresses combine known values.
+        row_of_new: those that had a new value in their address. A page that has one may say
+            something new, which proves nothing about combinations of known values.
         is_told: whether somebody was told that this is a trap.
     """
 
     def __init__(self, name: str) -> None:
         self.names = {name}
         self.row = 0
+        self.row_of_new = 0
         self.is_told = False
 
 
@@ -38,12 +41,14 @@ class Traps:
 
     def __init__(self) -> None:
         self._novelty = Novelty()
-        self._linked: LRUCache[int, None] = LRUCache(REMEMBERED)
-        # Signatures of pages that may be part of a trap, by their addresses, and those pages that
-        # have brought a new link; whether the last page of a signature was poor.
-        self._poor: LRUCache[str, str] = LRUCache(REMEMBERED)
+        # The addresses of pages and links, and the values in them.
+        self._linked = Facts()
+        # By their addresses, pages that may be part of a trap, and those of them that have brought
+        # a new link. Pages of a signature with new values in their addresses, and those without,
+        # are groups; the last page of each group was poor or not.
+        self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
         self._counted: LRUCache[str, None] = LRUCache(REMEMBERED)
-        self._is_poor: LRUCache[str, bool] = LRUCache(REMEMBERED)
+        self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
         self._told: LRUCache[str, None] = LRUCache(REMEMBERED)
 
@@ -56,39 +61,39 @@ class Traps:
             html: the page, if it is near another one, but no copy.
             is_copy: whether it repeats another one.
         """
-        self._linked[_address_hash(url)] = None  # a page's links to itself are not new
+        self._linked.note([_plain(url), *values_of(url)])  # its links to itself are not new
+        group = (signature, self._novelty.has_new_values(url))
         says_new = self._novelty.is_new(url, html) and not is_copy
         if not says_new:
-            self._poor[url] = signature
-        elif self._is_poor.get(signature):
-            self._end(signature)
-        self._is_poor[signature] = not says_new
+            self._poor[url] = group
+        elif self._is_poor.get(group):
+            self._end(*group)
+        self._is_poor[group] = not says_new
 
     def link(self, url: str, link: str, signature_of: Callable[[str], str]) -> str:
         """Note a link of a page; return its signature, once, if that is a trap, or else nothing.
 
         ``signature_of`` returns the signature of an address.
         """
-        name = _address_hash(link)
-        is_new = name not in self._linked
-        self._linked[name] = None
-        signature = self._poor.get(url)
-        if not is_new or signature is None:
+        if not self._linked.note([_plain(link)]):
             return ""
+        has_new_values = self._linked.note(values_of(link))
+        if url not in self._poor:
+            return ""
+        signature, is_of_new = self._poor[url]
         linked = signature_of(link)
-        if not self._is_no_news(link, linked):
-            if _without_values(linked) != _without_values(
-                signature
-            ) or self._novelty.has_new_values(link):
+        if not self._is_no_news(linked, has_new_values):
+            if has_new_values or _without_values(linked) != _without_values(signature):
                 del self._poor[url]
-                self._end(signature)
+                self._end(signature, is_of_new)
             return ""
         kind = self._joined(_without_values(signature), _without_values(linked))
         if url not in self._counted:
             self._counted[url] = None
-            kind.row += 1
+            kind.row += not is_of_new
+            kind.row_of_new += is_of_new
         is_told = kind.is_told or not self._told.keys().isdisjoint(kind.names)
-        if kind.row < PAGES_OF_TRAP or is_told:
+        if kind.row + kind.row_of_new < PAGES_OF_TRAP or is_told:
             return ""
         kind.is_told = True
         self._told.update(dict.fromkeys(kind.names))
@@ -96,14 +101,16 @@ class Traps:
 
     def row(self, url: str, signature: str) -> int:
         """Return the number of pages that have made an address a trap; 0 for no trap."""
-        kind = self._kinds.get(_without_values(signature))
-        is_trap = kind is not None and kind.row >= PAGES_OF_TRAP
-        return kind.row if kind and is_trap and self._is_no_news(url, signature) else 0
+        if (kind := self._kinds.get(_without_values(signature))) is None:
+            return 0
+        has_new_values = self._novelty.has_new_values(url)
+        row = kind.row_of_new + (0 if has_new_values else kind.row)
+        is_trap = row >= PAGES_OF_TRAP and self._is_no_news(signature, has_new_values)
+        return row if is_trap else 0
 
-    def _is_no_news(self, url: str, signature: str) -> bool:
-        """Tell whether the signature's last page, or else the address, says nothing new."""
-        is_poor = self._is_poor.get(signature)
-        return not self._novelty.has_new_values(url) if is_poor is None else is_poor
+    def _is_no_news(self, signature: str, has_new_values: bool) -> bool:
+        """Tell whether the signature's last such page, or else the address, says nothing new."""
+        return self._is_poor.get((signature, has_new_values), not has_new_values)
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
@@ -111,15 +118,18 @@ class Traps:
         if other is not kind:
             kind.names |= other.names
             kind.row += other.row
+            kind.row_of_new += other.row_of_new
             kind.is_told |= other.is_told
             self._kinds.update(dict.fromkeys(other.names, kind))
         return kind
 
-    def _end(self, signature: str) -> None:
+    def _end(self, signature: str, is_of_new: bool) -> None:
         """Take a kind apart, because a page of it says or links something new."""
         if kind := self._kinds.get(_without_values(signature)):
-            for name in kind.names:
-                self._kinds.pop(name, None)
+            kind.row_of_new = 0
+            if not is_of_new:
+                for name in kind.names:
+                    self._kinds.pop(name, None)
 
 
 def _without_values(signature: str) -> str:
@@ -127,5 +137,5 @@ def _without_values(signature: str) -> str:
     return _VALUE.sub("", signature)
 
 
-def _address_hash(url: str) -> int:
-    return hash(url.partition("#")[0])
+def _plain(url: str) -> str:
+    return url.partition("#")[0]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE, Novelty
+from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE, MOST_LINES, Novelty
 
 ITEM = "http://a.test/item?id={}".format
 
@@ -31,6 +31,23 @@ def test_a_page_that_shows_a_new_picture_is_new() -> None:
         counter = f'<img src="/count?{name}" alt="">'
         assert novelty.is_new(ITEM(n), f'<p>Photo {n}</p><img src="/{name}.jpg">{counter}')
         assert novelty.is_new(f"http://a.test/?n={n}", f"<p>{n}</p>{counter}") is (n == 0)
+
+
+def test_a_known_line_is_not_new_without_a_word_of_the_address() -> None:
+    novelty = Novelty()
+    thumbnails = [f'<img src="/fetch?media={n}" alt="photo-{n}.png">' for n in "abc"]
+    for name in ("photo", "png", "a", "b", "c"):
+        novelty.is_new(f"http://a.test/{name}", "")
+        novelty.is_new(ITEM(name), "".join(thumbnails))
+    assert not novelty.is_new("http://a.test/png?id=b", "".join(thumbnails))
+
+
+def test_a_page_of_too_many_lines_is_new() -> None:
+    novelty = Novelty()
+    for number, is_new in [(MOST_LINES - 1, False), (MOST_LINES, True)]:
+        page = "".join(f"<p>{n}</p>" for n in range(number))
+        novelty.is_new("http://a.test/?id=5", page)
+        assert novelty.is_new("http://a.test/?id=5", page) is is_new
 
 
 def test_an_item_whose_values_others_have_too_is_new() -> None:

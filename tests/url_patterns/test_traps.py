@@ -84,3 +84,39 @@ def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatu
     # A value that no page had in its address may lead to something new.
     other = media("g", "files", "1.png")
     assert not traps.row(other, other)
+
+
+def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values() -> None:
+    traps = Traps()
+    for letter in "abcdefgh":
+        traps.page(f"http://a.test/wiki?id={letter}&tab={letter}", "wiki")
+    urls = [f"http://a.test/wiki?id={a}&tab={b}" for a, b in product("abcdefgh", repeat=2)]
+    for n, (url, following) in enumerate(pairwise(url for url in urls if url[-1] != url[-7])):
+        traps.page(url, "wiki", "<p>Files</p>")
+        traps.link(url, following, lambda _: "wiki")
+        traps.page(f"http://a.test/wiki?id={n}&tab=a", "wiki", f"<p>Page {n} {'x' * n}</p>")
+    assert traps.row("http://a.test/wiki?id=h&tab=3", "wiki") == 0
+    assert traps.row("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
+
+
+def test_a_value_that_another_page_has_linked_is_no_news() -> None:
+    traps = Traps()
+    for url in (MONTH(n) for n in range(60)):
+        traps.page(url, SIGNATURE, "<p>Months</p>")
+        for link in (f"{url}&view=day", f"{url}&view=week"):
+            traps.link(url, link, lambda _: f"{SIGNATURE}&view=*")
+    assert traps.row(f"{MONTH(7)}&view=day", f"{SIGNATURE}&view=*") == 0  # not fetched yet
+    traps.page("http://a.test/?view=day", "view")
+    assert traps.row(MONTH(61), SIGNATURE) >= PAGES_OF_TRAP
+
+
+def test_a_long_trap_is_sampled_less() -> None:
+    traps = Traps()
+    learner = Learner(traps=traps)
+    chances = []
+    for n in range(10):
+        learner.record(learner.forecast(MONTH(n)), Visit(MONTH(n)))
+    for start in (0, 1000):
+        walk(traps, 20 * PAGES_OF_TRAP, start=start)
+        chances.append(learner.forecast(MONTH(5000)).chance)
+    assert 0 < chances[1] < chances[0] < 0.01
