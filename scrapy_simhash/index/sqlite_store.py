@@ -92,10 +92,6 @@ class SqliteFile:
         with self._translated():
             return list(self._connection.execute(sql, parameters))
 
-    def run_many(self, sql: str, parameters: Iterable[Sequence[object]]) -> None:
-        with self._translated():
-            self._connection.executemany(sql, parameters)
-
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Hold the write lock; undo everything when left by an exception."""
@@ -198,62 +194,6 @@ def _stored_spec(file: SqliteFile) -> IndexSpec:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
 
 
-class _Changes:
-    """Rows of the tables that change.
-
-    Attributes:
-        entries: those that are new.
-        leases: states of entries in progress.
-        settled: entries that have no lease any more.
-        seen: numbers of runs, with the entries that these have seen.
-        deleted: entries that go.
-        counts: by how many the entries of runs change.
-    """
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[Any, ...]] = []
-        self.leases: list[tuple[int, bytes]] = []
-        self.settled: list[tuple[int]] = []
-        self.seen: list[tuple[int, int]] = []
-        self.deleted: list[tuple[int]] = []
-        self.counts = Counter[int]()
-
-    def add(self, position: int, state: bytes, body: bytes, content: bytes) -> None:
-        run = counted_run(state)
-        # As bytes a value would take SQLite's module longer than all others together.
-        self.entries.append((position, run, bytearray(body), bytearray(content)))
-        self.counts[run] += 1
-        if len(state) > RUN_BYTES:
-            self.leases.append((position, state))
-
-    def change(self, position: int, before: bytes, after: bytes | None) -> None:
-        self.counts[counted_run(before)] -= 1
-        if after and len(after) > RUN_BYTES:
-            self.leases.append((position, after))
-        else:
-            self.settled.append((position,))
-        if after is None:
-            self.deleted.append((position,))
-            return
-        run = counted_run(after)
-        self.counts[run] += 1
-        if run != counted_run(before):
-            self.seen.append((run, position))
-
-    def statements(self) -> Iterator[tuple[str, Sequence[tuple[Any, ...]]]]:
-        """Yield what is to be run, with its rows."""
-        statements: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = [
-            ("INSERT INTO entries VALUES (?, ?, ?, ?)", self.entries),
-            ("UPDATE header SET last = last + ?", [(len(self.entries),)] if self.entries else []),
-            ("REPLACE INTO leases VALUES (?, ?)", self.leases),
-            ("UPDATE entries SET run = ? WHERE position = ?", self.seen),
-            ("DELETE FROM leases WHERE position = ?", self.settled),
-            ("DELETE FROM entries WHERE position = ?", self.deleted),
-            (_ADD_UP, [count for count in self.counts.items() if count[1]]),
-        ]
-        return ((sql, rows) for sql, rows in statements if rows)
-
-
 class SqliteStore:
     """See :class:`.Store`. In RAM the table has no fingerprints, because the neighbours have them.
 
@@ -295,7 +235,7 @@ class SqliteStore:
         # Some of the nearest may be gone.
         near = lookups.near(self._neighbours.find(*lookups.sought, 4 * RULINGS))
         positions = {position for pairs in near for _, position in pairs}
-        entries = self._without_contents(positions) if positions else {}
+        entries = self._without_contents(positions)
         if gone := positions - entries.keys():
             self._neighbours.forget([*gone])
             near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
@@ -316,8 +256,8 @@ class SqliteStore:
                 self._follow()
                 if any(part.since <= self._seen for part in parts):
                     found = self._near(lookups)
-            checked = {at for part in parts for at in part.checks}
-            states = self._states(checked) if checked else {}
+            checked = self._without_contents({at for part in parts for at in part.checks})
+            states = {at: stored.state for at, stored in checked.items()}
             written = self._places(parts, found.near, states)
             if None in written and lookups and not found.near:
                 found = self._near(lookups)
@@ -358,15 +298,39 @@ class SqliteStore:
         states: Mapping[int, bytes],
         lookups: Lookups | None,
     ) -> None:
-        contents = lookups.contents if lookups and self._file.path is not None else None
-        changes = _Changes()
+        pages = Counter[int]()
         for places, part in writing:
-            for position, (number, entry) in zip(places, part.new.items(), strict=True):
-                changes.add(position, *entry, contents[number] if contents else b"")
+            for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
+                content = lookups.contents[number] if lookups and self._file.path else b""
+                # As bytes a value would take SQLite's module longer than all others together.
+                row = position, counted_run(state), bytearray(body), bytearray(content)
+                self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
+                self._set_lease(position, state)
+                pages[counted_run(state)] += 1
             for position, after in part.writes.items():
-                changes.change(position, states[position], after)
-        for statement in changes.statements():
-            self._file.run_many(*statement)
+                self._change(position, states[position], after)
+                pages[counted_run(states[position])] -= 1
+                if after is not None:
+                    pages[counted_run(after)] += 1
+            if places:
+                self._run("UPDATE header SET last = ?", (places[-1],))
+        for count in pages.items():
+            if count[1]:
+                self._run(_ADD_UP, count)
+
+    def _change(self, position: int, before: bytes, after: bytes | None) -> None:
+        """Write a new state of an entry; None deletes it."""
+        if after is None:
+            self._run("DELETE FROM entries WHERE position = ?", (position,))
+        elif (run := counted_run(after)) != counted_run(before):
+            self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
+        self._set_lease(position, after)
+
+    def _set_lease(self, position: int, state: bytes | None) -> None:
+        if state and len(state) > RUN_BYTES:
+            self._run("REPLACE INTO leases VALUES (?, ?)", (position, state))
+        else:
+            self._run("DELETE FROM leases WHERE position = ?", (position,))
 
     def _take_in(self, writing: Sequence[tuple[Sequence[int], Part]], lookups: Lookups) -> None:
         """Take what was written into RAM."""
@@ -378,16 +342,15 @@ class SqliteStore:
 
     # Reading.
 
-    def _of(self, columns: str, positions: Collection[int]) -> list[Any]:
-        sql = f"SELECT position, run, state{columns} FROM entries LEFT JOIN leases USING (position)"  # noqa: S608
-        sql += " WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"
-        return self._run(sql, (json.dumps([*positions]),))
-
-    def _states(self, positions: Collection[int]) -> dict[int, bytes]:
-        return {at: _stored(*columns).state for at, *columns in self._of("", positions)}
+    def _rows(self, positions: Collection[int], columns: str) -> list[Any]:
+        if not positions:
+            return []
+        sql = f"SELECT position, run, state, {columns} FROM entries LEFT JOIN leases"  # noqa: S608
+        sql += " USING (position) WHERE position IN (SELECT value FROM json_each(?))"
+        return self._run(f"{sql} ORDER BY position", (json.dumps([*positions]),))
 
     def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
-        return {at: _stored(*columns) for at, *columns in self._of(", body", positions)}
+        return {at: _stored(*columns) for at, *columns in self._rows(positions, "body")}
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         if self._file.path is None:
@@ -397,7 +360,7 @@ class SqliteStore:
             return {at: item._replace(content=content) for (at, item), content in pairs}
         return {
             at: _stored(run, state, body, self._checked(at, content)[:-KEY_BYTES])
-            for at, run, state, body, content in self._of(", body, content", positions)
+            for at, run, state, body, content in self._rows(positions, "body, content")
         }
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
@@ -464,7 +427,7 @@ def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -
     return bool(near) and any(at >= part.since for n in part.members for _, at in near.get(n, ()))
 
 
-def _stored(run: object, state: object, body: object = b"", content: bytes = b"") -> Stored:
+def _stored(run: object, state: object, body: object, content: bytes = b"") -> Stored:
     """Return an entry; values of other types become some of no meaning."""
     if state is None and isinstance(run, int) and 0 <= run < 1 << 8 * RUN_BYTES:
         state = run.to_bytes((run.bit_length() + 7) // 8, "big")
