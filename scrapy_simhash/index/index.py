@@ -24,13 +24,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import crawler_names
 from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decide
 from scrapy_simhash.index.entry_states import (
@@ -64,7 +63,6 @@ from scrapy_simhash.index.values import (
     Claim,
     Entry,
     IndexSpec,
-    Match,
     Report,
     Run,
     Unsettled,
@@ -235,19 +233,6 @@ class Index:
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
         return Terms(self.spec, self._era, now, lease, partial(self._is_expired, now))
 
-    def query(self, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
-        """Return every entry within reach, nearest first, then oldest.
-
-        It neither writes nor judges. Expired entries are among the answer.
-        """
-        page = Arrival("", fingerprint, scope)
-        self.spec.check([page])
-        with self._use() as store:
-            answer = store.find(Lookups([page], self.spec))
-            records = self._records(answer.entries)
-        near = [(d, at) for d, at in answer.near.get(0, ()) if d <= self.spec.reach]
-        return [records[at].match(distance) for distance, at in near if at in records]
-
     # Pages in progress.
 
     def confirm(self, keys: Iterable[str]) -> None:
@@ -281,40 +266,32 @@ class Index:
         """
         with self._use():
             expires = self.now() + self.spec.lease
-            acts = self._acts(news, expires)
-            after = self._act(self._states_for(acts, news.failed))
-            for key in acts:
-                states = {at: after[at] for at in self._open.pop(key, {})}
-                left = {at: s for at, s in states.items() if s and s.owner == self.crawler}
-                if left:
-                    self._open[key] = left
+            fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
+            states: dict[int, tuple[State, Act]] = {}
+            for keys, act in (
+                (news.renewed or (), partial(renewed, self.crawler, expires)),
+                (news.delivered, confirmed),
+                (news.failed, fail),
+            ):
+                for key in keys:
+                    states |= {at: (state, act) for at, state in self._open.get(key, {}).items()}
+            if news.failed:
+                # Earlier runs may have seen a page that failed, and a claim that had no answer may
+                # have made an original that this crawler does not know.
+                for at, record in self._of_keys(news.failed).items():
+                    states[at] = record.state, fail
+            after = self._act(states)
+            for key in {*(news.renewed or ()), *news.delivered, *news.failed} & self._open.keys():
+                self._open[key] = {
+                    at: state
+                    for at in self._open[key]
+                    if (state := after[at]) and state.owner == self.crawler
+                }
+                if not self._open[key]:
+                    del self._open[key]
             if news.renewed is not None and self._era.run:
                 self._change_runs(lambda runs: self._member.renew(runs, expires))
         return self.unsettled(news.entries)
-
-    def _acts(self, news: Report, expires: float) -> dict[str, Act]:
-        """Return what is done to this crawler's entries, by key."""
-        acts: dict[str, Act] = {}
-        acts |= dict.fromkeys(news.renewed or (), partial(renewed, self.crawler, expires))
-        acts |= dict.fromkeys(news.delivered, confirmed)
-        return acts | dict.fromkeys(news.failed, self._fail())
-
-    def _fail(self) -> Act:
-        return partial(failed_by, self.crawler, self._era.run, self._era.past)
-
-    def _states_for(
-        self, acts: Mapping[str, Act], failed: Collection[str]
-    ) -> dict[int, tuple[State, Act]]:
-        """Return the states that acts change, with the acts, by position."""
-        states = {
-            position: (state, act)
-            for key, act in acts.items()
-            for position, state in self._open.get(key, {}).items()
-        }
-        # Earlier runs may have seen a page that failed, and a claim that had no answer may have
-        # made an original that this crawler does not know.
-        records = self._of_keys(failed) if failed else {}
-        return states | {at: (record.state, self._fail()) for at, record in records.items()}
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
@@ -411,35 +388,26 @@ class Index:
         goes on behind it. An old run without entries is forgotten.
         """
         old = self._runs_before(keep)
-        with self._use() as store:
+        with self._use():
             act = partial(expired, old, self.now() - _ABANDONED)
-            rows, end = self._next_rows(store)
+            rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
             records = self._records(dict(rows)).values()
             swept = [record for record in records if act(record.state) != record.state][:most]
             self._act({record.position: (record.state, act) for record in swept})
-            self._swept = swept[-1].position if len(swept) == most else end
-            self._forget_empty(old)
+            if len(swept) == most:
+                self._swept = swept[-1].position
+            else:
+                self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
+            empty = {run.number for run in self.runs() if run.number in old and not run.pages}
+            if empty:
+                self._change_runs(lambda runs: runs.forget(empty))
         return len(swept)
-
-    def _forget_empty(self, old: Collection[int]) -> None:
-        """Forget those of the old runs that have no entries."""
-        if empty := {run.number for run in self.runs() if run.number in old and not run.pages}:
-            self._change_runs(lambda runs: runs.forget(empty))
 
     def _runs_before(self, keep: int) -> set[int]:
         """Return the numbers of this spider's runs before its last ones that count."""
         runs = [run for run in self.runs() if run.spider == self.spec.spider]
         newest = [run.number for run in runs if run.counts][-keep:] if keep else []
         return {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
-
-    def _next_rows(self, store: Store) -> tuple[list[tuple[int, Stored]], int]:
-        """Return rows of the log behind what was swept, and their end; 0 is the end of the log."""
-        rows: list[tuple[int, Stored]] = []
-        end = self._swept
-        while len(rows) < ROWS_AT_ONCE and (more := store.scan(end, ROWS_AT_ONCE - len(rows))):
-            rows += more
-            end = more[-1][0]
-        return rows, end if len(rows) >= ROWS_AT_ONCE else 0
 
     # Acts of an operator.
 
@@ -591,9 +559,8 @@ class Index:
             states = {at: (record.state, states[at][1]) for at, record in there.items()}
         return after
 
-    def _rows(self, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
-        """Yield all entries and their positions; others may change the store meanwhile."""
-        after = 0
+    def _rows(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+        """Yield the entries behind a position; others may change the store meanwhile."""
         while True:
             with self._use() as store:
                 rows = store.scan(after, ROWS_AT_ONCE, blocks=blocks)

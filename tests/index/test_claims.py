@@ -15,6 +15,7 @@ from tests.index.promises.made import (
     fp,
     keys,
     page,
+    query,
     same_facts,
     values,
 )
@@ -32,11 +33,11 @@ def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
 
 def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(store):
     index = store.open(judge=same_facts)
-    assert index.query(fp(0)) == []
+    assert query(index, fp(0)) == []
     for number, value in enumerate([0b111, 0b1, 0b10]):
         at(index, 100.0 + number).claim(page(f"{number}", value, facts=b"%d" % number))
     index.confirm(["1"])
-    near = index.query(fp(0))
+    near = query(index, fp(0))
     assert [(n.key, n.distance, n.facts) for n in near] == [
         ("1", 1, b"1"),
         ("2", 1, b"2"),

@@ -8,7 +8,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Entry, Report, Unsettled
 from tests.index.conftest import ON_ALL_THAT_DIFFER
-from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, values
+from tests.index.promises.made import FAR, ORIGINAL, at, by_scope, fp, keys, page, query, values
 
 pytestmark = ON_ALL_THAT_DIFFER
 
@@ -43,12 +43,12 @@ def test_iteration_gives_the_entries_of_a_scope_as_they_are_in_their_order(store
 def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     index = store.open()
     index.claim(page("a"))
-    (before,) = index.query(fp(0))
+    (before,) = query(index, fp(0))
     index.clear()
     assert (len(index), list(index)) == (0, [])
     assert index.census()[:2] == (0, 0)
     assert index.claim(page("b")).outcome == ORIGINAL
-    assert index.query(fp(0))[0].entry != before.entry
+    assert query(index, fp(0))[0].entry != before.entry
     assert index.unsettled([before.entry]).gone == {before.entry}
 
 
@@ -158,7 +158,7 @@ def test_unsettled_tells_provisional_and_gone_originals_from_confirmed_ones(stor
     index = store.open()
     numbers = values(5)
     at(index, 100).claim_all([page(str(i), v) for i, v in enumerate(numbers)])
-    positions = [index.query(fp(v))[0].entry for v in numbers]
+    positions = [query(index, fp(v))[0].entry for v in numbers]
     assert at(index, 100).unsettled(positions) == Unsettled(frozenset(positions), frozenset())
     index.confirm(["0"])
     index.release(["1"])
@@ -175,7 +175,7 @@ def test_what_is_reported_in_one_call_is_done_before_it_is_answered(store):
     index = at(store.open(lease=60), 100)
     numbers = values(5)
     index.claim_all([page(f"{n}", value) for n, value in enumerate(numbers)])
-    entries = [index.query(fp(value))[0].entry for value in numbers]
+    entries = [query(index, fp(value))[0].entry for value in numbers]
     news = Report(failed=["1", "4"], delivered=["2", "4"], renewed=["3"], entries=entries)
     fate = at(index, 160).report(news)
     assert fate.provisional == {entries[3]}

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from scrapy_simhash.index.entry_states import run_of
 from scrapy_simhash.index.values import Arrival, Match
 from tests.index.conftest import ON_ALL_THAT_DIFFER
-from tests.index.promises.made import LEASE, WIDTHS, at, by_scope, flipped, fp, same_facts, values
+from tests.index.promises.made import (
+    LEASE,
+    WIDTHS,
+    at,
+    by_scope,
+    flipped,
+    fp,
+    query,
+    same_facts,
+    values,
+)
 from tests.index.promises.model import Known, Model
 
 few_examples = settings(
@@ -86,7 +96,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
         else:
             for known in model.log:
                 page = known.page
-                for neighbour in index.query(page.fingerprint, scope=page.scope):
+                for neighbour in query(index, page.fingerprint, scope=page.scope):
                     if (neighbour.key, neighbour.distance) == (page.key, 0):
                         positions[neighbour.entry] = known
             unsettled = at(index, now).unsettled(positions)

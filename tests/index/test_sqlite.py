@@ -27,7 +27,7 @@ from scrapy_simhash.index.store import (
     StoreUnavailable,
 )
 from scrapy_simhash.index.values import Arrival, Entry
-from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, spec
+from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, query, spec
 
 
 def opened(path: Path) -> Index:
@@ -131,7 +131,7 @@ def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column
     calls = [
         lambda index: index.claim(page("b")),
         lambda index: index.claim(page("a")),
-        lambda index: index.query(fp(0)),
+        lambda index: query(index, fp(0)),
         list,
         lambda index: index.unsettled([1]),
         lambda index: index.put(list(index)),
@@ -193,7 +193,7 @@ def test_an_existing_file_is_opened_as_it_was_made(path):
         made = spec()
         assert index.spec == made
         assert list(index) == before
-        assert [n.key for n in index.query(before[1].fingerprint)] == ["1"]
+        assert [n.key for n in query(index, before[1].fingerprint)] == ["1"]
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -272,7 +272,7 @@ def test_a_long_log_is_followed_in_batches(path, monkeypatch):
         fill(one, 50)
         assert [entry.key for entry in other] == [str(i) for i in range(50)]
         for entry in one:
-            assert other.query(entry.fingerprint)[0].key == entry.key
+            assert query(other, entry.fingerprint)[0].key == entry.key
 
 
 def test_a_confirmed_entry_costs_little_on_disk(path):
@@ -328,7 +328,7 @@ def test_kill_9_loses_no_acknowledged_claim_and_leaves_no_lease(path):
         assert {entry.key for entry in entries} >= set(acknowledged)
         provisional = {entry.key for entry in entries if entry.provisional}
         # A dead crawler's leases need not run out.
-        fate = index.unsettled(index.query(e.fingerprint)[0].entry for e in entries)
+        fate = index.unsettled(query(index, e.fingerprint)[0].entry for e in entries)
         assert (len(fate.gone), fate.provisional) == (len(provisional), frozenset())
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -14,7 +14,7 @@ from scrapy_simhash.index.sqlite_store import open_sqlite
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.values import IndexSpec
 from tests.index.conftest import CONNECTED, PATIENT, REDIS
-from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, spec
+from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, query, spec
 from tests.index.store_contract import StoreContract
 
 
@@ -78,4 +78,4 @@ def test_crawlers_share_an_index_however_they_connect(store):
     assert index.claim(page("a")).outcome == ORIGINAL
     assert other.claim(page("b")).outcome == DUPLICATE
     index.confirm(["a"])
-    assert [near.provisional for near in other.query(fp(0))] == [False]
+    assert [near.provisional for near in query(other, fp(0))] == [False]

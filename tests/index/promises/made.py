@@ -11,7 +11,8 @@ import numpy as np
 from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.values import Arrival, Entry, IndexSpec
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Match
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
@@ -70,6 +71,15 @@ def at(index: Index, now: float | None) -> Index:
 
 
 ORIGINAL, DUPLICATE, REVISIT = "unique", "duplicate", "revisit"
+
+
+def query(index: Index, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
+    """Return every entry within reach, nearest first, then oldest; nothing is written."""
+    with index._use() as store:
+        found = store.find(Lookups([Arrival("", fingerprint, scope)], index.spec))
+        records = index._records(found.entries)
+    near = [(d, at) for d, at in found.near.get(0, ()) if d <= index.spec.reach]
+    return [records[at].match(distance) for distance, at in near if at in records]
 
 
 def by_scope(entries: Iterable[Entry]) -> list[Entry]:

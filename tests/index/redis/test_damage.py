@@ -9,7 +9,7 @@ import pytest
 from scrapy_simhash.index.store import StoreDamaged
 from scrapy_simhash.index.values import Entry
 from tests import servers
-from tests.index.promises.made import ORIGINAL, fp, page, values
+from tests.index.promises.made import ORIGINAL, fp, page, query, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -61,7 +61,7 @@ def test_a_key_that_was_evicted_is_damage(server, url, opened, part):
     kept, own, released = values(3)
     keep(index, kept)
     index.claim_all([page("b", own), page("c", released)])
-    entry = index.query(fp(own))[0].entry
+    entry = query(index, fp(own))[0].entry
     index.release(["c"])
     lose(server, url, part)
     for act in (
@@ -78,7 +78,7 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(server, url, ope
     """Redis goes back to a snapshot; a crawler that knows more packs a group that has holes."""
     first, second = opened(url), opened(url)
     first.claim(page("failed"))
-    ((entry, *_),) = first.query(fp(0))
+    ((entry, *_),) = query(first, fp(0))
     pattern = f"*{url.partition('name=')[2]}*"
     with server.client() as client:
         snapshot = {key: client.dump(key) for key in client.scan_iter(pattern)}

@@ -11,7 +11,7 @@ from redis.crc import key_slot
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreUnavailable
 from tests import servers
-from tests.index.promises.made import fp, page, values
+from tests.index.promises.made import fp, page, query, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -46,12 +46,12 @@ def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
             for value in lost
         ]
         assert outcomes == [["unique", "duplicate"]] * len(lost)
-        assert all(len(other.query(fp(value))) == 1 for value in (*kept, *lost))
+        assert all(len(query(other, fp(value))) == 1 for value in (*kept, *lost))
 
 
 def _answers(index: Index) -> bool:
     try:
-        index.query(fp(0))
+        query(index, fp(0))
     except StoreUnavailable:
         return False
     return True
@@ -77,7 +77,7 @@ def test_while_the_slot_of_an_index_migrates_it_is_away_and_goes_on_afterwards(c
                         keep(crawler, value ^ (key == "one"), f"{key}{value}")
         for value in values(3, seed=round_number):
             keep(index, value)
-            assert len(other.query(fp(value))) == 1
+            assert len(query(other, fp(value))) == 1
         assert cluster.owner(slot) is to
 
 

@@ -27,7 +27,7 @@ from scrapy_simhash.index.store import (
 )
 from scrapy_simhash.index.values import Arrival, Report
 from tests import servers
-from tests.index.promises.made import DUPLICATE, at, fp, page, values
+from tests.index.promises.made import DUPLICATE, at, fp, page, query, values
 from tests.index.redis.cases import is_away, keep, turns_of
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -70,7 +70,7 @@ def test_scripts_that_are_gone_are_sent_again(server, url, opened):
             index.report(Report(delivered=[str(number)], renewed=[], entries=[1]))
             assert not any(entry.provisional for entry in index)
             client.script_flush()
-            assert index.query(fp(value))[0].key == str(number)
+            assert query(index, fp(value))[0].key == str(number)
 
 
 def test_an_index_that_was_deleted_by_others_goes_on_empty(opened):
@@ -87,7 +87,7 @@ def test_an_index_that_was_deleted_by_others_goes_on_empty(opened):
             settle = index.confirm if round_number % 2 else index.release
             settle(["in progress"])
             assert len(other) == 0
-            assert other.query(fp(values(1)[0])) == []
+            assert query(other, fp(values(1)[0])) == []
 
 
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
@@ -95,7 +95,7 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         late, index = opened(own.url), opened(own.url)
         for key in "abc":
             late.claim(page(key, values(3, seed=ord(key))[0]))
-        lost = [late.query(fp(values(3, seed=ord(key))[0]))[0].entry for key in "abc"]
+        lost = [query(late, fp(values(3, seed=ord(key))[0]))[0].entry for key in "abc"]
         with own.client() as client:
             client.flushall()
         for number, value in enumerate(values(3)):
@@ -120,7 +120,7 @@ def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened)
         with own.client() as client:
             client.save()
         keep(before, values(3)[1])
-        lost = before.query(fp(values(3)[1]))[0].entry
+        lost = query(before, fp(values(3)[1]))[0].entry
         own.kill()
         own.start()
         after = opened(own.url)
@@ -149,7 +149,7 @@ def _calls(index: Index) -> list[Callable[[], Any]]:
     return [
         lambda: index.claim(page("a", value)),
         lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
-        lambda: index.query(fp(value)),
+        lambda: query(index, fp(value)),
         lambda: index.runs(),
         lambda: index.gone(["a"]),
         lambda: index.put([]) or index.census(),

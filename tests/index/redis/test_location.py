@@ -11,7 +11,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.store import StoreError
 from tests import servers
-from tests.index.promises.made import fp, page, spec
+from tests.index.promises.made import fp, page, query, spec
 
 
 def opened(url):
@@ -24,7 +24,7 @@ def test_crawlers_share_an_index_by_a_user_and_password(redis_servers):
         assert one.claim(page("a")).outcome == "unique"
         assert other.claim(page("b", 1)).outcome == "duplicate"
         one.confirm(["a"])
-        assert [near.key for near in other.query(fp(1))] == ["a"]
+        assert [near.key for near in query(other, fp(1))] == ["a"]
 
 
 def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():

@@ -14,7 +14,7 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreDamaged, StoreMismatch
 from tests import servers
-from tests.index.promises.made import fp, page, spec, values
+from tests.index.promises.made import fp, page, query, spec, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -90,7 +90,7 @@ class Victim:
         calls: list[Callable[[], Any]] = [
             *(lambda v=v: keep(index, v ^ 1, f"near{v}") for v in (*values(70)[::23], value)),
             lambda: keep(index, values(1, seed=5)[0]),
-            lambda: index.query(fp(other)),
+            lambda: query(index, fp(other)),
             lambda: len(index),
             lambda: list(iter(index)),
             lambda: index.census(),
@@ -98,7 +98,7 @@ class Victim:
             lambda: index.renew(["mine"]),
             lambda: index.release(["mine"]),
             lambda: index.gone([str(values(1)[0])]),
-            lambda: index.unsettled([near.entry for near in index.query(fp(value))]),
+            lambda: index.unsettled([near.entry for near in query(index, fp(value))]),
             lambda: index.put(index.with_blocks()),
         ]
         for call in calls:
