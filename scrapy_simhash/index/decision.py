@@ -111,8 +111,8 @@ class Decision:
 
     Attributes:
         claims: the answers, by the page's number.
-        changed: entries that are new, leased or seen in this run, by position.
-        deleted: positions of entries whose place a page takes.
+        changed: entries that are new, leased or seen in this run, by position; None for those whose
+            place a page takes.
     """
 
     def __init__(
@@ -126,23 +126,19 @@ class Decision:
         self._near = near
         self._records = {at: records[at] for at in positions & records.keys()}
         self._spec, self._era, self._now, self._lease, self._is_expired = terms
-        self.changed: dict[int, Record] = {}
-        self.deleted: set[int] = set()
+        self.changed: dict[int, Record | None] = {}
         self.claims = {number: self._claim(number, page) for number, page in pages.items()}
-
-    @property
-    def writes(self) -> bool:
-        """True if an answer changes an entry."""
-        return bool(self.changed or self.deleted)
 
     def part(self, seen: Found) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
         near = (at for pairs in self._near.values() for _, at in pairs)
         checks = {at: seen.entries[at].state for at in near if at < UNWRITTEN}
         new: dict[int, tuple[bytes, bytes]] = {}
-        writes: dict[int, bytes | None] = dict.fromkeys(self.deleted)
+        writes: dict[int, bytes | None] = {}
         for at, record in self.changed.items():
-            if at < UNWRITTEN:
+            if record is None:
+                writes[at] = None
+            elif at < UNWRITTEN:
                 writes[at] = record.state.pack()
             else:
                 new[at - UNWRITTEN] = record.state.pack(), record.pack()
@@ -153,14 +149,13 @@ class Decision:
         """Note the positions to which the new entries were written."""
         new = [position for position in self.changed if position >= UNWRITTEN]
         places = dict(zip(new, written, strict=True))
-
-        def placed(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-            return tuple(m._replace(entry=places.get(m.entry, m.entry)) for m in matches)
-
         self.changed = {places.get(at, at): record for at, record in self.changed.items()}
-        for number, claim in self.claims.items() if places else ():
-            near = placed(claim.near)
-            self.claims[number] = claim._replace(matches=placed(claim.matches), near=near)
+        for number, claim in self.claims.items():
+            matches, near = (
+                tuple(match._replace(entry=places.get(match.entry, match.entry)) for match in some)
+                for some in (claim.matches, claim.near)
+            )
+            self.claims[number] = claim._replace(matches=matches, near=near)
 
     def _claim(self, number: int, page: Arrival) -> Claim:
         """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
@@ -302,9 +297,10 @@ class Decision:
     def _delete(self, matches: Iterable[Match]) -> None:
         for position in {match.entry for match in matches}:
             del self._records[position]
-            self.changed.pop(position, None)
             if position < UNWRITTEN:
-                self.deleted.add(position)
+                self.changed[position] = None
+            else:
+                del self.changed[position]
 
 
 def decide(

@@ -213,8 +213,8 @@ class Index:
         self, decisions: Sequence[Decision], lookups: Lookups, seen: Found
     ) -> tuple[list[Decision], Found]:
         """Return the decisions that hold, and what is near the pages of the others."""
-        done = [decision for decision in decisions if not decision.writes]
-        writing = [decision for decision in decisions if decision.writes]
+        done = [decision for decision in decisions if not decision.changed]
+        writing = [decision for decision in decisions if decision.changed]
         if not writing:
             return done, seen
         answer = self._store.commit([decision.part(seen) for decision in writing], lookups)
@@ -223,7 +223,7 @@ class Index:
                 decision.place(positions)
                 done.append(decision)
                 for position, record in decision.changed.items():
-                    if record.state.owner is not None:
+                    if record and record.state.owner is not None:
                         self._open.setdefault(record.key, {})[position] = record.state
         return done, answer.found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from scrapy_simhash.index.entry_states import failed_in
 from scrapy_simhash.index.store import StoreDamaged
@@ -16,23 +16,8 @@ from scrapy_simhash.index.values import Run
 LEAST_SHARE = 0.1
 
 
-def _end_of(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-# The fields of a run that the cell has, read as what they are, because anybody who can write into
-# the store may have changed them.
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "number": int,
-    "spider": str,
-    "begun": float,
-    "ended": _end_of,
-    "finished": bool,
-    "seen": int,
-    "failed": int,
-    "missing": int,
-    "counts": bool,
-}
+# The types of the fields of a run. Anybody who can write into the store may have changed them.
+_TYPES = get_type_hints(Run)
 
 
 @dataclass
@@ -43,12 +28,12 @@ class _Row:
     living: dict[str, float]
 
     @classmethod
-    def read(cls, values: dict[str, Any]) -> _Row:
-        living = {str(name): float(end) for name, end in values["living"].items()}
-        return cls(Run(**{name: read(values[name]) for name, read in _FIELDS.items()}), living)
-
-    def fields(self) -> dict[str, Any]:
-        return {name: getattr(self.run, name) for name in _FIELDS} | {"living": self.living}
+    def read(cls, living: dict[str, float], **fields: Any) -> _Row:
+        run = Run(**fields)
+        for name, value in run._asdict().items():
+            if not isinstance(value, _TYPES[name]):
+                raise TypeError(f"the {name} of a run is {value!r:.20}")
+        return cls(run, {name: float(end) for name, end in living.items()})
 
 
 def _counted(run: Run, by_run: Mapping[int, int]) -> Run:
@@ -70,12 +55,15 @@ class RunList:
         try:
             content = json.loads(cell or b'{"last": 0, "rows": []}')
             self.last = int(content["last"])
-            self.rows = [_Row.read(values) for values in content["rows"]]
+            self.rows = [_Row.read(**values) for values in content["rows"]]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise StoreDamaged(f"the list of runs is damaged: {error}") from error
 
     def packed(self) -> bytes:
-        content = {"last": self.last, "rows": [row.fields() for row in self.rows]}
+        content = {
+            "last": self.last,
+            "rows": [row.run._asdict() | {"living": row.living} for row in self.rows],
+        }
         return json.dumps(content, separators=(",", ":")).encode()
 
     def shown(self, by_run: Mapping[int, int]) -> list[Run]:

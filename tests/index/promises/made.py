@@ -66,7 +66,7 @@ def same_facts(page: Page, other: Page, _: int) -> Ruling:
 
 def at(index: Index, now: float | None) -> Index:
     """Set the clock of a crawler; None lets it go."""
-    index.now = index._store.time if now is None else lambda: now
+    index.now = index._store.time if now is None else lambda: float(now)
     return index
 
 
