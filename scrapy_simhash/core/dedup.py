@@ -116,7 +116,7 @@ class Dedup:
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
         self._lease = lease
-        self._index = IndexThread(self._breaker, lambda: self._workers.are_busy)
+        self._index = IndexThread(self._breaker, self._workers.answers)
         self.upkeep = Upkeep(self._index, lease, keep_runs if runs else 0)
         self._canonicals = Canonicals()
         self._is_open = False

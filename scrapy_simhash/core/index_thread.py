@@ -6,7 +6,7 @@ others, but only while there are others on their way.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -28,16 +28,16 @@ class IndexThread:
     """The thread that asks the index for one event loop, and closes it.
 
     Args:
-        are_more_coming: returns whether pages are being analysed that will claim.
+        coming: has pages that are being analysed, and will claim.
 
     Attributes:
         seconds: the time that the index took for all claims.
     """
 
-    def __init__(self, index: Breaker, are_more_coming: Callable[[], bool]) -> None:
+    def __init__(self, index: Breaker, coming: Collection[object]) -> None:
         self.seconds = 0.0
         self._index = index
-        self._are_more_coming = are_more_coming
+        self._coming = coming
         self._is_closed = False
         self._thread = ThreadPoolExecutor(1, "simhash-index")
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim | None]]] = []
@@ -74,7 +74,7 @@ class IndexThread:
         while self._waiting:
             # Others may come in this turn of the loop, and in a moment.
             is_full = len(self._waiting) >= CLAIMS_AT_ONCE
-            await asyncio.sleep(CLAIM_WAIT if self._are_more_coming() and not is_full else 0)
+            await asyncio.sleep(CLAIM_WAIT if self._coming and not is_full else 0)
             batch = self._waiting[:CLAIMS_AT_ONCE]
             del self._waiting[:CLAIMS_AT_ONCE]
             arrivals = [arrival for arrival, _ in batch]

@@ -239,12 +239,14 @@ class Workers:
 
     Attributes:
         repeats: the number of bodies that had been analysed before.
+        answers: for pages that worker processes analyse, or will.
     """
 
     def __init__(
         self, recipe: Recipe, *, processes: int, timeout: float, excerpt_length: int = 0
     ) -> None:
         self.repeats = 0
+        self.answers: set[asyncio.Future[PageAnalysis]] = set()
         self._recipe = recipe
         self._processes = processes
         self._timeout = timeout
@@ -253,8 +255,6 @@ class Workers:
         # Each worker takes no more than two pages that hang.
         self._turns = Turns(patience=2 * processes)
         self._workers: set[asyncio.Task[None]] = set()
-        # Answers to pages that wait or are being analysed.
-        self._answers: set[asyncio.Future[PageAnalysis]] = set()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         # By digest, charset, reader and folder of a body.
@@ -263,11 +263,6 @@ class Workers:
         )
         # Strangers do not know the seed, so they cannot make a page with the digest of another one.
         self._seed = secrets.randbits(64)
-
-    @property
-    def are_busy(self) -> bool:
-        """True if worker processes have pages that they have not answered."""
-        return bool(self._answers)
 
     async def analyse(self, body: Body, site: str = "") -> PageAnalysis:
         """Return the analysis of a page or text, which has an error if it failed.
@@ -292,14 +287,14 @@ class Workers:
     async def _in_process(self, body: Body, site: str) -> PageAnalysis:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[PageAnalysis] = loop.create_future()
-        self._answers.add(answer)
+        self.answers.add(answer)
         try:
             self._turns.put(Job(body, site, answer, self._turns.strikes))
-            if len(self._workers) < min(len(self._answers), self._processes):
+            if len(self._workers) < min(len(self.answers), self._processes):
                 self._workers.add(loop.create_task(self._work()))
             return await answer
         finally:
-            self._answers.discard(answer)
+            self.answers.discard(answer)
 
     async def _work(self) -> None:
         """Answer pages with a worker."""
@@ -327,7 +322,7 @@ class Workers:
         for task in self._workers:
             task.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
-        for answer in self._answers:
+        for answer in self.answers:
             answer.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
-from scrapy_simhash.index.lookups import Lookups, Near
+from scrapy_simhash.index.lookups import Near
 from scrapy_simhash.index.store import Found, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
@@ -304,27 +304,30 @@ class Decision:
 
 
 def decide(
-    lookups: Lookups,
-    left: Sequence[int],
+    pages: Mapping[int, Arrival],
+    twins: Sequence[Near],
     seen: Found,
     records: Mapping[int, Record],
     terms: Terms,
 ) -> list[Decision]:
-    """Decide on the pages that are left, together on those whose answers depend on each other.
+    """Decide on pages by their numbers, together on those whose answers depend on each other.
 
-    ``records`` are those of the entries seen near the pages that could be read.
+    Args:
+        pages: the pages of a call that have no answer yet.
+        twins: for each page of the call, the distances and numbers of the earlier ones near it.
+        seen: the entries near the pages.
+        records: these entries; those that cannot be read are missing.
+        terms: the values that the claims share.
     """
-    near = {number: [*seen.near.get(number, ())] for number in left}
-    for number, twins in enumerate(lookups.twins()):
-        if number in near:
-            near[number] += [(distance, UNWRITTEN + n) for distance, n in twins if n in near]
+    near = {
+        number: [
+            *seen.near.get(number, ()),
+            *((distance, UNWRITTEN + n) for distance, n in twins[number] if n in pages),
+        ]
+        for number in pages
+    }
     return [
-        Decision(
-            {number: lookups.arrivals[number] for number in members},
-            {number: near[number] for number in members},
-            records,
-            terms,
-        )
+        Decision({n: pages[n] for n in members}, {n: near[n] for n in members}, records, terms)
         for members in groups(near)
     ]
 

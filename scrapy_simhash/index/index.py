@@ -194,12 +194,13 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
+        twins = lookups.twins()
         with self._use() as store:
             seen = store.find(lookups) if store.looks_first else Found({}, {}, {})
             for _ in self._attempts():
                 records = self._records(seen.entries)
-                left = [number for number in range(len(arrivals)) if number not in claims]
-                decisions = decide(lookups, left, seen, records, self._terms())
+                left = {n: page for n, page in enumerate(arrivals) if n not in claims}
+                decisions = decide(left, twins, seen, records, self._terms())
                 done, found = self._commit(decisions, lookups, seen)
                 for decision in done:
                     claims |= decision.claims

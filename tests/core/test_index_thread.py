@@ -49,7 +49,7 @@ def with_thread(
     index: Any, work: Callable[[IndexThread], Awaitable[Any]], *, more_to_come: bool = False
 ) -> Any:
     async def run() -> Any:
-        thread = IndexThread(index, lambda: more_to_come)
+        thread = IndexThread(index, [arrival(0)] if more_to_come else [])
         try:
             return await asyncio.wait_for(work(thread), 30)
         finally:

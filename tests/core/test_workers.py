@@ -190,7 +190,7 @@ def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_wor
     with crew(processes=2, timeout=60) as workers:
         pids = {pid for number in range(9) for pid in workers.pids(b"process %d" % number)}
         assert len(pids) == 1
-        assert not workers.are_busy
+        assert not workers.answers
         hanging = workers.begin(b"hang")
         workers.run(asyncio.sleep(0))
         pids.update(workers.pids(b"another process"))
