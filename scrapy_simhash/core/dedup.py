@@ -25,7 +25,7 @@ from typing import Literal, TypeVar
 from scrapy_simhash.core.analysis import PageAnalysis, body_of, located, text_body
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.index_thread import IndexThread
-from scrapy_simhash.core.upkeep import Callback, Upkeep
+from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.extraction.selectors import checked_selectors
@@ -70,7 +70,8 @@ class Dedup:
 
     Attributes:
         run: the run as it began; None without one.
-        upkeep: knows the pages in progress, and tells the index how they fared.
+        upkeep: knows the pages in progress, and tells the index how they fared. Its methods
+            ``hold``, ``delivered``, ``failed`` and ``follow`` are those of the memory, too.
         unmatched: counts pages on which a selector of the recipe matches nothing, by stats.
     """
 
@@ -118,16 +119,17 @@ class Dedup:
         self._lease = lease
         self._index = IndexThread(self._breaker, self._workers.answers)
         self.upkeep = Upkeep(self._index, lease, keep_runs if runs else 0)
+        self.hold = self.upkeep.hold
+        self.delivered = self.upkeep.delivered
+        self.failed = self.upkeep.failed
+        self.follow = self.upkeep.follow
         self._canonicals = Canonicals()
         self._is_open = False
 
-    def _opened(self, url: str, spec: IndexSpec, resumed: int | str | None) -> Index:
+    def _opened(self, url: str, spec: IndexSpec, resumed: int | Literal["last"] | None) -> Index:
         index = open_index(url, spec)
         try:
-            if resumed == "last":
-                runs = [run for run in index.runs() if run.spider == spec.spider]
-                resumed = runs[-1].number if runs and not runs[-1].finished else None
-            self.run = index.begin_run(None if resumed is None else int(resumed))
+            self.run = index.begin_run(resumed)
         except BaseException:
             index.close()
             raise
@@ -234,29 +236,13 @@ class Dedup:
             verdict = await claim()
             if not verdict.provisional or verdict.original == original:
                 return verdict
-            is_delivered = loop.create_future()
-            self.follow(verdict, partial(_set_delivered, is_delivered))
+            answer = asyncio.Queue[bool]()
+            self.follow(verdict, answer.put_nowait)
             try:
-                if await asyncio.wait_for(is_delivered, deadline - loop.time()):
+                if await asyncio.wait_for(answer.get(), deadline - loop.time()):
                     return verdict
             except asyncio.TimeoutError:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
-
-    def hold(self, key: str) -> None:
-        """Note one more part of a page in progress, such as an item, that must be delivered."""
-        self.upkeep.hold(key)
-
-    def delivered(self, key: str) -> None:
-        """Note that a page, or a part of it, was delivered; with its last part it is confirmed."""
-        self.upkeep.delivered(key)
-
-    def failed(self, key: str) -> None:
-        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
-        self.upkeep.failed(key)
-
-    def follow(self, verdict: Verdict, callback: Callback) -> None:
-        """Call ``callback`` with whether the original of a provisional copy was delivered."""
-        self.upkeep.follow(verdict, callback)
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         body = body_of(document.data, document.content_type, self._recipe)
@@ -319,8 +305,3 @@ def settling(
         raise
     if verdict.owned:
         delivered(verdict.key)
-
-
-def _set_delivered(future: asyncio.Future[bool], is_delivered: bool) -> None:
-    if not future.done():
-        future.set_result(is_delivered)

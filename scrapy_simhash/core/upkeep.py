@@ -8,6 +8,7 @@ leases: they run out, and copies take the places of the pages.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -55,7 +56,7 @@ class Upkeep:
     def __init__(self, thread: IndexThread, lease: float, keep_runs: int = 0) -> None:
         self.expired = 0
         # The number of parts on their way, by page, and the pages of which one failed.
-        self._parts: dict[str, int] = {}
+        self._parts = Counter[str]()
         self._failing: set[str] = set()
         # Pages that are settled, of which the index was not told.
         self._failed: list[str] = []
@@ -77,7 +78,7 @@ class Upkeep:
 
     def hold(self, key: str) -> None:
         """Note that a page, or one more part of it, such as an item, must be delivered."""
-        self._parts[key] = self._parts.get(key, 0) + 1
+        self._parts[key] += 1
 
     def delivered(self, key: str) -> None:
         """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""

@@ -94,17 +94,12 @@ def deleted(_: State) -> None:
     """Delete an entry, whoever has it."""
 
 
-def released_by(crawler: str, state: State) -> State | None:
-    """Take back what a crawler has in progress."""
-    return released(state) if state.owner == crawler else state
-
-
 def failed_by(crawler: str, run: int, past: Collection[int], state: State) -> State | None:
     """Take back what a crawler has in progress; a page of a past run has failed in this one.
 
     ``past`` has the numbers of entries that earlier runs of the spider saw, and this one did not.
     """
-    left = released_by(crawler, state)
+    left = released(state) if state.owner == crawler else state
     if left is None or left.owner is not None or left.run not in past:
         return left
     return State(failed_in(run))

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from scrapy_simhash.index import crawler_names
 from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decide
@@ -319,12 +319,12 @@ class Index:
 
     # Runs.
 
-    def begin_run(self, resumed: int | None = None) -> Run:
+    def begin_run(self, resumed: int | Literal["last"] | None = None) -> Run:
         """Take part in a run of this crawler's spider; every later claim belongs to it.
 
-        It is the one whose number is given, if that is an unfinished run of the spider; else the
-        last run of the spider, if it is unfinished and one of its crawlers lives, because it has
-        begun or renewed a lease within a lease's time; else a new run.
+        It is the one whose number is given, or the last one, if that is an unfinished run of the
+        spider; else the last run of the spider, if it is unfinished and one of its crawlers lives,
+        because it has begun or renewed a lease within a lease's time; else a new run.
         """
         with self._use() as store:
             now = self.now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 from scrapy_simhash.index.entry_states import failed_in
 from scrapy_simhash.index.store import StoreDamaged
@@ -99,11 +99,17 @@ class Member(NamedTuple):
     lives: Callable[[str], bool]
 
     def begin(
-        self, runs: RunList, resumed: int | None, now: float, expires: float, last: int
+        self,
+        runs: RunList,
+        resumed: int | Literal["last"] | None,
+        now: float,
+        expires: float,
+        last: int,
     ) -> int:
         """Join a run, or begin one with a number above ``last``; return its number."""
         rows = [row for row in runs.rows if row.run.spider == self.spider]
-        joined = [row for row in rows if row.run.number == resumed and not row.run.finished]
+        named = rows[-1:] if resumed == "last" else [r for r in rows if r.run.number == resumed]
+        joined = [row for row in named if not row.run.finished]
         joined += [row for row in rows[-1:] if row.run.ended is None and self._others(row, now)]
         if not joined:
             runs.last = max(runs.last, last) + 1

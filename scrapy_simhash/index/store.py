@@ -93,12 +93,6 @@ class Found(NamedTuple):
     entries: dict[int, Stored]
     ends: dict[int, int]
 
-    def of_pages(self, numbers: Sequence[int]) -> Found:
-        """Return what is near some pages, which get the numbers of their places there."""
-        looked = [(place, number) for place, number in enumerate(numbers) if number in self.near]
-        near = {place: self.near[number] for place, number in looked}
-        return Found(near, self.entries, {place: self.ends[number] for place, number in looked})
-
     def update(self, more: Found) -> None:
         for number, near in more.near.items():
             self.near[number] = sorted(self.near.get(number, []) + near)
