@@ -112,9 +112,7 @@ class Turns:
             while not self._waiting:
                 self._arrived.clear()
                 await self._arrived.wait()
-            site = next(iter(self._waiting))
-            if self._strikes_of:
-                site = min(self._waiting, key=lambda site: self._strikes_of.get(site, 0))
+            site = min(self._waiting, key=lambda site: self._strikes_of.get(site, 0))
             jobs = self._waiting.pop(site)
             job = jobs.popleft()
             if jobs:

@@ -87,7 +87,7 @@ class Case:
         self.living: list[Match] = []
         self.lost: list[Match] = []
         self.distinct: list[Match] = []
-        self.moved: list[Match] = []
+        self.moved: Match | None = None
 
     @property
     def replaced(self) -> list[Match]:
@@ -215,16 +215,17 @@ class Decision:
         change: Change = "new"  # 7
         before = None
         unchanged = False
+        moved = case.moved
         if case.entry and case.entry.delivered:
             change, before = "changed", case.entry  # 4
-        elif case.moved and case.moved[0].delivered:
-            change, before = "moved", case.moved[0]  # 5, 6
+        elif moved and moved.delivered:
+            change, before = "moved", moved  # 5, 6
             unchanged = self._is_same(case.page, before)
+        replaced = case.replaced
         # The end of the run tells whether a page without an alias has left its old address.
-        aliases = case.page.aliases
-        left = [match for match in case.moved if match.key in aliases or not match.delivered]
-        since = before.time if before and unchanged else None
-        self._admit(case, case.replaced + left, since)
+        if moved and (moved.key in case.page.aliases or not moved.delivered):
+            replaced.append(moved)
+        self._admit(case, replaced, before.time if before and unchanged else None)
         return Claim("unique", (), case.near, change, before, unchanged)
 
     def _judge(self, case: Case) -> None:
@@ -236,21 +237,21 @@ class Decision:
                 ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
                 match = match._replace(reason=ruling.reason)
                 (case.copies if ruling.is_copy else case.distinct).append(match)
-        case.moved = [] if case.entry else self._moved(case)
+        case.moved = None if case.entry else self._moved(case)
         for match in case.copies:
             if not (match.expired or era.is_past(match)):
                 case.living.append(match)
             elif not match.delivered:
                 case.lost.append(match)
-        if any(map(era.is_past, case.moved)):
+        if case.moved and era.is_past(case.moved):
             case.living = [match for match in case.living if era.has_seen(match)]
 
-    def _moved(self, case: Case) -> list[Match]:
+    def _moved(self, case: Case) -> Match | None:
         """Return the entry from which a page without one has moved, if there is one."""
         era = self._era
         named = [m for m in case.others if m.key in case.page.aliases and era.is_past(m)]
         left = [m for m in case.copies if m.delivered and (m.expired or era.is_past(m))]
-        return (named or left)[:1]
+        return next(iter(named or left), None)
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield the entries in a page's scope that have one of its keys, and the nearest others."""

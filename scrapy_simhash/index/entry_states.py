@@ -150,7 +150,6 @@ class Record(NamedTuple):
             provisional=state.owner is not None,
             facts=self.facts,
             run=state.run,
-            scope=self.scope,
             expired=expired,
             delivered=state.delivered,
         )

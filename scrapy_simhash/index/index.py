@@ -369,10 +369,9 @@ class Index:
         unknown run has nothing missing.
         """
         runs = self.runs()
-        spiders = {each.spider for each in runs if each.number == run}
-        earlier = [each.number for each in runs if each.number < run and each.spider in spiders]
-        numbers = {*earlier, *map(failed_in, earlier)}
-        return (entry for entry in self if entry.run in numbers) if numbers else iter(())
+        past = {past for each in runs if each.number == run for past in Era.of(each, runs).past}
+        past.discard(failed_in(run))
+        return (entry for entry in self if entry.run in past) if past else iter(())
 
     def failed(self, run: int) -> Iterator[Entry]:
         """Yield the entries whose pages failed in a run, and which no later run has seen."""

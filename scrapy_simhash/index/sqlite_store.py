@@ -251,6 +251,8 @@ class SqliteStore:
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         found = Found({}, {}, {})
+        written: list[Sequence[int] | None] = []
+        writing: list[tuple[Sequence[int], Part]] = []
         with self._file.transaction():
             if lookups:
                 self._follow()
@@ -258,32 +260,21 @@ class SqliteStore:
                     found = self._near(lookups)
             checked = self._without_contents({at for part in parts for at in part.checks})
             states = {at: stored.state for at, stored in checked.items()}
-            written = self._places(parts, found.near, states)
-            if None in written and lookups and not found.near:
+            end = self._last() + 1
+            for part in parts:
+                if _stands(part, found.near, states):
+                    written.append(None)
+                    continue
+                places = range(end, end + len(part.new))
+                end = places.stop
+                written.append(places)
+                writing.append((places, part))
+            if len(writing) < len(parts) and lookups and not found.near:
                 found = self._near(lookups)
-            writing = [
-                (places, part)
-                for places, part in zip(written, parts, strict=True)
-                if places is not None
-            ]
             self._write(writing, states, lookups)
         if lookups:
             self._take_in(writing, lookups)
         return Answer(written, found)
-
-    def _places(
-        self, parts: Sequence[Part], near: Mapping[int, Near], states: Mapping[int, bytes]
-    ) -> list[Sequence[int] | None]:
-        """Return the positions that new entries of parts get, None if something stands against."""
-        places: list[Sequence[int] | None] = []
-        end = self._last() + 1
-        for part in parts:
-            if _stands(part, near, states):
-                places.append(None)
-            else:
-                places.append(range(end, end + len(part.new)))
-                end += len(part.new)
-        return places
 
     def _last(self) -> int:
         """Return the last position that was ever used, 0 if none."""

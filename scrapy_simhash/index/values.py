@@ -143,7 +143,7 @@ class Match(NamedTuple):
         time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
         reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
-        facts: the facts of its arrival, as ``key`` and ``scope``.
+        facts: the facts of its arrival, as ``key``.
         run: number of the run in which its page was last seen, 0 if that was in none.
         expired: its lease has run out.
         delivered: it is confirmed, or was before this or another run has seen it again.
@@ -157,7 +157,6 @@ class Match(NamedTuple):
     reason: str = ""
     facts: bytes = b""
     run: int = 0
-    scope: str = ""
     expired: bool = False
     delivered: bool = True
 
