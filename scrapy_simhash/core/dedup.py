@@ -70,8 +70,8 @@ class Dedup:
 
     Attributes:
         run: the run as it began; None without one.
-        upkeep: knows the pages in progress, and tells the index how they fared. Its methods
-            ``hold``, ``delivered``, ``failed`` and ``follow`` are those of the memory, too.
+        upkeep: knows the pages in progress, and tells the index how they fared. The memory shares
+            its methods ``hold``, ``delivered``, ``failed`` and ``follow``.
         unmatched: counts pages on which a selector of the recipe matches nothing, by stats.
     """
 

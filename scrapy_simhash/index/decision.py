@@ -142,8 +142,8 @@ class Decision:
                 writes[at] = record.state.pack()
             else:
                 new[at - UNWRITTEN] = record.state.pack(), record.pack()
-        since = min(seen.ends.get(number, 0) for number in self.claims)
-        return Part([*self.claims], checks, new, writes, since)
+        ends = [seen.ends.get(at, 0) for at in self.claims]
+        return Part([*self.claims], checks, new, writes, min(ends))
 
     def place(self, written: Sequence[int]) -> None:
         """Note the positions to which the new entries were written."""
@@ -151,11 +151,8 @@ class Decision:
         places = dict(zip(new, written, strict=True))
         self.changed = {places.get(at, at): record for at, record in self.changed.items()}
         for number, claim in self.claims.items():
-            matches, near = (
-                tuple(match._replace(entry=places.get(match.entry, match.entry)) for match in some)
-                for some in (claim.matches, claim.near)
-            )
-            self.claims[number] = claim._replace(matches=matches, near=near)
+            matches = _placed(claim.matches, places)
+            self.claims[number] = claim._replace(matches=matches, near=_placed(claim.near, places))
 
     def _claim(self, number: int, page: Arrival) -> Claim:
         """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
@@ -304,7 +301,11 @@ class Decision:
                 del self.changed[position]
 
 
-def decide(
+def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
+    return tuple(match._replace(entry=places.get(match.entry, match.entry)) for match in matches)
+
+
+def decisions_on(
     pages: Mapping[int, Arrival],
     twins: Sequence[Near],
     seen: Found,

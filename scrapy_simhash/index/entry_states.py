@@ -111,12 +111,12 @@ def renewed(crawler: str, expires: float, state: State) -> State:
 
 
 def expired(old: Collection[int], ended: float, state: State) -> State | None:
-    """Return the state that an entry has when nobody waits for it any longer; None if it goes.
+    """Let an abandoned entry, or one of an old run, expire.
 
     Args:
         old: runs whose entries go.
         ended: the time before which the lease of an abandoned entry has ended.
-        state: that of the entry.
+        state: the entry's.
     """
     is_abandoned = state.owner is not None and state.expires < ended
     left = released(state) if is_abandoned else state

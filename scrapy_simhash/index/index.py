@@ -31,7 +31,7 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from scrapy_simhash.index import crawler_names
-from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decide
+from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decisions_on
 from scrapy_simhash.index.entry_states import (
     Act,
     Record,
@@ -49,6 +49,7 @@ from scrapy_simhash.index.run_list import Member, RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
     RUN_BYTES,
+    Answer,
     Counts,
     Found,
     Part,
@@ -194,39 +195,41 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
-        twins = lookups.twins()
         with self._use() as store:
             seen = store.find(lookups) if store.looks_first else Found({}, {}, {})
             for _ in self._attempts():
                 records = self._records(seen.entries)
-                left = {n: page for n, page in enumerate(arrivals) if n not in claims}
-                decisions = decide(left, twins, seen, records, self._terms())
-                done, found = self._commit(decisions, lookups, seen)
-                for decision in done:
-                    claims |= decision.claims
-                self.retries += len(seen.near.keys() & {*left} - claims.keys())
+                left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
+                decisions = decisions_on(left, lookups.twins(), seen, records, self._terms())
+                seen = self._commit(decisions, lookups, seen, claims)
                 if len(claims) == len(arrivals):
                     break
-                seen = found
-        return [claims[number] for number in range(len(arrivals))]
+        return [claims[n] for n in range(len(arrivals))]
 
     def _commit(
-        self, decisions: Sequence[Decision], lookups: Lookups, seen: Found
-    ) -> tuple[list[Decision], Found]:
-        """Return the decisions that hold, and what is near the pages of the others."""
-        done = [decision for decision in decisions if not decision.changed]
+        self,
+        decisions: Sequence[Decision],
+        lookups: Lookups,
+        seen: Found,
+        claims: dict[int, Claim],
+    ) -> Found:
+        """Add the claims of decisions that hold; return what is near the pages of the others."""
         writing = [decision for decision in decisions if decision.changed]
-        if not writing:
-            return done, seen
-        answer = self._store.commit([decision.part(seen) for decision in writing], lookups)
+        parts = [decision.part(seen) for decision in writing]
+        answer = self._store.commit(parts, lookups) if parts else Answer([], seen)
+        for decision in decisions:
+            if not decision.changed:
+                claims |= decision.claims
         for decision, positions in zip(writing, answer.written, strict=True):
-            if positions is not None:
-                decision.place(positions)
-                done.append(decision)
-                for position, record in decision.changed.items():
-                    if record and record.state.owner is not None:
-                        self._open.setdefault(record.key, {})[position] = record.state
-        return done, answer.found
+            if positions is None:
+                self.retries += len(decision.claims.keys() & seen.near.keys())
+                continue
+            decision.place(positions)
+            claims |= decision.claims
+            for position, record in decision.changed.items():
+                if record and record.state.owner is not None:
+                    self._open.setdefault(record.key, {})[position] = record.state
+        return answer.found
 
     def _terms(self) -> Terms:
         """Return the terms of claims that are made now."""
@@ -268,19 +271,14 @@ class Index:
         with self._use():
             expires = self.now() + self.spec.lease
             fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
-            states: dict[int, tuple[State, Act]] = {}
-            for keys, act in (
-                (news.renewed or (), partial(renewed, self.crawler, expires)),
-                (news.delivered, confirmed),
-                (news.failed, fail),
-            ):
-                for key in keys:
-                    states |= {at: (state, act) for at, state in self._open.get(key, {}).items()}
+            states = self._in_progress(news.renewed or (), partial(renewed, self.crawler, expires))
+            states |= self._in_progress(news.delivered, confirmed)
+            states |= self._in_progress(news.failed, fail)
             if news.failed:
                 # Earlier runs may have seen a page that failed, and a claim that had no answer may
                 # have made an original that this crawler does not know.
-                for at, record in self._of_keys(news.failed).items():
-                    states[at] = record.state, fail
+                records = self._of_keys(news.failed)
+                states |= {at: (record.state, fail) for at, record in records.items()}
             after = self._act(states)
             for key in {*(news.renewed or ()), *news.delivered, *news.failed} & self._open.keys():
                 self._open[key] = {
@@ -293,6 +291,10 @@ class Index:
             if news.renewed is not None and self._era.run:
                 self._change_runs(lambda runs: self._member.renew(runs, expires))
         return self.unsettled(news.entries)
+
+    def _in_progress(self, keys: Iterable[str], act: Act) -> dict[int, tuple[State, Act]]:
+        """Return the states of this crawler's entries in progress, with what is done to them."""
+        return {at: (state, act) for key in keys for at, state in self._open.get(key, {}).items()}
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
@@ -544,20 +546,27 @@ class Index:
         after: dict[int, State | None] = {}
         for _ in self._attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
-            parts = [
-                Part((), {at: state.pack()}, {}, {at: _packed(after[at])})
-                for at, (state, _) in states.items()
-                if after[at] != state
-            ]
-            written = self._store.commit(parts).written if parts else []
-            pairs = zip(parts, written, strict=True)
-            refused = [at for part, new in pairs if new is None for at in part.writes]
+            refused = self._refused(
+                [
+                    Part((), {at: state.pack()}, {}, {at: new and new.pack()})
+                    for at, (state, _) in states.items()
+                    if (new := after[at]) != state
+                ]
+            )
             if not refused:
                 break
             after |= dict.fromkeys(refused)
-            there = self._records(self._store.read(refused))
-            states = {at: (record.state, states[at][1]) for at, record in there.items()}
+            states = {
+                at: (record.state, states[at][1])
+                for at, record in self._records(self._store.read(refused)).items()
+            }
         return after
+
+    def _refused(self, parts: Sequence[Part]) -> list[int]:
+        """Commit changes of one entry each; return the positions of those that were refused."""
+        written = self._store.commit(parts).written if parts else []
+        pairs = zip(parts, written, strict=True)
+        return [at for part, new in pairs if new is None for at in part.writes]
 
     def _rows(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile."""
@@ -634,7 +643,3 @@ def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[P
             record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
             parts.append(Part((number,), {}, {number: (state, record.pack())}, {}, UNWRITTEN))
     return parts
-
-
-def _packed(state: State | None) -> bytes | None:
-    return None if state is None else state.pack()

@@ -252,7 +252,6 @@ class SqliteStore:
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         found = Found({}, {}, {})
         written: list[Sequence[int] | None] = []
-        writing: list[tuple[Sequence[int], Part]] = []
         with self._file.transaction():
             if lookups:
                 self._follow()
@@ -268,12 +267,11 @@ class SqliteStore:
                 places = range(end, end + len(part.new))
                 end = places.stop
                 written.append(places)
-                writing.append((places, part))
-            if len(writing) < len(parts) and lookups and not found.near:
+                self._write(part, places, states, lookups)
+            if None in written and lookups and not found.near:
                 found = self._near(lookups)
-            self._write(writing, states, lookups)
         if lookups:
-            self._take_in(writing, lookups)
+            self._take_in(parts, written, lookups)
         return Answer(written, found)
 
     def _last(self) -> int:
@@ -285,29 +283,27 @@ class SqliteStore:
 
     def _write(
         self,
-        writing: Iterable[tuple[Sequence[int], Part]],
+        part: Part,
+        places: Sequence[int],
         states: Mapping[int, bytes],
         lookups: Lookups | None,
     ) -> None:
         pages = Counter[int]()
-        for places, part in writing:
-            for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
-                content = lookups.contents[number] if lookups and self._file.path else b""
-                # As bytes a value would take SQLite's module longer than all others together.
-                row = position, counted_run(state), bytearray(body), bytearray(content)
-                self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
-                self._set_lease(position, state)
-                pages[counted_run(state)] += 1
-            for position, after in part.writes.items():
-                self._change(position, states[position], after)
-                pages[counted_run(states[position])] -= 1
-                if after is not None:
-                    pages[counted_run(after)] += 1
-            if places:
-                self._run("UPDATE header SET last = ?", (places[-1],))
+        for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
+            content = lookups.contents[number] if lookups and self._file.path else b""
+            # As bytes a value would take SQLite's module longer than all others together.
+            row = position, counted_run(state), bytearray(body), bytearray(content)
+            self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
+            self._run("UPDATE header SET last = ?", (position,))
+            self._set_lease(position, state)
+            pages[counted_run(state)] += 1
+        for position, after in part.writes.items():
+            self._change(position, states[position], after)
+            pages[counted_run(states[position])] -= 1
+            if after is not None:
+                pages[counted_run(after)] += 1
         for count in pages.items():
-            if count[1]:
-                self._run(_ADD_UP, count)
+            self._run(_ADD_UP, count)
 
     def _change(self, position: int, before: bytes, after: bytes | None) -> None:
         """Write a new state of an entry; None deletes it."""
@@ -323,10 +319,16 @@ class SqliteStore:
         else:
             self._run("DELETE FROM leases WHERE position = ?", (position,))
 
-    def _take_in(self, writing: Sequence[tuple[Sequence[int], Part]], lookups: Lookups) -> None:
-        """Take what was written into RAM."""
-        positions = [position for places, _ in writing for position in places]
-        numbers = [number for _, part in writing for number in part.new]
+    def _take_in(
+        self, parts: Iterable[Part], written: Iterable[Sequence[int] | None], lookups: Lookups
+    ) -> None:
+        """Take new entries into RAM."""
+        positions: list[int] = []
+        numbers: list[int] = []
+        for part, places in zip(parts, written, strict=True):
+            if places is not None:
+                positions += places
+                numbers += part.new
         if positions:
             self._neighbours.add(positions, lookups.words[numbers], lookups.values[numbers])
             self._seen = positions[-1]

@@ -56,7 +56,7 @@ class Store:
         assert url == URL
         self._check()
         index = open_index(self.url, spec)
-        for name in ("claim_all", "query", "confirm", "release", "renew", "unsettled"):
+        for name in ("claim_all", "confirm", "release", "renew", "unsettled"):
             setattr(index, name, self._checked(getattr(index, name)))
         return index
 
