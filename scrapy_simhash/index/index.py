@@ -149,25 +149,25 @@ class Index:
            with its new text supersedes the own one. It is unchanged if an earlier run has delivered
            its text, by whole seconds.
         2. The own entry was seen in an earlier run, and the page is the same, within k bits and by
-           its facts: original, ``SAME``, unless it repeats a living entry that was seen in this
+           its facts: original, ``same``, unless it repeats a living entry that was seen in this
            run, see 3. The entry is seen in this run, and is provisional until it is confirmed.
            When it is released, it is what it was, and its page has failed in this run.
         3. The page repeats, as the judge says, a living entry that was seen in this run; or one of
            another spider, unless it has moved, see 5 and 6: duplicate. Its own entry is seen in
            this run if the page is the same; else it stays as it was, if its page was delivered,
            because the next run may find it again; else it is deleted.
-        4. The own entry has another text: original, ``CHANGED``.
+        4. The own entry has another text: original, ``changed``.
         5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
-           ``MOVED`` from there.
-        6. The page repeats entries that this spider saw in earlier runs: original, ``MOVED`` from
+           ``moved`` from there.
+        6. The page repeats entries that this spider saw in earlier runs: original, ``moved`` from
            the nearest.
-        7. Original, ``NEW``.
+        7. Original, ``new``.
 
         From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
         its own entry, and the one from which it has moved, if an alias names that: without one, the
         old address may answer yet. It takes the place of expired entries that are judged to be
-        copies. An own entry that never was confirmed makes no page ``SAME`` or ``CHANGED`` but
-        ``NEW``, because that page was never delivered.
+        copies. An own entry that never was confirmed makes no page ``same`` or ``changed`` but
+        ``new``, because that page was never delivered.
         """
         (answer,) = self.claim_all([arrival])
         return answer
