@@ -72,21 +72,16 @@ class Lookups:
         self.arrivals = arrivals
         self.everywhere = everywhere
         self._reach = spec.reach
-        self.contents: list[bytes] = []
-        self.names: list[list[bytes]] = []
-        for page in arrivals:
-            content = in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope)
-            names = [key_value(page.key)]
-            if page.aliases:
-                names = [*dict.fromkeys((*names, *map(key_value, page.aliases)))]
-            self.names.append(names)
-            self.contents.append(content + names[0])
-        self._pages_of_aliases = [n for n, names in enumerate(self.names) for _ in names[1:]]
-        by_alias = [
-            content[:-KEY_BYTES] + value
-            for content, names in zip(self.contents, self.names, strict=True)
-            for value in names[1:]
+        self.names = [
+            [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))] for page in arrivals
         ]
+        self.contents = [
+            in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope) + names[0]
+            for page, names in zip(arrivals, self.names, strict=True)
+        ]
+        aliases = [(n, value) for n, names in enumerate(self.names) for value in names[1:]]
+        self._pages_of_aliases = [n for n, _ in aliases]
+        by_alias = [self.contents[n][:-KEY_BYTES] + value for n, value in aliases]
         self.sought = unpacked(b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1)
         self.words = self.sought[0][: len(arrivals)]
         self.values = self.sought[1][: len(arrivals)]
