@@ -127,7 +127,7 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     first, heading = int(subject.argmax()), page.heading_line
     below = lines.since(first if heading is None else min(first, heading))
     own = _own(lines, subject, is_thin=is_thin)
-    if _MOST * lines.size(own) < lines.size(below) or lines.size(own) < _LONG:
+    if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
         own |= below
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
@@ -294,27 +294,19 @@ def _is_fact(text: str) -> bool:
 
 
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
-    """Return the lines that count something of the author of a text, one or two beside each.
+    """Return the lines such as "Posts: 17" of the authors of texts, one or two beside each text.
 
     They are made alike. Fields of what the text is about are three or more.
     """
-    counts = _counts_beside(lines, own)
+    texts = lines.page.texts
+    short = np.flatnonzero(own & lines.is_said & ~lines.is_long).tolist()
+    counts = [line for line in short if _COUNT.match(texts[line])]
     manners = lines.outline.manners[lines.places[counts]].tolist()
     beside = Counter(zip(manners, lines.is_long.cumsum()[counts].tolist(), strict=True))
     fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
-    texts = Counter(manner for manner, _ in beside)
-    is_count = [texts[manner] > 1 and manner not in fields for manner in manners]
+    authors = Counter(manner for manner, _ in beside)
+    is_count = [authors[manner] > 1 and manner not in fields for manner in manners]
     return [*compress(counts, is_count)]
-
-
-def _counts_beside(lines: _Lines, own: Flags) -> list[int]:
-    """Return the lines such as "Posts: 17" that share no parent with a long text."""
-    parents = lines.outline.parents[lines.places]
-    has_text = np.zeros_like(lines.outline.numbers, np.bool_)
-    has_text[parents[lines.is_long]] = True
-    is_beside = own & lines.is_said & ~lines.is_long & ~has_text[parents]
-    texts = lines.page.texts
-    return [line for line in np.flatnonzero(is_beside).tolist() if _COUNT.match(texts[line])]
 
 
 def offers(page: Page) -> Iterator[str]:

@@ -48,7 +48,7 @@ def canonical_address(html: bytes) -> str:
     first = html[: _HEAD if at < 0 else at + len(_NAME)].lower().find(_NAME)
     if first < 0:
         return ""
-    links = _LINK.finditer(html, max(0, first - _LONGEST_LINK), _HEAD)
+    links = _LINK.finditer(html, max(0, html.rfind(b"<", 0, first)), _HEAD)
     for link in islice(links, MOST):
         attributes = link[1]
         if not _RELATION.search(attributes) or _is_in_comment(html, link.start()):

@@ -373,7 +373,8 @@ def _read_lines(page: Page) -> list[Element]:
                 begin(holder, text)
             is_open = True
         tag, text, tail = el.tag, el.text, el.tail
-        if tag in _INSIDE_LINES:
+        # Unknown elements are inline: those of components and of word processors.
+        if tag in _INSIDE_LINES or "-" in tag or ":" in tag:
             if tag == "img":
                 pictures.append(el)
             elif text and is_open:
