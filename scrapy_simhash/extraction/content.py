@@ -19,6 +19,7 @@ from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST_LINES,
     ASIDE,
+    CHOICE,
     COMMENT,
     HIDDEN,
     HINTS,
@@ -245,7 +246,7 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     beside = HIDDEN if is_thin else ~ASIDE
     no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
     rows = _rows(lines, is_short, follows, region)
-    own[rows] |= lines.roles[rows] & (no_fields | SUBHEADING)[rows] == 0
+    own[rows] |= lines.roles[rows] & (no_fields | SUBHEADING | CHOICE)[rows] == 0
     single = is_short & ~follows & ~own & ~lines.is_sites
     own |= single & _are_terms(lines)
     texts = lines.page.texts

@@ -31,6 +31,7 @@ _ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
+_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 _PAGER = frozenset(("next", "prev"))
 
 
@@ -56,7 +57,8 @@ def _is_value(page: Page, at: int) -> bool:
         return False
     if holder.tag == "a" or (":" not in text and "\uff1a" not in text):
         label, above = page.texts[at - 1], page.holders[at - 1].tag
-        if page.linked[at - 1] or len(label) >= _LONGEST_FIELD or _DIGIT.search(label):
+        is_name = len(label) < _LONGEST_FIELD and not label.endswith(_SENTENCE_ENDS)
+        if page.linked[at - 1] or not is_name or _DIGIT.search(label):
             return False
         # A value may be several links in a table, or in a list of terms.
         after = at + 1 < len(page.texts) and page.in_links[at + 1]

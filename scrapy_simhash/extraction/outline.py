@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST,
+    CHOICE,
     COMMENT,
     FLOW_TAGS,
     FOOTER,
@@ -75,6 +76,8 @@ class Outline:
                     role &= ~(AGAINST | NAMED_FOOTER | COMMENT)
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
+                if el in page.choices:
+                    role |= CHOICE
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 kind = kinds.setdefault((tag, name), place)
                 parents.append(parent)

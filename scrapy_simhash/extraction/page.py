@@ -88,7 +88,8 @@ class Page:
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
         frames: the addresses of frames.
-        titles: all elements ``h1`` and ``h2``, each with how many lines come before it.
+        choices: the blocks around checkboxes.
+        titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
     """
@@ -110,8 +111,9 @@ class Page:
     stated: list[tuple[str, str]] = field(default_factory=list)
     canonical: str = ""
     frames: list[str] = field(default_factory=list)
+    choices: set[Element] = field(default_factory=set)
     titles: dict[str, list[tuple[int, Element]]] = field(
-        default_factory=lambda: {"h1": [], "h2": []}
+        default_factory=lambda: {"h1": [], "h2": [], "h3": [], "h4": []}
     )
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
     # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
@@ -238,6 +240,8 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     url = absolute(base, url) or url
     page = Page(body, "", Folder(url))
     page.told = [*islice(filter(None, map(_value, marked["field"])), MOST)]
+    boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() in _CHOSEN)
+    page.choices = {*map(_block_around, boxes)}
     framed = (el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES)
     page.frames = [page.folder.resolved(el.get("src", "")) for el in islice(framed, MOST)]
     icons = [*islice(chain.from_iterable(find(body) for find in _TOLD), MOST)]
@@ -310,6 +314,12 @@ def _value(el: Element) -> str:
     elif kind not in _WRITTEN:
         return ""
     return single_spaced(value[:LONGEST_VALUE])
+
+
+def _block_around(el: Element) -> Element:
+    while (el := el.getparent()).tag in _INSIDE_LINES:
+        pass
+    return el
 
 
 def _is_shown(picture: Element) -> bool:
@@ -390,8 +400,10 @@ def _read_lines(page: Page) -> list[Element]:
                     linked[-1] += len(tail)
                 continue
         else:
-            if tag in ("h1", "h2"):
+            if tag in page.titles:
                 page.titles[tag].append((len(lines), el))
+                _drop_tool(el)
+                text = el.text
             is_open = False
             if text and not text.isspace():
                 begin(el, text)
@@ -412,6 +424,14 @@ def _read_lines(page: Page) -> list[Element]:
     page.shown = "\n".join(page.texts)
     page.sizes = sizes_of(page.shown)
     return pictures
+
+
+def _drop_tool(heading: Element) -> None:
+    """Take a link in brackets out of a heading, such as "[edit]"."""
+    link, text = next(iter(heading), None), heading.text or ""
+    if link is not None and text.endswith("[") and link.tail == "]":
+        link.text = link.tail = None
+        heading.text = text.removesuffix("[")
 
 
 def sizes_of(text: str) -> npt.NDArray[np.intp]:
