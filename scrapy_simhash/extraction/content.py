@@ -117,11 +117,13 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     """Return the content of a page.
 
     Args:
-        page: a page with lines.
+        page: a page.
         outline: the elements around all of them.
         likely: the numbers of the lines that are likely main text.
     """
     is_likely = np.zeros(len(page.texts), np.bool_)
+    if not page.texts:
+        return Content(is_likely, likely, is_list=False)
     is_likely[likely] = True
     lines = _lines_of(page, outline, is_likely)
     subject, is_thin = _subject(lines, is_likely)

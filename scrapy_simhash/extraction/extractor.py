@@ -7,7 +7,7 @@ bound the size of a page, because time and memory grow with it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import compress, count, islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -123,14 +123,14 @@ def extract(
     if extractor in FAST_EXTRACTORS:
         page = read_page(html, url)
         if extractor == "text":
-            return _extraction(page.shown, page)
+            return _whole(page, page.shown)
         return _main(page, is_content=is_content)
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
         canonical = result.canonical or canonical_address(encoded(html))
         return replace(result, canonical=absolute(canonical, url))
     if isinstance(result, str):
-        return _extraction(result, read_page(html, url))
+        return _whole(read_page(html, url), result)
     raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
 
 
@@ -162,23 +162,14 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
 
 
 def _extraction(
-    text: str,
-    page: Page,
-    content: Content | None = None,
-    held: Sequence[str] = (),
-    *,
-    thin: bool = False,
-    weighed: str = "",
-    weights: tuple[int, ...] = (),
+    page: Page, text: str, content: Content, values: Sequence[str] = (), *, thin: bool = False
 ) -> Extraction:
-    """Return what is taken from a page; all of it is its content if none is known."""
-    headings = page.headings
-    subheading = page.subheading(text)
-    own = np.ones(len(page.texts), np.bool_) if content is None else content.own
+    """Return what is taken from a page."""
+    own = content.own
     is_said = said(page)
-    own_said = own & is_said
-    few = thin or (content is not None and content.is_list)
-    values = [*offers(page), *held]
+    few = thin or content.is_list
+    headings, subheading = page.headings, page.subheading(text)
+    values = [*offers(page), *values]
     return Extraction(
         text,
         thin,
@@ -187,23 +178,25 @@ def _extraction(
         headings,
         subheading,
         () if thin or headings or subheading else page.labels(text),
-        weighed=weighed,
-        weights=weights,
-        content="\n".join([*compress(page.texts, own_said.tolist()), *page.told, *values]),
-        own="\n".join([*compress(page.texts, own.tolist()), *values]),
-        template="\n".join(compress(page.texts, (is_said & ~own).tolist())),
+        content="\n".join([*page.lines(own & is_said), *page.told, *values]),
+        own="\n".join([*page.lines(own), *values]),
+        template="\n".join(page.lines(is_said & ~own)),
         marks=marks(page, own, few),
-        listed=frozenset(listed(page, own, few) if content else ()) - {""},
+        listed=frozenset(listed(page, own, few)) - {""},
         canonical=page.canonical,
-        pairs=tuple(islice(pairs(page, own_said), 64)),
+        pairs=tuple(islice(pairs(page, own & is_said), 64)),
         site_name=site_name(page.metas),
     )
 
 
+def _whole(page: Page, text: str) -> Extraction:
+    """Return what is taken from a page of which nothing tells where its lists are."""
+    every = np.ones(len(page.texts), np.bool_)
+    content = Content(every, np.flatnonzero(every), is_list=False)
+    return replace(_extraction(page, text, content), listed=frozenset())
+
+
 def _main(page: Page, *, is_content: bool) -> Extraction:
-    if not page.texts:
-        values = held(page.scripts, ())
-        return _extraction(thin_text(page, values), page, None, values, thin=True)
     outline = Outline(page, page.holders)
     main = main_text(page, outline)
     content = content_of(page, outline, main.taken)
@@ -212,17 +205,15 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = [*compress(page.texts, (content.own & said(page)).tolist())]
+        lines = page.lines(content.own & said(page))
         # Links are the text of a list alone.
         if is_content or content.is_list or not lines:
-            lines = [*compress(page.texts, content.own.tolist())]
-        return _extraction(thin_text(page, lines + values), page, content, values, thin=True)
+            lines = page.lines(content.own)
+        return _extraction(page, thin_text(page, lines + values), content, values, thin=True)
     main = main.of(content.text)
-    return _extraction(
-        "\n".join([page.texts[line] for line in main.taken.tolist()]),
-        page,
-        content,
-        values,
+    text = [page.texts[line] for line in main.taken.tolist()]
+    return replace(
+        _extraction(page, "\n".join(text), content, values),
         weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
         weights=tuple(main.weights.tolist()),
     )

@@ -95,7 +95,6 @@ def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
     )
     found = [*islice(chain(_named(page) if is_shell else (), stated), MOST)]
     if few or shown < _FEW:
-        found += (f"frame {address}" for address in page.frames)
         found += page.pictures
     if few:
         found += islice(targets(page, own), MOST)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import unescape
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,16 @@ _LONG_TAG = 4096
 _MANY_WORDS = 400
 #: Tags that are looked at before they are stripped, or that stand in a head, and kinds of them.
 _MARKED = {
-    **{tag: tag for tag in ("base", "meta", "script", "title", "template")},
+    **{tag: tag for tag in ("base", "meta", "script", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
-    **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio"), "embedded"),
+    **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
 }
-_FRAMES = ("frame", "iframe")
 #: Parts of a site, by their tags.
 APART = ("nav", "header", "footer", "aside")
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
 # that of all others.
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset")
+_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset", "data")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _MAX_LABELS = 10
@@ -80,14 +79,13 @@ class Page:
         lengths: how many characters each line has.
         linked: how many of these stand in links.
         in_links: whether these are more than half of a line.
-        pictures: the addresses of the pictures outside menus, headers, footers and asides, and of
-            what frames and players show.
+        pictures: the addresses of pictures, and of what frames and players show, outside menus,
+            headers, footers and asides.
         told: what fields of forms, pictures and icons say in words, such as a number of stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        frames: the addresses of frames.
         choices: the blocks around checkboxes.
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
         title: the text of ``<title>``.
@@ -110,7 +108,6 @@ class Page:
     scripts: list[Element] = field(default_factory=list)
     stated: list[tuple[str, str]] = field(default_factory=list)
     canonical: str = ""
-    frames: list[str] = field(default_factory=list)
     choices: set[Element] = field(default_factory=set)
     titles: dict[str, list[tuple[int, Element]]] = field(
         default_factory=lambda: {"h1": [], "h2": [], "h3": [], "h4": []}
@@ -118,6 +115,10 @@ class Page:
     # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
     # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
     elements: list[Element] = field(default_factory=list)
+
+    def lines(self, which: npt.NDArray[np.bool_]) -> list[str]:
+        """Return the texts of some lines."""
+        return [*compress(self.texts, which.tolist())]
 
     @property
     def heading_line(self) -> int | None:
@@ -226,64 +227,59 @@ def with_short_tags(data: bytes) -> bytes:
 def read_page(html: str | bytes, url: str = "") -> Page:
     """Return the lines of a page at a URL; bytes are taken as UTF-8."""
     data = with_short_tags(encoded(html))
-    body, before = _body(parse(data))
-    # One pass over the tree for all of them, because each takes a tenth of the time of the parse.
-    head = _marked(chain.from_iterable(el.iter(*_MARKED) for el in before))
-    marked = _marked(body.iter(*_MARKED))
-    # Browsers show such a template at once; components that a server renders have their text in it.
-    for template in marked["template"]:
-        if template.get("shadowrootmode"):
-            template.tag = "div"
+    root = parse(data)
+    body = _body(root)
+    marked = _marked(root)
+    _show_shadows(marked["template"])
     _close_drawings(marked["drawing"])
-    _show_embedded(marked["embedded"])
-    base = next((el.get("href", "")[:LONGEST_VALUE] for el in head["base"]), "")
+    base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
     url = absolute(base, url) or url
     page = Page(body, "", Folder(url))
-    page.told = [*islice(filter(None, map(_value, marked["field"])), MOST)]
+    fields = [_value(el) for el in marked["field"][:MOST]]
     boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() in _CHOSEN)
     page.choices = {*map(_block_around, boxes)}
-    framed = (el for el in head["embedded"] + marked["embedded"] if el.tag in _FRAMES)
-    page.frames = [page.folder.resolved(el.get("src", "")) for el in islice(framed, MOST)]
-    icons = [*islice(chain.from_iterable(find(body) for find in _TOLD), MOST)]
-    page.metas = [dict(el.items()) for el in (head["meta"] + marked["meta"])[:MOST]]
-    page.scripts = head["script"] + marked["script"]
+    # A picture itself has one of its sources.
+    embedded = _shown(el for el in marked["embedded"] if el.getparent().tag != "picture")
+    page.pictures = [*filter(None, (_address(el, page.folder) for el in embedded))]
+    icons = islice(chain.from_iterable([find(body) for find in _TOLD]), MOST)
+    page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
+    page.scripts = marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
     page.canonical = absolute(canonical_address(data), url)
     # lxml takes longer to strip what is still held.
-    del marked, framed
+    del marked, embedded
     _strip(body, data)
-    # A title in the body may be that of a drawing, which is stripped by now.
-    page.title = next(map(inner_text, chain(head["title"], body.iter("title"))), "")
+    # That of a drawing is stripped by now.
+    page.title = next(map(inner_text, root.iter("title")), "")
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
-    pictures = [el for el in islice(_read_lines(page), MOST) if _is_shown(el)]
-    page.pictures = [_address(el, page.folder) for el in pictures]
+    pictures = _shown(_read_lines(page))
+    page.pictures += (_address(el, page.folder) for el in pictures)
     # Words of pictures in links belong to teasers.
     words = (el.get("alt", "")[:LONGEST_VALUE] for el in pictures if el.getparent().tag != "a")
-    page.told += map(single_spaced, filter(None, chain(words, icons)))
+    page.told = [*map(single_spaced, filter(None, chain(fields, words, icons)))]
     return page
 
 
-def _body(root: Element) -> tuple[Element, list[Element]]:
-    """Return the body of a page, with all that browsers show in it, and the elements before it."""
+def _body(root: Element) -> Element:
+    """Return the body of a page, with all that browsers show in it."""
     body = next(root.iterchildren("body"), root)
     # Browsers show what comes after the end of a body or of a page, and templates end them early.
     if body.tail:
         etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
         body.tail = None
     # All of them first: one that has moved into a root without a body would come again and again.
-    behind = [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
-    body.extend(behind)
-    return body, [*body.itersiblings(preceding=True)]
+    body.extend([*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)])
+    return body
 
 
-def _show_embedded(embedded: Iterable[Element]) -> None:
-    """Put an image with the address of a player or of what a frame shows before each of them."""
-    for el in islice((el for el in embedded if el.tag != "frame"), MOST):
-        sources = el.iterchildren("source")
-        address = el.get("data-src") or el.get("src") or el.get("data")
-        address = address or next((source.get("src") for source in islice(sources, 1)), "")
-        if address:
-            el.addprevious(etree.Element("img", src=address.translate(_NOT_XML)))
+def _show_shadows(templates: Iterable[Element]) -> None:
+    """Make elements of a page of the templates that browsers show at once.
+
+    Components that a server renders have their text in them.
+    """
+    for template in templates:
+        if template.get("shadowrootmode"):
+            template.tag = "div"
 
 
 def _strip(body: Element, data: bytes) -> None:
@@ -295,10 +291,11 @@ def _strip(body: Element, data: bytes) -> None:
         etree.strip_tags(body, *INLINE_TAGS)
 
 
-def _marked(elements: Iterable[Element]) -> dict[str, list[Element]]:
-    """Return the elements by their kind, each in document order."""
+def _marked(root: Element) -> dict[str, list[Element]]:
+    """Return the elements of a page by their kind, each in document order."""
     found: dict[str, list[Element]] = {kind: [] for kind in _MARKED.values()}
-    for el in elements:
+    # One pass over the tree for all of them, because each takes a tenth of the time of the parse.
+    for el in root.iter(*_MARKED):
         found[_MARKED[el.tag]].append(el)
     return found
 
@@ -322,10 +319,14 @@ def _block_around(el: Element) -> Element:
     return el
 
 
-def _is_shown(picture: Element) -> bool:
-    """Return whether a picture is the page's; one of a single pixel is a counter."""
-    is_counter = picture.get("width") == picture.get("height") == "1"
-    return not is_counter and next(picture.iterancestors(*APART), None) is None
+def _shown(pictures: Iterable[Element]) -> list[Element]:
+    """Return the pictures outside parts of the site; one of a single pixel is a counter."""
+    return [
+        el
+        for el in islice(pictures, MOST)
+        if not el.get("width") == el.get("height") == "1"
+        and next(el.iterancestors(*APART), None) is None
+    ]
 
 
 def _address(picture: Element, folder: Folder) -> str:

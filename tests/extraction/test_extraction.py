@@ -53,11 +53,11 @@ def test_title_headings_and_all_that_shows_are_found_with_any_extractor(name: st
 
 
 def test_a_thin_page_has_the_text_that_it_shows() -> None:
-    """With less than a paragraph of prose, the text is all that stands outside the furniture."""
+    """With less than a paragraph of prose, the text is all that it says outside the furniture."""
     html = "<body><nav>Home</nav><p>Nothing to see here, not yet.</p><ul><li><a href=/>a link</a>"
     extraction = extract(html)
     assert extraction.thin
-    assert extraction.text == "Nothing to see here, not yet.\na link"
+    assert extraction.text == "Nothing to see here, not yet."
 
 
 def test_labels_are_the_short_lines_above_the_text_of_a_page_without_headings() -> None:
