@@ -26,8 +26,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 14,
-    "text": 6,
+    "main": 15,
+    "text": 7,
     "facts": 31,
 }
 
