@@ -103,12 +103,12 @@ class Breaker:
 
     def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
-        if self._memory is None:
-            return self._report_to_store(news)
-        of_outage = [-entry for entry in news.entries if entry < 0]
-        here = self._memory.report(news._replace(entries=of_outage))
         in_store = [entry for entry in news.entries if entry > 0]
         there = self._report_to_store(news._replace(entries=in_store))
+        if self._memory is None:
+            return there
+        of_outage = [-entry for entry in news.entries if entry < 0]
+        here = self._memory.report(news._replace(entries=of_outage))
         return Unsettled(
             provisional=there.provisional.union(-entry for entry in here.provisional),
             gone=there.gone.union(-entry for entry in here.gone),
