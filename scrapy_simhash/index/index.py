@@ -332,8 +332,10 @@ class Index:
             now = self.now()
             # Entries may be counted of a higher run, if the list was lost.
             last = max(map(run_of, store.counts().by_run), default=0)
-            terms = (resumed, now, now + self.spec.lease, last)
-            number = self._change_runs(lambda runs: self._member.begin(runs, *terms))
+            expires = now + self.spec.lease
+            number = self._change_runs(
+                lambda runs: self._member.begin(runs, resumed, now, expires, last)
+            )
             runs = self.runs()
             run = next(run for run in runs if run.number == number)
             self._era = Era.of(run, runs)
@@ -474,7 +476,7 @@ class Index:
         with self._use() as store:
             # Crawlers that go on change both.
             if store.counts() == before != there:
-                complaints.append(f"it counts {_shown(before)}, and has {_shown(there)}")
+                complaints.append(f"it counts {_in_words(before)}, and has {_in_words(there)}")
         return complaints
 
     def census(self) -> Census:
@@ -624,7 +626,7 @@ class Index:
         return dict(sorted(records.items()))
 
 
-def _shown(counts: Counts) -> str:
+def _in_words(counts: Counts) -> str:
     numbers = sorted(counts.by_run.items())
     runs = ", ".join(f"{pages} of run {run_of(number)}" for number, pages in numbers)
     return f"{runs or 'no entries'}, {counts.provisional} in progress"
