@@ -251,28 +251,41 @@ class SqliteStore:
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         found = Found({}, {}, {})
-        written: list[Sequence[int] | None] = []
         with self._file.transaction():
             if lookups:
                 self._follow()
                 if any(part.since <= self._seen for part in parts):
                     found = self._near(lookups)
-            checked = self._without_contents({at for part in parts for at in part.checks})
-            states = {at: stored.state for at, stored in checked.items()}
-            end = self._last() + 1
-            for part in parts:
-                if _stands(part, found.near, states):
-                    written.append(None)
-                    continue
-                places = range(end, end + len(part.new))
-                end = places.stop
-                written.append(places)
-                self._write(part, places, states, lookups)
+            written = self._write(parts, found.near, lookups)
             if None in written and lookups and not found.near:
                 found = self._near(lookups)
         if lookups:
             self._take_in(parts, written, lookups)
         return Answer(written, found)
+
+    def _write(
+        self, parts: Sequence[Part], near: Mapping[int, Near], lookups: Lookups | None
+    ) -> list[Sequence[int] | None]:
+        """Write the parts that nothing stands against; return the positions of their entries."""
+        states = self._states({at for part in parts for at in part.checks})
+        written: list[Sequence[int] | None] = []
+        pages = Counter[int]()
+        end = self._last() + 1
+        for part in parts:
+            if _stands(part, near, states):
+                written.append(None)
+                continue
+            places = range(end, end + len(part.new))
+            end = places.stop
+            written.append(places)
+            self._insert(part, places, lookups)
+            for at, after in part.writes.items():
+                self._change(at, states[at], after)
+            pages.update(_pages_of_runs(part, states))
+        self._run("UPDATE header SET last = ?", (end - 1,))
+        for count in pages.items():
+            self._run(_ADD_UP, count)
+        return written
 
     def _last(self) -> int:
         """Return the last position that was ever used, 0 if none."""
@@ -281,29 +294,14 @@ class SqliteStore:
             raise StoreDamaged(f"{self._file.name} is damaged: its last position is {last}")
         return last
 
-    def _write(
-        self,
-        part: Part,
-        places: Sequence[int],
-        states: Mapping[int, bytes],
-        lookups: Lookups | None,
-    ) -> None:
-        pages = Counter[int]()
+    def _insert(self, part: Part, places: Sequence[int], lookups: Lookups | None) -> None:
+        """Write the new entries of a part."""
         for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
             content = lookups.contents[number] if lookups and self._file.path else b""
             # As bytes a value would take SQLite's module longer than all others together.
             row = position, counted_run(state), bytearray(body), bytearray(content)
             self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
-            self._run("UPDATE header SET last = ?", (position,))
             self._set_lease(position, state)
-            pages[counted_run(state)] += 1
-        for position, after in part.writes.items():
-            self._change(position, states[position], after)
-            pages[counted_run(states[position])] -= 1
-            if after is not None:
-                pages[counted_run(after)] += 1
-        for count in pages.items():
-            self._run(_ADD_UP, count)
 
     def _change(self, position: int, before: bytes, after: bytes | None) -> None:
         """Write a new state of an entry; None deletes it."""
@@ -341,6 +339,9 @@ class SqliteStore:
         sql = f"SELECT position, run, state, {columns} FROM entries LEFT JOIN leases"  # noqa: S608
         sql += " USING (position) WHERE position IN (SELECT value FROM json_each(?))"
         return self._run(f"{sql} ORDER BY position", (json.dumps([*positions]),))
+
+    def _states(self, positions: Collection[int]) -> dict[int, bytes]:
+        return {at: stored.state for at, stored in self._without_contents(positions).items()}
 
     def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
         return {at: _stored(*columns) for at, *columns in self._rows(positions, "body")}
@@ -410,6 +411,14 @@ class SqliteStore:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _pages_of_runs(part: Part, states: Mapping[int, bytes]) -> Counter[int]:
+    """Return by how many the entries of each run change."""
+    pages = Counter(counted_run(state) for state, _ in part.new.values())
+    pages.subtract(counted_run(states[at]) for at in part.writes)
+    pages.update(counted_run(after) for after in part.writes.values() if after is not None)
+    return pages
 
 
 def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:
