@@ -190,13 +190,13 @@ class Index:
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Decide on what is near the pages, and commit; again for those that were refused.
 
-        Where a look is dear, the first attempt assumes that nothing is near, as is true of nearly
-        all pages: its refusal tells what is.
+        A look over a network costs as much as a commit, so the first attempt assumes that nothing
+        is near, as is true of nearly all pages: its refusal tells what is.
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
         with self._use() as store:
-            seen = store.find(lookups) if store.looks_first else Found({}, {}, {})
+            seen = store.find(lookups) if store.is_here else Found({}, {}, {})
             for _ in self._attempts():
                 records = self._records(seen.entries)
                 left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
@@ -550,7 +550,7 @@ class Index:
             after |= {at: act(state) for at, (state, act) in states.items()}
             refused = self._refused(
                 [
-                    Part((), {at: state.pack()}, {}, {at: new and new.pack()})
+                    Part(checks={at: state.pack()}, writes={at: new and new.pack()})
                     for at, (state, _) in states.items()
                     if (new := after[at]) != state
                 ]
@@ -633,15 +633,15 @@ def _in_words(counts: Counts) -> str:
 
 
 def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[Part]:
-    """Return the parts that append entries, confirmed, whose keys are not present in their scopes.
+    """Return the parts that append entries, confirmed; one of a key that is present has none.
 
-    Later they are.
+    ``present`` are keys with their scopes, and afterwards those of the entries, too.
     """
-    state = State().pack()
     parts: list[Part] = []
     for number, entry in enumerate(entries):
         if (entry.key, entry.scope) not in present:
             present.add((entry.key, entry.scope))
             record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
-            parts.append(Part((number,), {}, {number: (state, record.pack())}, {}, UNWRITTEN))
+            new = {number: (record.state.pack(), record.pack())}
+            parts.append(Part((number,), new=new, since=UNWRITTEN))
     return parts

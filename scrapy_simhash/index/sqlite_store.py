@@ -201,7 +201,7 @@ class SqliteStore:
         file: a file, or RAM, with the tables.
     """
 
-    looks_first = is_here = True
+    is_here = True
 
     def __init__(self, file: SqliteFile, spec: IndexSpec) -> None:
         self._file = file

@@ -132,11 +132,9 @@ class Store(Protocol):
     have written some of its parts.
 
     Attributes:
-        looks_first: a look costs little, beside a commit that is refused.
-        is_here: only processes of this machine can reach it.
+        is_here: only processes of this machine can reach it, and a look costs little.
     """
 
-    looks_first: bool
     is_here: bool
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:

@@ -95,7 +95,7 @@ class RedisStore:
         StoreMismatch: the index there is another one.
     """
 
-    looks_first = is_here = False
+    is_here = False
 
     def __init__(
         self,

@@ -105,7 +105,7 @@ def hash_tags(name: str, count: int) -> list[str]:
 class ShardedStore:
     """See :class:`.Store`."""
 
-    looks_first = is_here = False
+    is_here = False
 
     def __init__(self, stores: Sequence[RedisStore], home: RedisStore) -> None:
         self._stores = stores
