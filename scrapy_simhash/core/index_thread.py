@@ -11,13 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from scrapy_simhash.core.breaker import Breaker
+from scrapy_simhash.index.index import CLAIMS_AT_ONCE
 from scrapy_simhash.index.values import Arrival, Claim
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# A shared store serves no other crawler while it answers these claims.
-CLAIMS_AT_ONCE = 64
 # Seconds for which a claim waits for others.
 CLAIM_WAIT = 0.01
 

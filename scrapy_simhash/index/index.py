@@ -74,8 +74,9 @@ logger = logger_of(__name__)
 
 T = TypeVar("T")
 
-# Pages that claim, are put, or are looked for by their keys at a time.
-PAGES = 64
+#: Pages that claim, are put, or are looked for by their keys at a time: a shared store serves no
+#: other crawler meanwhile.
+CLAIMS_AT_ONCE = 64
 # Attempts of an act while others change what it rests on.
 _ATTEMPTS = 100
 # The cell that has the runs.
@@ -183,8 +184,8 @@ class Index:
         """
         self.spec.check(arrivals)
         claims: list[Claim] = []
-        for first in range(0, len(arrivals), PAGES):
-            claims += self._claim(arrivals[first : first + PAGES])
+        for first in range(0, len(arrivals), CLAIMS_AT_ONCE):
+            claims += self._claim(arrivals[first : first + CLAIMS_AT_ONCE])
         return claims
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
@@ -439,7 +440,7 @@ class Index:
         """
         count = 0
         rest = iter(entries)
-        while batch := [*islice(rest, PAGES)]:
+        while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
             arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
             self.spec.check(arrivals)
             with self._use() as store:
@@ -618,7 +619,7 @@ class Index:
         """Return the entries of keys, in any scope, by position, in the order of the log."""
         rest = iter(dict.fromkeys(keys))
         records = dict[int, Record]()
-        while batch := [*islice(rest, PAGES)]:
+        while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
             found = self._store.find(Lookups.of_keys(batch, self.spec))
             for position, record in self._records(found.entries).items():
                 if record.key in batch:

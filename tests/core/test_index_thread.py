@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core import index_thread as module
-from scrapy_simhash.core.index_thread import CLAIMS_AT_ONCE, IndexThread
+from scrapy_simhash.core.index_thread import IndexThread
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.index import CLAIMS_AT_ONCE
 from scrapy_simhash.index.values import Arrival, Claim, IndexSpec
 
 
