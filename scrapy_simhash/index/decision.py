@@ -11,7 +11,6 @@ from scrapy_simhash.index.store import Found, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
-NEAR_NOTHING = Claim("unique", change="new")
 #: At most this many near entries of a page are judged, the nearest ones, besides the entries of its
 #: keys.
 RULINGS = 32
@@ -197,7 +196,7 @@ class Decision:
             # The rest of the page is not as it was, and copies are judged by that, too.
             self._admit(case, [entry], entry.time if entry.delivered else None)
         if not entry.delivered:  # the page was never delivered
-            return NEAR_NOTHING
+            return Claim("unique", change="new")
         return Claim("unique", change="same", before=entry, unchanged=True)
 
     def _repeat(self, case: Case, is_as_before: bool) -> Claim:
