@@ -45,14 +45,14 @@ def test_entries_that_were_evicted_are_gone(server, url, opened):
     kept, own = values(2)
     keep(index, kept)
     index.claim(page("b", own))
-    entry = index.query(fp(own))[0].entry
+    entry = query(index, fp(own))[0].entry
     with server.client() as client:
         client.delete(*client.scan_iter(f"*{url.partition('name=')[2]}*:0"))
     assert index.unsettled([entry]).gone == {entry}
     assert len(index.check()) == 1
     assert keep(index, kept ^ 1) == keep(index, own ^ 1) == "unique"
     assert keep(index, kept) == keep(index, own) == "duplicate"
-    assert {match.key for match in index.query(fp(kept))} == {str(kept ^ 1)}
+    assert {match.key for match in query(index, fp(kept))} == {str(kept ^ 1)}
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])
@@ -102,7 +102,7 @@ def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(server, url
         client.rpush(group, client.lindex(group, 1))
     keep(index, second)
     assert {entry.key for entry in index} == {str(first), str(second)}
-    assert index.query(fp(second))[0].key == str(second)
+    assert query(index, fp(second))[0].key == str(second)
     assert index.check() == []
 
 
