@@ -76,6 +76,12 @@ def test_a_later_run_tells_same_changed_moved_and_new_pages(shared_store):
     assert [run.pages for run in index.runs()] == [1, 4]
 
 
+def test_a_page_has_moved_from_where_an_alias_was_before_it_has_from_what_it_repeats(shared_store):
+    in_run(shared_store, page("repeated", 0), page("alias", FAR))
+    _, claims = in_run(shared_store, page("new", 1, aliases=("alias",)))
+    assert told(claims) == [(ORIGINAL, "moved", ("alias", 39))]
+
+
 def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(shared_store):
     def same(facts: bytes, others: bytes, _: int) -> bool:
         return facts[:1] == others[:1]
