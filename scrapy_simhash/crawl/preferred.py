@@ -58,9 +58,8 @@ class Preferred:
     def __init__(self, crawler: Crawler, queue: CrawlQueue, counts: Counter[str]) -> None:
         self._queue = queue
         self._counts = counts
-        # Pages by key, and their keys by the key of the address that they wait for.
+        # By their keys.
         self._pages: dict[str, _Page] = {}
-        self._waiting_for: dict[str, list[str]] = {}
         # The keys of pages that have waited, until they are judged.
         self._have_waited = set[str]()
         # Hashes of the keys of addresses that have come or failed.
@@ -82,7 +81,6 @@ class Preferred:
         if canonical in (key, *_chain(request)) or not self._may_wait(key, canonical):
             return None
         self._pages[key] = _Page(request, canonical, monotonic())
-        self._waiting_for.setdefault(canonical, []).append(key)
         self._queue.keep(key, request, response)
         self._counts["preferred/waited"] += 1
         return bare_request(url, request, canonical)
@@ -129,9 +127,9 @@ class Preferred:
     def address_ended(self, request: Request, key: str = "") -> None:
         """Let the pages go on that wait for a request, which has its page or has failed."""
         preferred = request.meta.pop(PREFERRED, "")
-        for name in (preferred, key, page_key(request.url), *_chain(request)):
-            self._ended[hash(name)] = None
-            self._let_go_on(self._waiting_for.get(name, ()))
+        names = {preferred, key, page_key(request.url), *_chain(request)}
+        self._ended.update(dict.fromkeys(map(hash, names)))
+        self._let_go_on(key for key, page in self._pages.items() if page.canonical in names)
 
     def _request_dropped(self, request: Request) -> None:
         """Let pages go on whose address redirects to one that was asked for before."""
@@ -147,18 +145,15 @@ class Preferred:
 
     def end(self) -> None:
         """Put the requests of pages that wait into the queue: a later run of the job has them."""
-        self._queue.put(*(once_more(page.request) for page in self._pages.values()))
+        requests = [once_more(page.request) for page in self._pages.values()]
+        self._queue.put(*requests)
 
     def _let_go_on(self, keys: Iterable[str]) -> None:
         for key in [*keys]:
-            page = self._pages.pop(key)
-            waiting = self._waiting_for[page.canonical]
-            waiting.remove(key)
-            if not waiting:
-                del self._waiting_for[page.canonical]
+            request = self._pages.pop(key).request
             self._have_waited.add(key)
-            request = page.request.replace(priority=page.request.priority + PRIORITY_STEP)
-            self._queue.put_waited(key, request)
+            soon = request.replace(priority=request.priority + PRIORITY_STEP)
+            self._queue.put_waited(key, soon)
 
 
 def _canonical_url(request: Request, response: Response) -> str | None:
@@ -188,9 +183,10 @@ def _may_be_fetched(url: str, page_url: str) -> bool:
     """
     address = urlsplit(url)
     page = urlsplit(page_url)
-    if address.scheme not in ("http", "https") or not address.hostname or "@" in address.netloc:
+    schemes = ("https",) if page.scheme == "https" else ("http", "https")
+    if address.scheme not in schemes or not address.hostname:
         return False
-    if (page.scheme, address.scheme) == ("https", "http") or address.port == 0:
+    if "@" in address.netloc or address.port == 0:
         return False
     return registered_domain(address.hostname) == registered_domain(page.hostname or "")
 
