@@ -151,13 +151,17 @@ def parse_line(text: str | bytes) -> Line | None:
         fields = {name: values[name] for name in _FIELD_TYPES[kind]}
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    fits = all(
-        # The type itself: true and false are no numbers here.
-        type(value) in _FIELD_TYPES[kind][name]
-        and (type(value) not in (int, float) or 0 <= value < _LARGEST_NUMBER)
-        for name, value in fields.items()
-    )
-    return kind(**fields) if fits and fields.get("verdict", "unique") in VERDICT_KINDS else None
+    if fields.get("verdict", "unique") not in VERDICT_KINDS:
+        return None
+    fits = all(_fits(fields[name], types) for name, types in _FIELD_TYPES[kind].items())
+    return kind(**fields) if fits else None
+
+
+def _fits(value: Any, types: tuple[type, ...]) -> bool:
+    """Return whether a value is of one of some types, for which true and false are no numbers."""
+    if type(value) not in types:
+        return False
+    return type(value) not in (int, float) or 0 <= value < _LARGEST_NUMBER
 
 
 class DedupLog:

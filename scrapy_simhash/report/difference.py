@@ -3,20 +3,20 @@
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 from scrapy_simhash.printable import CUT
 from scrapy_simhash.report.words import clipped, ends, width
 
+_CUT = CUT.strip()
 # The mark of a cut, a word, a Han character, or another sign, each with the spaces after it.
 _TOKEN = re.compile(
-    rf"(?:{re.escape(CUT.strip())}|[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*"
+    rf"(?:{re.escape(_CUT)}|[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*"
 )
+_NUMERAL = re.compile(r"\d")
 # An equal part between two changes that is narrower, such as a Han character, joins them.
 _NARROW = 4
-# Lines of a page that are compared.
-_LINES = 400
 
 
 class Shown(NamedTuple):
@@ -62,8 +62,9 @@ def differences(before: Shown, after: Shown, columns: int = 120) -> list[Differe
 
     Each difference fits into ``columns`` columns of a terminal.
     """
-    of_lines = [_of_pair(*pair, columns) for pair in own_lines(before.details, after.details)]
-    return of_lines + list(_of_texts(before.text, after.text, columns))
+    pairs = own_lines(before.details, after.details)
+    of_lines = [_of_lines(left, right, columns) for left, right in pairs]
+    return [*of_lines, *_of_texts(before.text, after.text, columns)]
 
 
 def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> list[str]:
@@ -78,69 +79,72 @@ def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> li
 
 def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
-    parts = groupby(_stretches(_tokens(before), _tokens(after)), key=lambda part: part.changed)
-    joined = []
-    for changed, group in parts:
-        members = [*group]
-        removed = "".join(part.before for part in members)
-        added = "".join(part.after for part in members)
+    old = _tokens(before)
+    new = _tokens(after)
+    joined: list[Stretch] = []
+    for part in _aligned(old, new):
+        removed = "".join(old[part.old])
+        added = "".join(new[part.new])
+        is_between = part.old.start > 0 and part.old.stop < len(old)
+        changed = not part.is_equal or (is_between and width(removed) < _NARROW)
+        if joined and joined[-1].changed == changed:
+            last = joined.pop()
+            removed = last.before + removed
+            added = last.after + added
         joined.append(Stretch(removed, added, changed))
     return joined
 
 
-def _stretches(before: list[str], after: list[str]) -> Iterator[Stretch]:
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, False).get_opcodes():
-        part = "".join(before[i1:i2])
-        is_joint = i1 > 0 and i2 < len(before) and width(part) < _NARROW
-        yield Stretch(part, "".join(after[j1:j2]), tag != "equal" or is_joint)
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(" ".join(text.split()) + " ")
+
+
+class _Part(NamedTuple):
+    """A part of two lists that is the same in both, or differs."""
+
+    is_equal: bool
+    old: slice
+    new: slice
+
+
+def _aligned(old: list[str], new: list[str]) -> Iterator[_Part]:
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        yield _Part(tag == "equal", slice(start, end), slice(new_start, new_end))
 
 
 def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
     """Return the lines that only one of two pages has, side by side.
 
-    A value has the name of its field before it. The first 400 lines of each page are compared;
-    where a list is cut, what the other has beyond the cut does not count. A line without a digit
-    that the other page has at another place is no difference. A side without a line is empty.
+    A value has the name of its field before it. Where a list is cut, what the other has beyond the
+    cut does not count. A line without a digit that the other page has at another place is no
+    difference. A side without a line is empty.
     """
-    old = _compared_lines(before)
-    new = _compared_lines(after)
-    both = {line for line in {*old} & {*new} if not any(map(str.isdigit, line))}
+    old = [line for line in before if line != _CUT]
+    new = [line for line in after if line != _CUT]
+    is_cut = _CUT in (*before[-1:], *after[-1:])
+    both = {line for line in {*old}.intersection(new) if not _NUMERAL.search(line)}
     pairs: list[tuple[str, str]] = []
-    for left, right in _changed_parts(old, new, _was_cut(before) or _was_cut(after)):
-        removed = _differing_lines(old, left, both)
-        added = _differing_lines(new, right, both)
-        pairs += zip_longest(removed, added, fillvalue="")
+    for part in _aligned(old, new):
+        is_end = part.old.stop == len(old) and part.new.stop == len(new)
+        if not part.is_equal and not (is_cut and is_end):
+            removed = _differing(old, part.old, both)
+            pairs += zip_longest(removed, _differing(new, part.new, both), fillvalue="")
     return pairs
 
 
-def _changed_parts(old: list[str], new: list[str], is_cut: bool) -> Iterator[tuple[slice, slice]]:
-    """Yield the parts that differ, except at the end of lists of which one was cut."""
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
-        is_end = (i2, j2) == (len(old), len(new))
-        if tag != "equal" and not (is_cut and is_end):
-            yield slice(i1, i2), slice(j1, j2)
+def _differing(lines: list[str], part: slice, both: set[str]) -> list[str]:
+    """Return the lines of a part that ``both`` pages do not share, the first with its field."""
+    differing = [line for line in lines[part] if line not in both]
+    if part.start and differing and differing[0] == lines[part.start]:
+        field = lines[part.start - 1]
+        is_value = ":" not in differing[0] and ": " not in field
+        if is_value:
+            differing[0] = f"{field.rstrip(':')}: {differing[0]}"
+    return differing
 
 
-def _compared_lines(lines: Sequence[str]) -> list[str]:
-    return [line for line in lines[:_LINES] if line != CUT.strip()]
-
-
-def _was_cut(lines: Sequence[str]) -> bool:
-    return len(lines) > _LINES or CUT.strip() in lines[-1:]
-
-
-def _differing_lines(lines: list[str], part: slice, both: set[str]) -> list[str]:
-    """Return lines of a part that ``both`` pages do not share, the first with its field's name."""
-    first = part.start
-    result = [line for line in lines[part] if line not in both]
-    if first and result and result[0] == lines[first] and ":" not in result[0]:
-        name = lines[first - 1]
-        if ": " not in name:
-            result[0] = f"{name.rstrip(':')}: {result[0]}"
-    return result
-
-
-def _of_pair(before: str, after: str, columns: int) -> Difference:
+def _of_lines(before: str, after: str, columns: int) -> Difference:
     """Return the difference of two lines: all between the words with which both begin and end."""
     parts = stretches(before, after)
     head = parts.pop(0).before if parts and not parts[0].changed else ""
@@ -155,27 +159,25 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
 
     Words beside the cut of an excerpt differ because the other one is cut at another place.
     """
-    mark = CUT.strip()
-    edge = Stretch("", "", changed=False)
-    parts = [edge, *stretches(before, after), edge]
-    for left, change, right in zip(parts, parts[1:], parts[2:], strict=False):
-        at_cut = mark in change.before + change.after
-        at_cut = at_cut or left.before.rstrip().endswith(mark) or right.before.startswith(mark)
-        if change.changed and not (at_cut and left.before and right.before):
-            yield _in_columns(left.before, change.before, change.after, right.before, columns)
+    parts = stretches(before, after)
+    for number, part in enumerate(parts):
+        head = parts[number - 1].before if number else ""
+        tail = parts[number + 1].before if number + 1 < len(parts) else ""
+        is_cut = _CUT in part.before + part.after
+        is_beside_cut = head.rstrip().endswith(_CUT) or tail.startswith(_CUT)
+        is_by_cut = head and tail and (is_cut or is_beside_cut)
+        if part.changed and not is_by_cut:
+            yield _in_columns(head, part.before, part.after, tail, columns)
 
 
 def _in_columns(head: str, removed: str, added: str, tail: str, columns: int) -> Difference:
     around = columns // 6 - 1
     room = columns - 2 * (columns // 6) - len("[--]{++}")
     side = room // 2 if removed and added else room
+    space = " " if (added or removed).endswith(" ") else ""
     return Difference(
         clipped(removed.strip(), side),
         clipped(added.strip(), side),
         ends(head, 0, around).lstrip(),
-        " " * (added or removed).endswith(" ") + ends(tail, around, 0).rstrip(),
+        space + ends(tail, around, 0).rstrip(),
     )
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(" ".join(text.split()) + " ")

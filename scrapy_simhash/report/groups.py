@@ -53,14 +53,16 @@ class Group(NamedTuple):
 
 def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
     """Return drops in groups: first the pages that hide ``many`` addresses, then doubtful ones."""
-    by_name: dict[tuple[str, str, bool], list[Drop]] = {}
+    of_original: dict[str, list[Drop]] = {}
+    of_signature: dict[tuple[str, bool], list[Drop]] = {}
     for drop in drops:
-        original = drop.line.original or ""
-        signature = signature_of(drop.line.url).text
-        is_pair = drop.copies == 1
-        name = ("", signature, drop.line.doubtful) if is_pair else (original, "", False)
-        by_name.setdefault(name, []).append(drop)
-    groups = [_group(name[0], members, many) for name, members in by_name.items()]
+        if drop.copies > 1:
+            of_original.setdefault(drop.line.original or "", []).append(drop)
+        else:
+            name = signature_of(drop.line.url).text, drop.line.doubtful
+            of_signature.setdefault(name, []).append(drop)
+    groups = [_group(original, copies, many) for original, copies in of_original.items()]
+    groups += [_group("", pairs, many) for pairs in of_signature.values()]
     return sorted(
         groups, key=lambda group: (not group.hides_many, not group.doubtful, -group.pages)
     )
@@ -75,12 +77,13 @@ def _group(original: str, drops: Sequence[Drop], many: float) -> Group:
 
 def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
     """Return drops by their differences, so that each is shown once."""
-    found: dict[tuple[str, tuple[Difference, ...]], AlikeCopies] = {}
+    alike: dict[tuple[str, tuple[Difference, ...]], AlikeCopies] = {}
     for line, original, _ in drops:
+        key = line.original or ""
         differs = unlike(original, line) if original else []
-        empty = AlikeCopies(line.original or "", [], differs)
-        found.setdefault((empty.original, (*differs,)), empty).lines.append(line)
-    return [*found.values()]
+        copies = alike.setdefault((key, (*differs,)), AlikeCopies(key, [], differs))
+        copies.lines.append(line)
+    return [*alike.values()]
 
 
 def unlike(original: LogLine, line: LogLine) -> list[Difference]:

@@ -36,6 +36,11 @@ _ORIGINALS = """
     SELECT original, count(*) FROM pages WHERE crawl = ? AND verdict = 'duplicate'
     GROUP BY 1 ORDER BY 2 DESC LIMIT ?
 """
+# A page as the last run up to some run has seen it.
+_AS_SEEN = """
+    SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run <= ?
+    ORDER BY rowid DESC LIMIT 1
+"""
 # A page that has changed since it was new is new.
 _CHANGED = """
     SELECT *, min(rowid) FROM pages WHERE run IN ({}) AND change IN ('new', 'changed', 'moved')
@@ -129,12 +134,12 @@ class LogTable:
         """
         of_one = most // 4 if most > 0 else 1 << 62
         rows = self._db.execute(_DROPS_QUERY, (crawl, of_one, many, most)).fetchall()
-        last: tuple[str | None, LogLine | None] = (None, None)
+        originals: dict[str | None, LogLine | None] = {}
         for *values, number, copies, _, _ in rows:
             line = _line_of_row(values)
-            if last[0] != line.original:
-                last = line.original, self._first(_ORIGINAL, line.original, number)
-            yield Drop(line, last[1], copies)
+            if line.original not in originals:
+                originals[line.original] = self._first(_ORIGINAL, line.original, number)
+            yield Drop(line, originals[line.original], copies)
 
     def originals(self, crawl: str, most: int) -> dict[str, int]:
         """Return the originals with most copies in a crawl, and how many they have."""
@@ -143,7 +148,8 @@ class LogTable:
     def signatures(self, crawl: str) -> Counter[str]:
         """Return how many drops of a crawl have each signature."""
         query = "SELECT url FROM pages WHERE crawl = ? AND verdict = 'duplicate'"
-        return Counter(signature_of(url).text for (url,) in self._db.execute(query, (crawl,)))
+        urls = self._db.execute(query, (crawl,))
+        return Counter(signature_of(url).text for (url,) in urls)
 
     def kept_near(self, crawl: str) -> list[LogLine]:
         """Return the pages of a crawl that were kept near another one, the nearest first."""
@@ -158,10 +164,10 @@ class LogTable:
 
         ``most`` bounds the pages of each kind; -1 is no bound.
         """
-        marks = ", ".join("?" for _ in runs)
+        query = _CHANGED.format(", ".join("?" for _ in runs))
         changes = {}
         for kind in CHANGES[:3]:
-            for *values, _ in self._db.execute(_CHANGED.format(marks), (*runs, kind, most)):
+            for *values, _ in self._db.execute(query, (*runs, kind, most)):
                 line = _line_of_row(values)
                 change = PageChange(kind, line.key, line.url, line.moved_from)
                 if kind != "new":
@@ -172,10 +178,9 @@ class LogTable:
 
     def _add_sides(self, change: PageChange, runs: Collection[int]) -> None:
         """Add what the log has of a page before some runs, and after them."""
-        last = "SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run {} ? "
-        last += "ORDER BY rowid DESC LIMIT 1"
-        before = self._first(last.format("<"), change.moved_from or change.key, min(runs))
-        after = self._first(last.format("<="), change.key, max(runs))
+        old_key = change.moved_from or change.key
+        before = self._first(_AS_SEEN, old_key, min(runs) - 1)
+        after = self._first(_AS_SEEN, change.key, max(runs))
         if before and after:
             change.last_seen = before.time
             change.before = before.shown

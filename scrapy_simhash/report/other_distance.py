@@ -16,14 +16,14 @@ def lines_for(table: LogTable, crawl: str, k: int) -> Iterator[str]:
     old_k = max(table.counts(crawl, "k"), default=0)
     drops = [drop.line for drop in table.drops(crawl, 0)]
     near = table.kept_near(crawl)
-    kept = [line for line in drops if (line.distance or 0) > k]
-    dropped = [line for line in near if k > old_k and line.reason in _BY_DISTANCE]
-    share = percent(len(kept), len(drops))
+    farther = [line for line in drops if (line.distance or 0) > k]
+    nearer = [line for line in near if k > old_k and line.reason in _BY_DISTANCE]
+    share = percent(len(farther), len(drops))
     yield f"{crawl}: with SIMHASH_DISTANCE = {k} in place of {old_k}"
-    yield f"{count(len(kept))} of {count(len(drops), 'drop')} would be kept ({share})"
-    yield from _listed(kept)
-    yield f"{count(len(dropped))} of {count(len(near), 'kept page')} near another may be dropped"
-    yield from _listed(dropped)
+    yield f"{count(len(farther))} of {count(len(drops), 'drop')} would be kept ({share})"
+    yield from _listed(farther)
+    yield f"{count(len(nearer))} of {count(len(near), 'kept page')} near another may be dropped"
+    yield from _listed(nearer)
     if k > old_k:
         yield f"The log does not know which pages are between {old_k} and {k} bits apart"
     yield (

@@ -60,16 +60,16 @@ def _signature(
 ) -> Signature:
     query = "&".join(f"{name}={star}" for name, star in parameters)
     path = "".join(f"/{_expression_of(star)}" for star in segments)
-    wanted = "".join(_with_parameter(name, star) for name, star in parameters)
-    end = wanted if parameters else "[?&;]*(?:#|$)"
+    lookaheads = "".join(_with_parameter(name, star) for name, star in parameters)
+    end = lookaheads if parameters else "[?&;]*(?:#|$)"
     text = f"{host}/{'/'.join(segments)}"
     return Signature(f"{text}?{query}" if query else text, f"://{_escaped(host)}{path}{end}")
 
 
 def _star(value: str) -> str:
     """Return a name unchanged, and a star in place of any other value."""
-    found = shape(value)
-    return value if found.kind == "name" else found.star
+    form = shape(value)
+    return value if form.kind == "name" else form.star
 
 
 def _expression_of(star: str) -> str:
