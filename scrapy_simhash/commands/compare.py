@@ -18,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -59,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 class _Side(NamedTuple):
-    """One of the two pages, with its key and how it is shown."""
+    """One of the two pages with its key, or a text, which is its own."""
 
     key: str
     analysis: PageAnalysis
@@ -71,36 +72,36 @@ class _Side(NamedTuple):
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     chosen = FilterSettings.from_settings(settings)
-    recipe = chosen.recipe
-    names = (options.a, options.b)
-    texts = [_text(name) for name in names] if options.text or options.steps else []
-    if texts:
-        a, b = (_Side(text, _analysed(text, recipe)) for text in texts)
-    else:
-        agent = settings["USER_AGENT"]
-        a, b = (_page_side(name, chosen, agent) for name in names)
-    is_copy, verdict = _verdict(a, b, recipe)
-    shown_names = [clipped(" ".join(name.split()), 90) for name in names]
-    lines = [f"{letter}  {name}" for letter, name in zip("AB", shown_names, strict=True)]
-    lines += ["", *_table(a, b, recipe.bits), "", *verdict]
-    if differs := difference_lines(a.shown, b.shown, columns(), 40):
-        lines += ["", "what differs: [-only A shows-]{+only B shows+}", *differs]
-    elif a.analysis.fingerprint and b.analysis.fingerprint and a.shown.text == b.shown.text:
-        lines += ["", "Nothing that is compared differs."]
+    are_texts = options.text or options.steps
+    side_of = _text_side if are_texts else partial(_page_side, agent=settings["USER_AGENT"])
+    a = side_of(options.a, chosen)
+    b = side_of(options.b, chosen)
+    is_copy, verdict = _verdict(a, b, chosen.recipe)
+    lines = [f"A  {_one_line(options.a)}", f"B  {_one_line(options.b)}", ""]
+    lines += [*_table(a, b, chosen.recipe.bits), "", *verdict, *_what_differs(a, b)]
     if options.steps:
-        lines += _steps(texts, recipe)
+        lines += _steps([a.key, b.key], chosen.recipe)
     say(lines)
     return 0 if is_copy else 1
 
 
-def _text(name: str) -> str:
+def _one_line(name: str) -> str:
+    return clipped(" ".join(name.split()), 90)
+
+
+def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
+    if differs := difference_lines(a.shown, b.shown, columns(), 40):
+        yield from ("", "what differs: [-only A shows-]{+only B shows+}", *differs)
+    elif a.analysis.fingerprint and a.analysis.excerpt == b.analysis.excerpt:
+        yield from ("", "Nothing that is compared differs.")
+
+
+def _text_side(name: str, chosen: FilterSettings) -> _Side:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
-    return Path(name).read_text("utf-8", "replace") if is_file else name
-
-
-def _analysed(text: str, recipe: Recipe) -> PageAnalysis:
+    text = Path(name).read_text("utf-8", "replace") if is_file else name
+    analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
     # A text that somebody types is no item of a form: what other programs say is its distance.
-    return replace(analyse_text(text, replace(recipe, min_length=1), _LONGEST_TEXT), facts=b"")
+    return _Side(text, replace(analysis, facts=b""))
 
 
 def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
@@ -157,36 +158,53 @@ def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
     first = a.analysis.fingerprint
     second = b.analysis.fingerprint
     if not (first and second):
-        reasons = (("A", a.analysis.reason), ("B", b.analysis.reason))
-        lacking = [f"{letter} is not compared ({reason})" for letter, reason in reasons if reason]
-        return False, ["distance  not compared: not near-duplicates", *lacking]
+        lines = ["distance  not compared: not near-duplicates"]
+        lines += [f"A is not compared ({a.analysis.reason})"] if not first else []
+        lines += [f"B is not compared ({b.analysis.reason})"] if not second else []
+        return False, lines
     distance = hamming_distance(first.value, second.value)
     says = f"distance  {distance} of {recipe.bits} bits (k = {recipe.distance}): "
     if distance > recipe.reach:
         return False, [f"{says}not near-duplicates"]
     page = Page(b.key, b.analysis.facts)
     ruling = Rule(recipe.distance)(page, Page(a.key, a.analysis.facts), distance)
-    because = f"because   {sentence(ruling.reason)}"
-    return ruling.is_copy, [f"{says}{'' if ruling.is_copy else 'not '}near-duplicates", because]
+    lines = [
+        f"{says}{'' if ruling.is_copy else 'not '}near-duplicates",
+        f"because   {sentence(ruling.reason)}",
+    ]
+    return ruling.is_copy, lines
 
 
 def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
     """Yield every step from both texts to their fingerprints."""
     blocks = [np.frombuffer(recipe.fingerprint(text).blocks, "<u4") for text in texts]
-    for letter, text, own, other in zip("AB", texts, blocks, blocks[::-1], strict=True):
-        features = sorted(recipe.features(text).items(), key=lambda feature: -feature[1])
-        yield from ("", f"{letter}  {count(len(features), 'feature')}, with their weights")
-        yield from (f"   {weight:>10.4g}  {name!r}" for name, weight in features)
-        yield (
-            "   the sum of the weights for each bit, the bit below it: "
-            f"1 if the sum is {recipe.sign} 0"
-        )
-        sums = [f"{value:>8.4g}" for value in recipe.sums(text).values]
-        bits = [f"{bit:>8}" for bit in f"{recipe.fingerprint(text).value:0{recipe.bits}b}"]
-        for start in range(0, recipe.bits, 8):
-            yield f"   {start:>4}" + "".join(sums[start : start + 8])
-            yield " " * 7 + "".join(bits[start : start + 8])
+    marks = np.where(np.equal(*blocks), "* ", "  ")
+    for letter, text, values in zip("AB", texts, blocks, strict=True):
+        yield ""
+        yield from _features(letter, text, recipe)
+        yield from _sums(text, recipe)
         yield f"   block values of {recipe.blocks}; * stands at those that both have"
-        marked = [f"{a:08x}{'* ' if a == b else '  '}" for a, b in zip(own, other, strict=True)]
-        for start in range(0, len(marked), 8):
-            yield f"   {''.join(marked[start : start + 8])}".rstrip()
+        cells = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
+        yield from (f"   {''.join(row)}".rstrip() for row in _in_eights(cells))
+
+
+def _features(letter: str, text: str, recipe: Recipe) -> Iterator[str]:
+    features = recipe.features(text)
+    yield f"{letter}  {count(len(features), 'feature')}, with their weights"
+    for name in sorted(features, key=lambda name: -features[name]):
+        yield f"   {features[name]:>10.4g}  {name!r}"
+
+
+def _sums(text: str, recipe: Recipe) -> Iterator[str]:
+    yield (
+        f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {recipe.sign} 0"
+    )
+    sums = [f"{value:>8.4g}" for value in recipe.sums(text).values]
+    bits = [f"{bit:>8}" for bit in f"{recipe.fingerprint(text).value:0{recipe.bits}b}"]
+    for number, row in enumerate(_in_eights(sums)):
+        yield f"   {8 * number:>4}{''.join(row)}"
+        yield " " * 7 + "".join(bits[8 * number : 8 * number + 8])
+
+
+def _in_eights(cells: Sequence[str]) -> list[Sequence[str]]:
+    return [cells[start : start + 8] for start in range(0, len(cells), 8)]

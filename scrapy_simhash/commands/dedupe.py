@@ -31,6 +31,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -40,6 +41,7 @@ from scrapy_simhash.commands.selection import add_shared_options, analysed, inde
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
@@ -76,16 +78,19 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
     counts = Counter[str]()
     with contextlib.ExitStack() as stack:
-        sources = itertools.chain.from_iterable(map(page_files, paths))
-        file = stack.enter_context(whole_file(target, *sources)) if target else None
+        file = stack.enter_context(_log_file(target, paths)) if target else None
         reader = stack.enter_context(reading(paths, chosen))
-        pages = itertools.chain.from_iterable(map(reader.read, paths))
-        analyses = stack.enter_context(analysed(pages, chosen, TEXT_LENGTH if file else 0))
+        read = itertools.chain.from_iterable(map(reader.read, paths))
+        analyses = stack.enter_context(analysed(read, chosen, TEXT_LENGTH if file else 0))
         for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
             counts[verdict.kind if is_kept else "copies"] += 1
             if file is not None:
                 file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
     say([*_totals(counts), *passed_over(reader)])
+
+
+def _log_file(target: str, paths: list[Path]) -> contextlib.AbstractContextManager[IO[bytes]]:
+    return whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
 
 
 def _verdicts(
@@ -123,25 +128,43 @@ def _total(pages: int, copies: int) -> str:
 def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
-    # Facts of another version would count as none, and pages be judged by distance alone.
+    _refuse_others(files, spec)
+    queries = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
+    queries.pop(None, None)
+    with contextlib.ExitStack() as stack:
+        targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
+        engine = _engine(files, spec.distance, next(iter(queries), "."), stack)
+        copies = find_copies(engine, spec)
+        [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
+        for path in queries:
+            _write_rows(targets[path], engine, *queries[path])
+    say([_total(pages, copies)])
+
+
+def _engine(files: list[Path], k: int, beside: str, stack: contextlib.ExitStack) -> DuckDB:
+    """Return an engine, and a folder beside a file for what its memory does not hold.
+
+    Both end when the stack closes.
+    """
+    place = tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent)
+    engine = DuckDB(files, k, Path(stack.enter_context(place)))
+    stack.callback(engine.database.close)
+    return engine
+
+
+def _refuse_others(files: list[Path], spec: IndexSpec) -> None:
+    """Raise a UsageError for fingerprints of another recipe.
+
+    Facts of another version would count as none, and pages be judged by distance alone.
+    """
     made_by = spec_of_prints(files)
     if made_by != spec:
         raise UsageError(
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
             f"settings have here: {made_by.recipe}, k = {made_by.distance}"
         )
-    queries = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
-    queries.pop(None, None)
-    with contextlib.ExitStack() as stack:
-        targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        # What does not fit into the memory goes beside the result.
-        beside = Path(next(iter(queries), ".")).parent
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = DuckDB(files, spec.distance, Path(folder))
-        stack.callback(engine.database.close)
-        copies = find_copies(engine, spec)
-        [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
-        for path, (sql, spec_of_rows) in queries.items():
-            batches = engine.rows(sql)
-            write_batches(targets[path], batches, batches.schema, spec_of_rows)
-    say([_total(pages, copies)])
+
+
+def _write_rows(file: IO[bytes], engine: DuckDB, query: str, spec: IndexSpec | None) -> None:
+    batches = engine.rows(query)
+    write_batches(file, batches, batches.schema, spec)

@@ -116,9 +116,9 @@ def _differences(line: LogLine, logs: Sequence[Path]) -> Iterator[str]:
     if not key or not line.text:
         return
     compared = None
-    for other in log_lines(logs):
-        if isinstance(other, LogLine) and other.key == key and other.text:
-            compared = other
+    for earlier in log_lines(logs):
+        if isinstance(earlier, LogLine) and earlier.key == key and earlier.text:
+            compared = earlier
     if compared is not None:
         differs = difference_lines(line.shown, compared.shown, columns() - 4, _MOST_DIFFERENCES)
         yield from (f"    {text}" for text in differs and [_LEGEND, *differs])

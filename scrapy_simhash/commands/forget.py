@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -61,9 +62,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         if not (chosen or options.log) or not (options.yes or _agreed(chosen)):
             say(["0 pages forgotten"])
             return 1
-        removed = chosen if options.all else index.gone(keys)
         if options.all:
             index.clear()
+            removed = total
+        else:
+            removed = index.gone(keys)
     lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
     logged = f", and {count(lines, 'line')} of the log" if options.log else ""
     say([f"{count(removed, 'page')} forgotten{logged}"])
@@ -77,8 +80,8 @@ def _selection(options: argparse.Namespace) -> Selection:
         UsageError: too little is named, or too much.
     """
     selection = Selection.of(options.pages, options.host)
-    is_named = bool(selection) or (options.older_than, options.missing_since) != (None, None)
-    if is_named == options.all:
+    has_age = options.older_than is not None or options.missing_since is not None
+    if options.all == (bool(selection) or has_age):
         raise UsageError(
             "name the pages to forget: give URLs, --host, --older-than or --missing-since; or "
             "--all, and nothing else"
@@ -95,10 +98,10 @@ def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str
     removed = 0
     for path in map(Path, paths):
         lines = [line for line in log_lines([path]) if line is not None]
-        kept = [*_lines_to_keep(lines, selection, keys)]
-        removed += len(lines) - len(kept)
+        remaining = [*_lines_to_keep(lines, selection, keys)]
+        removed += len(lines) - len(remaining)
         with whole_file(str(path)) as file:
-            file.writelines(f"{to_json(line)}\n".encode() for line in kept)
+            file.writelines(f"{to_json(line)}\n".encode() for line in remaining)
     return removed
 
 
@@ -111,12 +114,9 @@ def _lines_to_keep(
         if selection.has(key, line.url):
             continue
         if isinstance(line, LogLine):
-            line = replace(
-                line,
-                original=None if line.original in keys else line.original,
-                near=None if line.near in keys else line.near,
-                moved_from=None if line.moved_from in keys else line.moved_from,
-            )
+            names = ("original", "near", "moved_from")
+            emptied: dict[str, Any] = {name: None for name in names if getattr(line, name) in keys}
+            line = replace(line, **emptied)
         yield line
 
 

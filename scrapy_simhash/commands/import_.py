@@ -43,20 +43,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     chosen = FilterSettings.from_settings(settings)
-    passed: Counter[bool] = Counter()
+    counts: Counter[str] = Counter()
     with ExitStack() as stack:
         spec, total, entries = _open_source(options.source, settings, stack)
         spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
-        added = index.put(_delivered(progress("importing", total, of=entries), passed))
-        say(_added_lines(added, passed, len(index)))
+        added = index.put(_delivered(progress("importing", total, of=entries), counts))
+        say(_added_lines(added, counts, len(index)))
 
 
-def _added_lines(added: int, passed: Counter[bool], total: int) -> Iterator[str]:
-    pages = f"{count(added, 'page')} added, {passed[True] - added:,} were there"
-    yield f"{pages}; the index has {total:,} now"
-    if passed[False]:
-        yield f"left out: {count(passed[False], 'page')} in progress"
+def _added_lines(added: int, counts: Counter[str], total: int) -> Iterator[str]:
+    old = counts["delivered"] - added
+    yield f"{count(added, 'page')} added, {old:,} were there; the index has {total:,} now"
+    if counts["provisional"]:
+        yield f"left out: {count(counts['provisional'], 'page')} in progress"
 
 
 def _open_source(
@@ -82,9 +82,11 @@ def _is_index(source: str) -> bool:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
-def _delivered(entries: Iterable[Entry], passed: Counter[bool]) -> Iterator[Entry]:
+def _delivered(entries: Iterable[Entry], counts: Counter[str]) -> Iterator[Entry]:
     """Yield the entries of delivered pages; count these, and others."""
     for entry in entries:
-        passed[not entry.provisional] += 1
-        if not entry.provisional:
+        if entry.provisional:
+            counts["provisional"] += 1
+        else:
+            counts["delivered"] += 1
             yield entry

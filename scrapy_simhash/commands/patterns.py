@@ -15,19 +15,29 @@ share of copies, if that makes a pattern.
 
 import argparse
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, say
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.address import read_signature
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable, Places
 
-_Listed = tuple[float, str, Row]  # bound of the share of copies, host and signature, counts
+_Parts = tuple[str, str]  # host and signature
+
+
+class _Listed(NamedTuple):
+    """A signature with its host, its counts, and the lower bound of its share of copies."""
+
+    name: str
+    row: Row
+    bound: float
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,17 +59,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     shared = SharedRows()
     with chosen_index(options, settings) as index:
         shared.read(index)
-        for host, signature in forbidden:
-            shared.add(index, host, {signature: Row(mark="forbidden")})
-        known = [(host, name) for host, name in forgotten if name in shared.rows(host)]
-        for host, signature in known:
-            shared.add(index, host, {}, forget=[signature])
+        changed = _change(shared, index, forbidden, forgotten)
     if forbidden or forgotten:
-        changed = len(forbidden) + len(known)
         say([f"{count(changed, 'signature')} changed"])
         return 0 if changed else 1
     signatures = _signatures(shared)
-    listed = signatures if options.all else [row for row in signatures if row[0]]
+    listed = [each for each in signatures if each.bound or options.all]
     if listed:
         say(_listed_lines(listed))
     else:
@@ -68,7 +73,19 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if listed else 1
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _change(
+    shared: SharedRows, index: Index, forbidden: list[_Parts], forgotten: list[_Parts]
+) -> int:
+    """Forbid and forget signatures; return how many have changed."""
+    for host, signature in forbidden:
+        shared.add(index, host, {signature: Row(mark="forbidden")})
+    present = [(host, name) for host, name in forgotten if name in shared.rows(host)]
+    for host, signature in present:
+        shared.add(index, host, {}, forget=[signature])
+    return len(forbidden) + len(present)
+
+
+def _parted(text: str) -> _Parts:
     host, slash, rest = text.partition("/")
     if not host or not slash or rest.startswith("/") or "://" in host:
         raise UsageError(f"{text!r} is no signature: it must be like www.example.com/item/*?view=*")
@@ -83,14 +100,14 @@ def _signatures(shared: SharedRows) -> list[_Listed]:
     for host in shared:
         for signature, row in learner.table.of(host).rows().items():
             name = host + signature
-            signatures.append((learner.bound(name, row), name, row))
-    return sorted(signatures, key=lambda row: -row[2].bytes)
+            signatures.append(_Listed(name, row, learner.bound(name, row)))
+    return sorted(signatures, key=lambda each: -each.row.bytes)
 
 
 def _listed_lines(listed: list[_Listed]) -> Iterator[str]:
     rows = [("copies", "distinct", "at least", "in bytes", "signature")]
     examples = [""]
-    for bound, name, row in listed:
+    for name, row, bound in listed:
         share = f"{bound:.0%}" if bound else "-"
         name += f" ({row.mark})" if row.mark else ""
         rows.append((f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes), name))

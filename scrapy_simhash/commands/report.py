@@ -56,12 +56,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     if options.csv:
         with whole_file(options.csv, *logs) as file:
             file.write(_as_csv(report).encode("utf-8", "replace"))
+    say([f"{_figures(table, crawl)}: {Path(options.output).absolute().as_uri()}"])
+
+
+def _figures(table: LogTable, crawl: str) -> str:
     verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
     share = percent(copies, judged)
-    place = Path(options.output).absolute().as_uri()
-    say([f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share}): {place}"])
+    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share})"
 
 
 def _as_csv(report: HtmlReport) -> str:

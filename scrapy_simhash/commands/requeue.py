@@ -57,11 +57,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.pattern:
         urls = _urls_of_patterns(spared, {*options.pattern}, selection)
     elif selection or originals:
-        urls = _urls(
-            line
-            for line in dropped
-            if selection.has(line.key, line.url) and originals.has(line.original or "")
-        )
+        selected = [line for line in dropped if selection.has(line.key, line.url)]
+        urls = _urls(line for line in selected if originals.has(line.original or ""))
         # Their originals would have them dropped once more.
         meta = {"dont_simhash": True}
     else:
@@ -75,11 +72,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def _urls_of_patterns(
     spared: Iterable[SparedLine], patterns: set[str], selection: Selection
 ) -> list[str]:
-    return [
-        line.url
-        for line in spared
-        if patterns & {"all", line.host + line.signature} and selection.has(line.url)
+    urls = [
+        line.url for line in spared if "all" in patterns or line.host + line.signature in patterns
     ]
+    return [url for url in urls if selection.has(url)]
 
 
 def _without_original(

@@ -74,7 +74,8 @@ class Selection:
         keys = set(pages)
         for page in pages:
             # An address may lack its scheme, as browsers show it.
-            for url in [page] if "://" in page else [page, f"http://{page}", f"https://{page}"]:
+            schemes = ("",) if "://" in page else ("", "http://", "https://")
+            for url in (f"{scheme}{page}" for scheme in schemes):
                 with suppress(ValueError):
                     keys |= {url, page_key(url)}
         return cls(frozenset(keys), frozenset(host.lower() for host in hosts))
@@ -84,11 +85,13 @@ class Selection:
 
     def has(self, key: str, url: str | None = None) -> bool:
         """Return whether a page is selected, by its key, or by the address that it was asked by."""
-        if self.keys and not self.keys & {key, url}:
+        if self.keys and key not in self.keys and url not in self.keys:
             return False
+        if not self.hosts:
+            return True
         # The key of any request but GET has its method and digest before the address.
         host = host_of(url or key.rpartition(" ")[2])
-        return not self.hosts or bool(self.hosts & {host, _PORT.sub("", host)})
+        return host in self.hosts or _PORT.sub("", host) in self.hosts
 
 
 @contextmanager
@@ -132,7 +135,8 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
     url = place
     # With a colon in its first part, it may be a URL with a password that lacks a slash.
     if ":" not in url.partition("/")[0]:
-        url = url_of_file(Path(url) / INDEX_OF_JOB if Path(url).is_dir() else Path(url))
+        path = Path(url)
+        url = url_of_file(path / INDEX_OF_JOB if path.is_dir() else path)
     store = store_of(url)
     url = named_url(url, settings)
     if SPIDER in url:

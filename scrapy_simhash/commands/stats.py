@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         spec = index.spec
         runs = index.runs()
         damages = index.check() if options.check else []
-    rows = _rows_of_runs(census, spec)
+    rows = _facts(census, spec)
     rows += [("damaged", text) for text in damages]
     rows += [("whole", "yes")] if options.check and not damages else []
     values = {
@@ -49,11 +49,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "runs": [each._asdict() for each in runs],
         **({"damaged": damages} if options.check else {}),
     }
-    show(options, [*aligned(rows), *_table(runs)], values)
+    show(options, [*aligned(rows), *_table_of_runs(runs)], values)
     return 1 if damages else 0
 
 
-def _rows_of_runs(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
+def _facts(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
     per_page = f", {size(census.size / census.pages)} a page" if census.pages else ""
     return [
         ("pages", f"{census.pages:,}"),
@@ -65,7 +65,7 @@ def _rows_of_runs(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
     ]
 
 
-def _table(runs: Sequence[Run]) -> Iterator[str]:
+def _table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
     last = {run.spider: run for run in runs}
     names = ("run", "spider", "begun (UTC)", "ended (UTC)", "state", "seen", "missing", "failed")
     rows: list[Sequence[str]] = [names]
