@@ -38,27 +38,25 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_EXCEPTIONS = ("NearDuplicateItem", "NearDuplicatePage", "SettingError", "SparedPage")
-_MODULES = {
-    "Addon": "addon",
-    "Dedup": "core.dedup",
-    "Document": "core.verdict",
-    "SyncDedup": "core.sync",
-    "Verdict": "core.verdict",
-    "Extraction": "extraction.extractor",
-    "FeatureSpec": "fingerprint.features",
-    "response_page": "adapters",
-    "Recipe": "fingerprint.recipe",
-    "named_recipe": "fingerprint.recipe",
-    "Index": "index.index",
-    "StoreError": "index.store",
-    "Scheme": "index.registry",
-    **dict.fromkeys(("Answer", "Counts", "Found", "Part", "Store", "Stored"), "index.store"),
-    "near_duplicate": "signals",
-    "read_log": "report.dedup_log",
-    "spark_verdicts": "offline.join",
-    **dict.fromkeys(_EXCEPTIONS, "exceptions"),
+# The public names by their modules.
+_PUBLIC = {
+    "adapters": "response_page",
+    "addon": "Addon",
+    "core.dedup": "Dedup",
+    "core.sync": "SyncDedup",
+    "core.verdict": "Document Verdict",
+    "exceptions": "NearDuplicateItem NearDuplicatePage SettingError SparedPage",
+    "extraction.extractor": "Extraction",
+    "fingerprint.features": "FeatureSpec",
+    "fingerprint.recipe": "Recipe named_recipe",
+    "index.index": "Index",
+    "index.registry": "Scheme",
+    "index.store": "Answer Counts Found Part Store Stored StoreError",
+    "offline.join": "spark_verdicts",
+    "report.dedup_log": "read_log",
+    "signals": "near_duplicate",
 }
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 __all__ = ["__version__", *_MODULES]
 
 

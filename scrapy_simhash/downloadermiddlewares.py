@@ -125,8 +125,8 @@ class NearDuplicateDownloaderMiddleware:
     def _check_meta(self, request: Request) -> None:
         for name in request.meta:
             if str(name).startswith("simhash_") and name not in KNOWN_META:
-                known = ", ".join(("dont_simhash", *ORDERS))
-                self._filter.warn(f'meta["{name}"]: there is no such key; there are {known}')
+                keys = ", ".join(("dont_simhash", *ORDERS))
+                self._filter.warn(f'meta["{name}"]: there is no such key; there are {keys}')
 
     def _log(self, judged: Judged) -> None:
         """Tell the log and the listeners of the signal of a copy."""

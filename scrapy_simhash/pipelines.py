@@ -71,23 +71,23 @@ class NearDuplicatePipeline:
             self._counts["items_skipped"] += 1
             self._counts["items_skipped/no_text"] += bool(key)
             self._counts["items_skipped/no_key"] += not key
-            return self._delivered_with_page(item, delivery)
-        if self._dedup.upkeep.in_progress(document.key):
-            self._counts["items_kept"] += not delivery.unchanged
-            return self._delivered_with_page(item, delivery)
-        # An item cannot be crawled again, so it waits until its original is stored or lost. It does
-        # not wait for its own page, which waits for the item.
-        page = delivery.page_in_progress
-        verdict = await self._dedup.check(document, original=page)
-        if page and verdict.original == page:
-            self._counts["items_kept"] += not delivery.unchanged
-            return self._delivered_with_page(item, delivery)
-        self._summary.item(verdict)
-        self._act(item, verdict, delivery)
+            self._follow_page(delivery)
+        elif self._dedup.upkeep.in_progress(document.key):
+            self._keep_with_page(delivery)
+        else:
+            # An item cannot be crawled again, so it waits until its original is stored or lost. It
+            # does not wait for its own page, which waits for the item.
+            page = delivery.page_in_progress
+            verdict = await self._dedup.check(document, original=page)
+            if page and verdict.original == page:
+                self._keep_with_page(delivery)
+            else:
+                self._act(item, verdict, delivery)
         return item
 
     def _act(self, item: Any, verdict: Verdict, delivery: Delivery) -> None:
         """Count an item by its verdict, and raise if it is dropped."""
+        self._summary.item(verdict)
         if verdict.kind == "skipped":
             self._counts["items_skipped"] += 1
         elif verdict.owned:
@@ -102,11 +102,14 @@ class NearDuplicatePipeline:
             original = verdict.matches[0]
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
 
-    def _delivered_with_page(self, item: Any, delivery: Delivery) -> Any:
-        """Return an item that is delivered if its page is."""
+    def _keep_with_page(self, delivery: Delivery) -> None:
+        self._counts["items_kept"] += not delivery.unchanged
+        self._follow_page(delivery)
+
+    def _follow_page(self, delivery: Delivery) -> None:
+        """Drop an item if its page is as an earlier run has delivered it."""
         if delivery.unchanged:
             self._drop_unchanged(str(delivery.key))
-        return item
 
     def _drop_unchanged(self, key: str) -> None:
         self._counts["items_unchanged"] += 1

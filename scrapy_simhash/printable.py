@@ -89,13 +89,13 @@ def first_lines(lines: Iterable[str], size: int) -> list[str]:
     A line without a digit, such as the text of a button, is returned once. If some lines do not
     fit, the last line is the mark of a cut.
     """
-    made: dict[tuple[str, int], str] = {}
+    shown: dict[tuple[str, int], str] = {}
     for number, line in enumerate(lines):
         short = " ".join(line[:200].split())[:100]
         name = short, number * any(map(str.isdigit, short))
-        if name not in made:
+        if name not in shown:
             size -= len(short.encode("utf-8", "surrogatepass")) + 1
             if size < 0:
-                return [*made.values(), CUT.strip()]
-            made[name] = short
-    return [*made.values()]
+                return [*shown.values(), CUT.strip()]
+            shown[name] = short
+    return [*shown.values()]

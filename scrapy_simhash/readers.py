@@ -53,7 +53,8 @@ _DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
-    first = next((line.strip() for line in text[:10_000].split("\n") if line.strip()), "")
+    lines = (line.strip() for line in text[:10_000].split("\n"))
+    first = next(filter(None, lines), "")
     return Extraction(text, thin=True, shown=text, labels=(first[:300],), content=text)
 
 
@@ -116,7 +117,7 @@ def _is_swollen(data: bytes) -> bool:
 def _inflated_size(data: bytes, begin: int) -> int:
     """Return the size of what is packed from some place on; of a large one, more than is read.
 
-    It is at least as large as it is when packed: zlib may read much, and yield nothing.
+    It is never below the packed size: zlib may read much, and yield nothing.
     """
     size = 0
     at = begin

@@ -107,11 +107,10 @@ def expressions(value: Any) -> tuple[re.Pattern[str], ...]:
 
 def actions(value: Any) -> Actions:
     """Read one action for all copies, or pairs of a regular expression and an action."""
-    is_one = isinstance(value, str) and re.fullmatch(r"[\w.]+", value)
+    if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
+        return Actions(((re.compile(""), _action(value)),))
     try:
-        pairs = [
-            (re.compile(e), action) for e, action in ([("", value)] if is_one else _as_list(value))
-        ]
+        pairs = [(re.compile(expression), action) for expression, action in _as_list(value)]
     except WRONG as error:
         said = f"{value!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
         raise ValueError(f"{said}regular expression and one of them: {error}") from None

@@ -86,20 +86,20 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        given = {
+        checked = {
             each.name: _read_setting(settings, each.name, each.metadata["read"])
             for each in fields(cls)
         }
-        given["recipe"] = _changed(given["recipe"], settings)
-        given["namespace"] = _namespace(settings)
-        given["index_url"] = named_url(given["index_url"] or _usual_index(settings), settings)
-        if given["processes"] is None:
-            given["processes"] = _usual_processes(given["recipe"])
+        checked["recipe"] = _changed(checked["recipe"], settings)
+        checked["namespace"] = _namespace(settings)
+        checked["index_url"] = named_url(checked["index_url"] or _usual_index(settings), settings)
+        if checked["processes"] is None:
+            checked["processes"] = _usual_processes(checked["recipe"])
         if settings.get("SIMHASH_LOG") is None:
-            given["log"] = log_beside(given["index_url"])
-        read = cls(**given)
-        read._refuse_what_contradicts(settings)
-        return read
+            checked["log"] = log_beside(checked["index_url"])
+        chosen = cls(**checked)
+        chosen._refuse_what_contradicts(settings)
+        return chosen
 
     def _refuse_what_contradicts(self, settings: BaseSettings) -> None:
         from scrapy_simhash.index.registry import store_of  # heavy

@@ -14,7 +14,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
 
 if TYPE_CHECKING:
-    from scrapy_simhash.crawl.deliveries import Deliveries, Delivery
+    from scrapy_simhash.crawl.deliveries import Deliveries
     from scrapy_simhash.crawl.sparing import Sparing
 
 
@@ -53,7 +53,8 @@ class NearDuplicateSpiderMiddleware:
                     asks_again = asks_again or _asks_for(delivery.key, output)
                     self._sparing.linked(response.url, output.url)
                 elif delivery.drops_items:
-                    self._count_dropped(delivery)
+                    name = "items_unchanged" if delivery.unchanged else "items_dropped"
+                    self._counts[name] += 1
                     continue
                 else:
                     self._deliveries.item_sent(response, output)
@@ -68,9 +69,6 @@ class NearDuplicateSpiderMiddleware:
     ) -> None:
         """Release a page whose callback failed before it yielded anything."""
         self._deliveries.of(response).callback_ended(failed=True)
-
-    def _count_dropped(self, delivery: Delivery) -> None:
-        self._counts["items_unchanged" if delivery.unchanged else "items_dropped"] += 1
 
 
 def _asks_for(key: str | None, request: Request) -> bool:

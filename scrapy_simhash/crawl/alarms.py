@@ -69,8 +69,8 @@ class Alarms:
 
     def worst(self, most: int = MOST_TOLD) -> list[Hiding]:
         """Return the pages that hide most, if that is suspicious, the worst first."""
-        told = (hiding for hiding in self._hiding.values() if hiding.is_told)
-        return sorted(told, key=lambda hiding: -hiding.pages)[:most]
+        suspicious = (hiding for hiding in self._hiding.values() if hiding.is_told)
+        return sorted(suspicious, key=lambda hiding: -hiding.pages)[:most]
 
     def _warn(self, hiding: Hiding, url: str) -> None:
         logger.warning(

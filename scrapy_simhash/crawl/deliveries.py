@@ -124,6 +124,13 @@ class _OutsideDelivery(Delivery):
         """Do nothing: each claim ends with its item."""
 
 
+class _Expected(NamedTuple):
+    """A page on its way to the spider."""
+
+    request: Request
+    delivery: Delivery
+
+
 class Deliveries:
     """The deliveries of a crawl, by response and by item."""
 
@@ -132,8 +139,8 @@ class Deliveries:
         self._compares_items = settings.has_items
         self._upkeep = upkeep
         self._outside = _OutsideDelivery(upkeep)
-        # Deliveries of pages on their way to the spider, with the request, by the page's key.
-        self._expected: dict[str, list[tuple[Request, Delivery]]] = {}
+        # Pages on their way to the spider, by their keys.
+        self._expected: dict[str, list[_Expected]] = {}
         # A response's meta does not have them, because a spider may change it.
         self._of_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         # Deliveries of items on their way to our pipeline, with the item, by its identity.
@@ -158,7 +165,7 @@ class Deliveries:
             drops_items=drops_items,
             unchanged=unchanged,
         )
-        self._expected.setdefault(key, []).append((request, delivery))
+        self._expected.setdefault(key, []).append(_Expected(request, delivery))
 
     def arrived(self, response: Response) -> None:
         """Note that the spider gets a response."""
@@ -166,17 +173,17 @@ class Deliveries:
         # Other middlewares may have made another response, and given it another request.
         key = request_key(request, response.url) if request is not None else ""
         if expected := self._expected.get(key):
-            _, self._of_response[response] = expected.pop(0)
+            self._of_response[response] = expected.pop(0).delivery
             if not expected:
                 del self._expected[key]
 
     def fail_lost(self, on_the_way: Container[Request]) -> None:
         """Fail pages that another middleware has turned down, or asked for again."""
         for key, expected in [*self._expected.items()]:
-            lost = [each for each in expected if each[0] not in on_the_way]
-            for each in lost:
-                expected.remove(each)
-                if each[1].key is not None:
+            turned_down = [page for page in expected if page.request not in on_the_way]
+            for page in turned_down:
+                expected.remove(page)
+                if page.delivery.key is not None:
                     self._upkeep.failed(key)
             if not expected:
                 del self._expected[key]

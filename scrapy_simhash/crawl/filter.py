@@ -95,17 +95,7 @@ class CrawlFilter:
     async def judge(self, request: Request, response: Response, times: int = 0) -> Judged:
         """Judge a response that was dropped a number of times in a row; tell the listeners."""
         key = request_key(request, response.url)
-        if (reason := self._reason_to_skip(request, response)) is not None:
-            verdict = Verdict("skipped", key, reason)
-        else:
-            document = Document(
-                response.url,
-                response.body,
-                content_type(response),
-                key,
-                aliases=request_aliases(request, response.url),
-            )
-            verdict = await self.dedup.check(document, wait=False)
+        verdict = await self._verdict(request, response, key)
         action: Action = "drop"
         if verdict.kind == "duplicate":
             action = self._action(verdict, request, response)
@@ -119,16 +109,29 @@ class CrawlFilter:
                     times,
                     extra={"spider": self._crawler.spider},
                 )
-        judged = Judged(request, response, verdict, action)
         if verdict.owned:
             self.deliveries.expect(request, key, owned=True, unchanged=self.withholds(verdict))
         elif verdict.kind == "duplicate" and action == "follow":
             self.deliveries.expect(request, key, owned=False)
+        judged = Judged(request, response, verdict, action)
         for listen in self._listeners:
             listen(judged)
         if verdict.provisional and action != "flag":
             self.copies.wait(judged)
         return judged
+
+    async def _verdict(self, request: Request, response: Response, key: str) -> Verdict:
+        reason = self._reason_to_skip(request, response)
+        if reason is not None:
+            return Verdict("skipped", key, reason)
+        document = Document(
+            response.url,
+            response.body,
+            content_type(response),
+            key,
+            aliases=request_aliases(request, response.url),
+        )
+        return await self.dedup.check(document, wait=False)
 
     def _action(self, verdict: Verdict, request: Request, response: Response) -> Action:
         """Return what becomes of a copy; no page is lost by a mistake of the project."""

@@ -189,11 +189,12 @@ class Summary:
 
     def _reasons(self, name: str) -> str:
         """Return why pages or items were not compared, the most frequent reason first."""
-        return ", ".join(
-            f"{number:,} {reason.removeprefix(f'{name}/')}"
-            for reason, number in sorted(self._counts.items(), key=lambda each: (-each[1], each))
+        reasons = [
+            (-number, reason.removeprefix(f"{name}/"))
+            for reason, number in self._counts.items()
             if name.endswith("skipped") and reason.startswith(f"{name}/") and number
-        )
+        ]
+        return ", ".join(f"{-number:,} {reason}" for number, reason in sorted(reasons))
 
     def _since_earlier_runs(self) -> str:
         """Return a line on the changes since earlier runs; nothing in a first run."""
