@@ -148,16 +148,16 @@ class Page:
 
         A page without headings has its name in one of them.
         """
-        above = zip(self.texts[: self._first_long_line(text)], self.in_links.tolist(), strict=False)
-        short = [line for line, in_links in above if _is_short(line) and not in_links]
-        return tuple(short[-_MAX_LABELS:])
+        short = (self.sizes < _MAX_LABEL) & ~self.in_links
+        return tuple(self.lines(short[: self._first_long_line(text)])[-_MAX_LABELS:])
 
     def _first_long_line(self, text: str) -> int:
-        """Return how many lines come before a text's first long one that is no title, or 0."""
-        long = islice((line for line in text.split("\n") if not _is_short(line)), _MAX_LABELS)
-        places = (self.texts.index(line) for line in long if line in self.texts)
+        """Return how many lines come before the first long one of a text that is no title, or 0."""
         titles = {line for line, _ in chain.from_iterable(self.titles.values())}
-        return next((at for at in places if at not in titles), 0)
+        long = np.flatnonzero(self.sizes >= _MAX_LABEL).tolist()
+        wanted = {*text.split("\n")}
+        found = (line for line in long if line not in titles and self.texts[line] in wanted)
+        return next(found, 0)
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
@@ -169,10 +169,6 @@ def inner_text(el: Element) -> str:
     # Most have none in them, and an iterator takes longer than all the rest.
     # Some programs escape a text twice.
     return single_spaced(unescape("".join(el.itertext()) if len(el) else el.text or ""))
-
-
-def _is_short(line: str) -> bool:
-    return len(line) < _MAX_LABEL and len(line.encode("utf-8", "surrogatepass")) < _MAX_LABEL
 
 
 def single_spaced(text: str) -> str:
