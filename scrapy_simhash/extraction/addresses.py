@@ -30,6 +30,7 @@ class Folder:
         # A path that names a folder twice is a trap: relative addresses lead ever deeper in it.
         is_trap = len({*folders}) < len(folders)
         self._path = f"/{path}".rpartition("/")[0] + "/" if url and not is_trap else ""
+        self._known = dict[str, str]()  # a page links to many addresses twice
 
     def has(self, address: str) -> bool:
         """Return whether a page stands in the folder itself."""
@@ -41,6 +42,11 @@ class Folder:
 
         Anchors and marks of a visit are left out, and so are steps up and down in the path.
         """
+        if address not in self._known:
+            self._known[address] = self._resolved(address)
+        return self._known[address]
+
+    def _resolved(self, address: str) -> str:
         address = address[:LONGEST_ADDRESS].partition("#")[0].strip()
         if scheme := _HTTP.match(address):
             host, _, path = address[scheme.end() :].partition("/")

@@ -9,7 +9,7 @@ from typing import Any
 
 _HEAD = 200_000  # bytes; a declaration further down is not in the head of a page
 _LONGEST_LINK = 2000  # bytes between "<link" and its end
-_NAME = b"canonical"
+_NAMES = (b"anonical", b"CANONICAL")
 _LINK = re.compile(rb"<link\s([^<>]{1,%d})>" % _LONGEST_LINK, re.IGNORECASE)
 _RELATION = re.compile(rb"""\brel\s{0,9}=\s{0,9}["']?\s{0,9}canonical\b""", re.IGNORECASE)
 _HREF = re.compile(rb"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
@@ -42,13 +42,10 @@ def canonical_address(html: bytes) -> str:
     UTF-8.
     """
     # To look for a word takes a tenth of the time of looking at each link, and many pages lack it.
-    # Most write it in lower case, so that little has to be made lower: new memory for a whole page
-    # takes longer than the search.
-    at = html.find(_NAME, 0, _HEAD)
-    first = html[: _HEAD if at < 0 else at + len(_NAME)].lower().find(_NAME)
-    if first < 0:
+    places = [at for at in (html.find(name, 0, _HEAD) for name in _NAMES) if at >= 0]
+    if not places:
         return ""
-    links = _LINK.finditer(html, max(0, html.rfind(b"<", 0, first)), _HEAD)
+    links = _LINK.finditer(html, max(0, html.rfind(b"<", 0, min(places))), _HEAD)
     for link in islice(links, MOST):
         attributes = link[1]
         if not _RELATION.search(attributes) or _is_in_comment(html, link.start()):

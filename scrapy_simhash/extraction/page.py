@@ -52,10 +52,8 @@ _CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), '
 # In these an element without text says what it shows; that of a link belongs to a teaser.
 _TOLD = [
     etree.XPath(
-        f"descendant::*/@{name}[. != '' and string-length() < {LONGEST_VALUE}]"
-        "[not(../node() or ../self::img or ../self::input or ../self::link)]"
-        "[not(../self::frame or ../self::iframe)]"
-        "[not(../self::a or ../../self::a)]",
+        f"descendant::*/@{name}[not(../node() or ../../self::a or"
+        " contains(' a frame iframe img input link ', concat(' ', name(..), ' ')))]",
         smart_strings=False,
     )
     for name in ("aria-label", "title")
@@ -237,7 +235,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # A picture itself has one of its sources.
     embedded = _shown(el for el in marked["embedded"] if el.getparent().tag != "picture")
     page.pictures = [*filter(None, (_address(el, page.folder) for el in embedded))]
-    icons = islice(chain.from_iterable([find(body) for find in _TOLD]), MOST)
+    icons = chain.from_iterable([find(body)[:MOST] for find in _TOLD])
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
@@ -251,8 +249,9 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     pictures = _shown(_read_lines(page))
     page.pictures += (_address(el, page.folder) for el in pictures)
     # Words of pictures in links belong to teasers.
-    words = (el.get("alt", "")[:LONGEST_VALUE] for el in pictures if el.getparent().tag != "a")
-    page.told = [*map(single_spaced, filter(None, chain(fields, words, icons)))]
+    words = (el.get("alt", "") for el in pictures if el.getparent().tag != "a")
+    told = chain(fields, words, icons)
+    page.told = [single_spaced(text) for text in told if 0 < len(text) < LONGEST_VALUE]
     return page
 
 
