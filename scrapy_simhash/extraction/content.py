@@ -57,7 +57,7 @@ _DIGIT = re.compile(r"\d")
 #: The levels between the lines of a row and the element that holds it.
 _LEVELS = 3
 _QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
-_COUNT = re.compile(r"[^\d:\uff1a]{1,30}[:\uff1a]\s?\d[\d.,]*$")
+_COUNT = re.compile(r"([^\d:\uff1a]{1,30})[:\uff1a]\s?\d[\d.,]*$")
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 
@@ -297,15 +297,18 @@ def _is_fact(text: str) -> bool:
 
 
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
-    """Return the lines such as "Posts: 17" of the authors of texts, one or two beside each text.
+    """Return the lines such as "Posts: 17" of the authors of texts.
 
-    They are made alike. Fields of what the text is about are three or more.
+    They are made alike, and beside each text they have one label or two. Fields of what the text is
+    about have three or more.
     """
-    texts = lines.page.texts
     short = np.flatnonzero(own & lines.is_said & ~lines.is_long).tolist()
-    counts = [line for line in short if _COUNT.match(texts[line])]
+    found = {line: label for line in short if (label := _COUNT.match(lines.page.texts[line]))}
+    counts = [*found]
     manners = lines.outline.manners[lines.places[counts]].tolist()
-    beside = Counter(zip(manners, lines.is_long.cumsum()[counts].tolist(), strict=True))
+    texts = lines.is_long.cumsum()[counts].tolist()
+    labels = {*zip(manners, texts, (label[1] for label in found.values()), strict=True)}
+    beside = Counter((manner, text) for manner, text, _ in labels)
     fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
     authors = Counter(manner for manner, _ in beside)
     is_count = [authors[manner] > 1 and manner not in fields for manner in manners]
