@@ -75,6 +75,8 @@ PARTS = {
     "table": Part("article", True, each("<tr><td>{}</td></tr>", "<table>{}</table>"), fields),
     "fields apart": Part("beside", True, each("<div>{}</div>", "<div>{}</div>"), fields),
     "price apart": Part("article", True, PARAGRAPHS, lambda seed: [f"From {seed + 12} €"]),
+    "caption": Part("article footer", True, each("<figcaption>{}</figcaption>"), names(4, 1)),
+    "links in the text": Part("article", True, LINKS, names(7, 6)),
     "pager": Part("article footer", False, each("<nav>{}</nav>"), names(2, 1)),
     "hidden": Part("article", False, each("<p hidden>{}</p>"), said(9)),
     "dialog": Part("outside", False, each("<p role=dialog>{}</p>"), said(9)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -192,6 +194,20 @@ def test_fields_in_an_aside_and_in_a_closed_tab_are_the_pages() -> None:
     assert "Guests: 3" not in own(f"{ARTICLE}<div hidden>{ROW}</div>")
 
 
+def test_fields_in_an_aside_of_the_text_and_anywhere_on_a_thin_page_are_the_pages() -> None:
+    assert "Guests: 3" in own(ARTICLE.replace("</article>", f"<aside>{ROW}</aside></article>"))
+    assert "Guests: 3" in own(f"<div><h1>Rates</h1><p>{SAID}</p></div><footer>{ROW}</footer>")
+
+
+def test_dates_of_teasers_are_no_fields() -> None:
+    """Most of them follow links."""
+    teasers = "".join(
+        f"<p><a href=/{n}>{article(n, 4)}</a></p><div>{n} May</div>" for n in range(5)
+    )
+    assert "3 May" not in own(f"<div>{teasers}</div><main>{ARTICLE}</main>")
+    assert "3 May" in own(f"<div>{re.sub('<p>.*?</p>', '', teasers)}</div><main>{ARTICLE}</main>")
+
+
 def test_rows_of_one_cell_in_a_table_stand_together() -> None:
     rows = "".join(f"<tr><td><div>{line}</div>" for line in ("2 rooms", "1 hall", "A 7"))
     assert "2 rooms" in own(f"<div><table>{rows}</table></div><div>{ARTICLE}</div>")
@@ -230,3 +246,53 @@ def test_links_are_text_on_a_list_alone() -> None:
     assert not extract(page(f"<h1>News</h1><ul>{stories}</ul>")).thin
     mail = f"<h1>Re: mill</h1><p>Agreed, Ann.</p><p><a href=/8>Next: {article(8, 30)}</a></p>"
     assert extract(page(mail)).thin
+
+
+def test_links_below_a_heading_are_content_where_little_else_is_said() -> None:
+    listed = "<ul><li><a href=/ann>Ann</a><li><a href=/bob>Bob</a></ul>"
+    assert "Ann" in own(f"<div><h1>Team</h1><p>We are three people</p></div>{listed}")
+    assert "Ann" not in own(f"<div>{ARTICLE}</div><div>{listed}</div>")
+
+
+def test_links_in_a_text_make_no_list_of_it() -> None:
+    """The targets of a list tell it from another one."""
+    links = "".join(f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(20, 28))
+    linked = ARTICLE.replace("</article>", f"<ul>{links}</ul></article>")
+    assert "/20" not in extract(page(linked)).marks
+    assert "/20" in extract(page(f"<h1>All pages</h1><ul>{links}</ul>")).marks
+
+
+def test_what_says_most_of_a_page_is_no_part_of_the_site() -> None:
+    """Headlines say nothing, and next to a table a tip of a line or two is not much."""
+    lines = "".join(f"<p>{article(n, 6)}</p>" for n in range(9))
+    assert article(3, 6) in own(f"<h1>Rates</h1><div role=contentinfo>{lines}</div>")
+    headlines = "".join(f"<h4>{article(n, 9)}</h4>" for n in range(9))
+    assert article(3, 9) not in own(f"<h1>Rates</h1>{FIELDS}<aside>{headlines}</aside>")
+    assert SAID not in own(f"<h1>Rates</h1>{FIELDS}<aside><p>{SAID}</p></aside>")
+    tip = article(5, 40)
+    assert tip not in own(f"{ARTICLE}<aside><p>{tip}</p></aside>")
+
+
+def test_the_heading_above_the_text_is_that_of_the_page() -> None:
+    beside = "<div><p>Stall 12 is open</p></div>"
+    body = f"<div><div>{ARTICLE}</div>{beside}</div><div><h1>Newsletter</h1></div>"
+    assert "Stall 12 is open" not in own(body)
+
+
+def test_a_count_beside_short_texts_is_of_their_authors() -> None:
+    """Texts of a line or two stand between long ones."""
+    texts = [article(n, 40 if n % 4 == 0 else 6) for n in range(12)]
+    posts = [
+        POST.format(n, f"Posts: {40 + n}", f"{text}</div></div>") for n, text in enumerate(texts)
+    ]
+    body = f"<main><h1>The mill</h1>{''.join(posts)}</main>"
+    assert not changes(body, "Posts: 46", "Posts: 57")
+    assert changes(body, texts[6], SAID)
+
+
+def test_boxes_to_check_in_an_aside_are_no_fields() -> None:
+    """They filter a list; what they say in a text is content."""
+    boxes = "<div><label><input type=checkbox>Red (4)</label></div>"
+    boxes = f"<div>{boxes}{boxes.replace('Red', 'Blue')}{boxes.replace('Red', 'Oak')}</div>"
+    assert "Red (4)" not in own(f"{ARTICLE}<aside>{boxes}</aside>")
+    assert "Red (4)" in own(ARTICLE.replace("</article>", f"{boxes}</article>"))

@@ -230,3 +230,21 @@ def test_a_page_without_text_lists_all_links_and_pictures() -> None:
     body = "<h1>Team</h1><ul><li><a href=/Ann>Ann</a></ul><img src=/8.jpg>"
     page = extract(f"<body><nav><a href=/>Home</a></nav><main>{body}</main>", url="http://a.test/")
     assert page.listed == {"Ann", "/8.jpg"}
+
+
+def test_elements_unknown_to_html_stand_inside_lines() -> None:
+    """Browsers show no blocks but those of their style sheet."""
+    page = (
+        "<body><p>The <x-term title=y>mill</x-term> and<o:p></o:p> its <st1:place>town</st1:place>."
+    )
+    assert extract(page).shown == "The mill and its town."
+
+
+def test_a_heading_lacks_the_link_that_edits_it() -> None:
+    tool = "<span>[</span><a href=/edit>edit</a><span>]</span>"
+    for tag in ("h1", "h2"):
+        page = f"<body><{tag}><span>The mill</span>{{}}</{tag}><p>{article(1)}</p>"
+        one, other = extract(page.format("")), extract(page.format(tool))
+        assert one.shown == other.shown == f"The mill\n{article(1)}"
+        assert (one.headings, one.subheading) == (other.headings, other.subheading)
+    assert extract("<h2>Mills [<a href=/7>Ulm</a>] today</h2>").shown == "Mills [Ulm] today"
