@@ -26,8 +26,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 15,
-    "text": 7,
+    "main": 16,
+    "text": 8,
     "facts": 31,
 }
 
