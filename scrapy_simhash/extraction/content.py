@@ -33,6 +33,8 @@ from scrapy_simhash.extraction.roles import (
 #: The share of the subject that the region holds: a text may have a stray line, and a table or a
 #: form has others beside it.
 _MOST_OF_TEXT, _MOST_OF_FIELDS = 0.9, 0.6
+#: Links are the subject where they are this many times all that the page says outside links.
+_MUCH = 4
 #: Everything below the heading is content if it is this many times the rest of the content.
 _MOST = 2.5
 #: Short lines made alike are fields from this number on; a clock or a cart is one or two lines.
@@ -193,7 +195,7 @@ def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     """Return the lines that the page is about, and whether it is thin.
 
     They are the likely main text outside links and outside the site's parts. A page without it is
-    thin, and is about what it says below its heading; if it says nothing, about the links there.
+    thin, and is about what it says below its heading, or about the links there.
     """
     text = is_likely & lines.is_said & lines.is_plain
     if not says_little(lines.page, text):
@@ -202,6 +204,8 @@ def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     if (in_main := below & (lines.roles & MAIN != 0)).any():
         below = in_main
     said = below & lines.is_said
+    if lines.size(below) > (_MUCH + 1) * lines.size(said):
+        said = below
     everything = np.ones_like(said)
     return next(filter(np.any, (said, below, lines.is_said)), everything), True
 
