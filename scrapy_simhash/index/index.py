@@ -281,14 +281,11 @@ class Index:
                 records = self._of_keys(news.failed)
                 states |= {at: (record.state, fail) for at, record in records.items()}
             after = self._act(states)
-            for key in {*(news.renewed or ()), *news.delivered, *news.failed} & self._open.keys():
-                self._open[key] = {
-                    at: state
-                    for at in self._open[key]
-                    if (state := after[at]) and state.owner == self.crawler
-                }
-                if not self._open[key]:
-                    del self._open[key]
+            for key in [*news.delivered, *news.failed]:
+                self._open.pop(key, None)
+            # Another crawler may have taken over an entry; this one may still deliver its page.
+            for key in self._open.keys() & {*(news.renewed or ())}:
+                self._open[key] = {at: state for at in self._open[key] if (state := after[at])}
             if news.renewed is not None and self._era.run:
                 self._change_runs(lambda runs: self._member.renew(runs, expires))
         return self.unsettled(news.entries)
@@ -634,9 +631,9 @@ def _in_words(counts: Counts) -> str:
 
 
 def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[Part]:
-    """Return the parts that append entries, confirmed; one of a key that is present has none.
+    """Return the parts that append entries, confirmed, unless their keys are present.
 
-    ``present`` are keys with their scopes, and afterwards those of the entries, too.
+    ``present`` has keys with their scopes; the keys of the entries are added to it.
     """
     parts: list[Part] = []
     for number, entry in enumerate(entries):

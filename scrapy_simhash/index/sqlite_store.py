@@ -282,9 +282,10 @@ class SqliteStore:
             for at, after in part.writes.items():
                 self._change(at, states[at], after)
             pages.update(_pages_of_runs(part, states))
-        self._run("UPDATE header SET last = ?", (end - 1,))
+        self._run("UPDATE header SET last = ?1 WHERE last != ?1", (end - 1,))
         for count in pages.items():
-            self._run(_ADD_UP, count)
+            if count[1]:
+                self._run(_ADD_UP, count)
         return written
 
     def _last(self) -> int:

@@ -181,3 +181,14 @@ def test_what_is_reported_in_one_call_is_done_before_it_is_answered(store):
     assert fate.provisional == {entries[3]}
     assert fate.gone == {entries[0], entries[1], entries[4]}
     assert index.report(Report()) == Unsettled(frozenset(), frozenset())
+
+
+def test_a_page_that_another_crawler_has_taken_over_is_final_once_it_was_delivered(shared_store):
+    """Also if its first crawler wanted to renew the lease that it had lost."""
+    slow, other = shared_store.open(), shared_store.open()
+    at(slow, 0).claim(page("a"))
+    at(other, 1000).claim(page("a"))
+    at(slow, 1000).renew(["a"])
+    slow.confirm(["a"])
+    other.release(["a"])
+    assert [(entry.key, entry.provisional) for entry in other] == [("a", False)]
