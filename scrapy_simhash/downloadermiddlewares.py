@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
@@ -25,7 +25,6 @@ from scrapy_simhash.printable import logger_of
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
-    from scrapy_simhash.core.verdict import Verdict
     from scrapy_simhash.crawl.filter import CrawlFilter
     from scrapy_simhash.crawl.summary import Judged
 
@@ -110,16 +109,15 @@ class NearDuplicateDownloaderMiddleware:
         self._check_meta(request)
         times_dropped = _times_dropped(request, response)
         judged = await self._filter.judge(request, response, times_dropped)
-        verdict = judged.verdict
-        meta = _as_meta(verdict, times_dropped, self._filter.last_seen(verdict))
-        if self._filter.withholds(verdict):
-            meta["follow"] = True
+        meta = self._filter.meta_of(judged, times_dropped)
         # A middleware before this one may have given the response another request.
         for owner in (request, response.request or request):
             owner.meta["simhash"] = meta
-        if verdict.kind == "duplicate":
+        if judged.verdict.kind == "duplicate":
+            response.flags.append(FLAG)
             self._log(judged)
-            await self._act(judged, meta)
+            if judged.action == "drop":
+                await self._drop(judged)
         return response
 
     def _check_meta(self, request: Request) -> None:
@@ -149,16 +147,10 @@ class NearDuplicateDownloaderMiddleware:
             spider=spider,
         )
 
-    async def _act(self, judged: Judged, meta: dict[str, Any]) -> None:
-        """Drop, follow or flag a copy."""
-        judged.response.flags.append(FLAG)
-        if judged.action == "follow":
-            meta["follow"] = True
-        elif judged.action == "drop":
-            meta["dropped"] += 1
-            await _close_tab(judged.request)
-            original = judged.verdict.matches[0]
-            raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
+    async def _drop(self, judged: Judged) -> NoReturn:
+        await _close_tab(judged.request)
+        original = judged.verdict.matches[0]
+        raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
 
 
 async def _close_tab(request: Request) -> None:
@@ -177,20 +169,3 @@ def _times_dropped(request: Request, response: Response) -> int:
     if isinstance(earlier, dict) and earlier.get("key") == request_key(request, response.url):
         return int(earlier.get("dropped") or 0)
     return 0
-
-
-def _as_meta(verdict: Verdict, dropped: int, last_seen: float | None) -> dict[str, Any]:
-    """Return a fresh dictionary each time: requests that copy a meta share what is inside."""
-    return {
-        "verdict": verdict.kind,
-        "key": verdict.key,
-        "original": verdict.original,
-        "distance": verdict.distance,
-        "reason": verdict.reason,
-        "better": verdict.better or None,
-        "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
-        "change": verdict.change,
-        "moved_from": verdict.moved_from,
-        "last_seen": last_seen,
-        "dropped": dropped,
-    }

@@ -7,7 +7,7 @@ The middlewares and the pipeline act on a copy.
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -177,9 +177,30 @@ class CrawlFilter:
         """Return whether a page did not change, and only changed pages are wanted."""
         return verdict.unchanged and self.settings.recrawl == "changed"
 
-    def last_seen(self, verdict: Verdict) -> float | None:
-        """Return when the run began that saw a page last, in seconds since the Unix epoch."""
-        return self.run_of_spider.begun.get(verdict.before.run) if verdict.before else None
+    def meta_of(self, judged: Judged, times_dropped: int) -> dict[str, Any]:
+        """Return a page's entry in meta, a fresh one each time.
+
+        Requests that copy a meta share what is inside.
+        """
+        verdict = judged.verdict
+        action = judged.action if verdict.kind == "duplicate" else None
+        before = verdict.before
+        meta = {
+            "verdict": verdict.kind,
+            "key": verdict.key,
+            "original": verdict.original,
+            "distance": verdict.distance,
+            "reason": verdict.reason,
+            "better": verdict.better or None,
+            "fingerprint": str(verdict.fingerprint) if verdict.fingerprint else None,
+            "change": verdict.change,
+            "moved_from": verdict.moved_from,
+            "last_seen": self.run_of_spider.begun.get(before.run) if before else None,
+            "dropped": times_dropped + (action == "drop"),
+        }
+        if action == "follow" or self.withholds(verdict):
+            meta["follow"] = True
+        return meta
 
     # The events of the crawl.
 
