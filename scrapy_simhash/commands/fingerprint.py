@@ -48,15 +48,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
             for number, piece in enumerate(_page_pieces(reader.read(path))):
                 target = Path(options.to) / f"{path.name}.{number:06}.parquet"
                 if target.exists():
-                    counts["old"] += _number_of(piece)
+                    counts["old"] += sum(1 for _ in piece)
                 else:
                     counts["written"] += _write(piece, target, chosen)
     written = count(counts["written"], "page")
     say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
-
-
-def _number_of(pages: Iterator[SavedPage]) -> int:
-    return sum(1 for _ in pages)
 
 
 def _page_pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:

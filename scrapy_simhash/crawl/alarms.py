@@ -57,6 +57,7 @@ class Alarms:
     def __init__(self, spider: str) -> None:
         self._spider = spider
         self._hiding: LRUCache[str, Hiding] = LRUCache(5_000)
+        self._warnings = 0
 
     def hidden(self, original: str, url: str, pages_of_crawl: int) -> None:
         """Note a copy of an original, and warn once if that hides many addresses."""
@@ -64,13 +65,14 @@ class Alarms:
         hiding.add(url)
         if not hiding.is_told and hiding.is_suspicious(pages_of_crawl):
             hiding.is_told = True
-            if len(self.worst(MOST_TOLD + 1)) <= MOST_TOLD:
+            self._warnings += 1
+            if self._warnings <= MOST_TOLD:
                 self._warn(hiding, url)
 
-    def worst(self, most: int = MOST_TOLD) -> list[Hiding]:
+    def worst(self) -> list[Hiding]:
         """Return the pages that hide most, if that is suspicious, the worst first."""
         suspicious = (hiding for hiding in self._hiding.values() if hiding.is_told)
-        return sorted(suspicious, key=lambda hiding: -hiding.pages)[:most]
+        return sorted(suspicious, key=lambda hiding: -hiding.pages)[:MOST_TOLD]
 
     def _warn(self, hiding: Hiding, url: str) -> None:
         logger.warning(
