@@ -26,14 +26,12 @@ class Kind:
         row: poor pages in a row that each brought a new link, whose addresses combine known values.
         row_of_new: those that had a new value in their address. A page that has one may say
             something new, which proves nothing about combinations of known values.
-        is_told: whether somebody was told that this is a trap.
     """
 
     def __init__(self, name: str) -> None:
         self.names = {name}
         self.row = 0
         self.row_of_new = 0
-        self.is_told = False
 
 
 class Traps:
@@ -92,10 +90,9 @@ class Traps:
             self._counted[url] = None
             kind.row += not is_of_new
             kind.row_of_new += is_of_new
-        is_told = kind.is_told or not self._told.keys().isdisjoint(kind.names)
+        is_told = not self._told.keys().isdisjoint(kind.names)
         if kind.row + kind.row_of_new < PAGES_OF_TRAP or is_told:
             return ""
-        kind.is_told = True
         self._told.update(dict.fromkeys(kind.names))
         return linked
 
@@ -109,8 +106,13 @@ class Traps:
         return row if is_trap else 0
 
     def _is_no_news(self, signature: str, has_new_values: bool) -> bool:
-        """Tell whether the signature's last such page, or else the address, says nothing new."""
-        return self._is_poor.get((signature, has_new_values), not has_new_values)
+        """Tell whether a page will say nothing new, as the last one of its group did.
+
+        If it is the first one, it must combine known values, and the last page with a new value
+        must not have said anything new.
+        """
+        combines = not has_new_values and self._is_poor.get((signature, True), True)
+        return self._is_poor.get((signature, has_new_values), combines)
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
@@ -119,7 +121,6 @@ class Traps:
             kind.names |= other.names
             kind.row += other.row
             kind.row_of_new += other.row_of_new
-            kind.is_told |= other.is_told
             self._kinds.update(dict.fromkeys(other.names, kind))
         return kind
 

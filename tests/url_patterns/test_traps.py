@@ -120,3 +120,18 @@ def test_a_long_trap_is_sampled_less() -> None:
         walk(traps, 20 * PAGES_OF_TRAP, start=start)
         chances.append(learner.forecast(MONTH(5000)).chance)
     assert 0 < chances[1] < chances[0] < 0.01
+
+
+def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_known() -> None:
+    """A wiki's forms name its pages before these come."""
+    traps = Traps()
+    for n in range(PAGES_OF_TRAP + 10):
+        for place, letter in product(("a.test/?do=form", "a.test/?do=log"), "xy"):
+            url = f"http://{place}&id={n}&part={letter}"
+            traps.page(url, place, "<p>Form</p>")
+            traps.link(url, f"{url}&again=1", lambda _, place=place: f"{place}&again=1")
+    page = "a.test/?id={number}"
+    traps.page("http://a.test/?id=page", page)  # it has a new value, and says something new
+    for n in range(PAGES_OF_TRAP):
+        traps.link(f"http://a.test/?do=log&id={n}&part=y", f"http://a.test/?id={n}", lambda _: page)
+    assert not traps.row("http://a.test/?id=7", page)
