@@ -39,7 +39,7 @@ from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
 # Leaves of a block in a small index, and positions for each in a larger one, as in commit.lua.
-LEAVES, LOAD = 4096, 256
+LEAVES, LOAD = 8192, 256
 WRITTEN = "--appendonly yes --auto-aof-rewrite-percentage 0"
 SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
 
@@ -110,7 +110,7 @@ def inject(server: servers.RedisServer, count: int) -> None:
             for number in range(leaf_count):
                 is_split = number < leaf_count - half or number >= half
                 size = chance.poisson(count / (2 * half if is_split else half))
-                pairs = chance.integers(1 << 20, size=size) << 28
+                pairs = chance.integers(1 << 19, size=size) << 29
                 pairs |= np.sort(chance.integers(1, count, size))
                 octets = pairs.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
                 name = bytes([block]) + (number % LEAVES).to_bytes(2, "big")

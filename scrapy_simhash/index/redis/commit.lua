@@ -7,17 +7,17 @@
 --            it is gone. An entry has the size of its state (1 byte), the state that it has without
 --            a lease, its fingerprint and its body
 --   leases   hash: "": the generation; position -> state of an entry in progress
---   leaves   strings: block (1 byte) and the last 12 bits of a value (2 bytes), and behind these
+--   leaves   strings: block (1 byte) and the last 13 bits of a value (2 bytes), and behind these
 --            the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
---            entry the first 20 bits of its value, and its position (28 bits), the oldest first.
+--            entry the first 19 bits of its value, and its position (29 bits), the oldest first.
 --            As the index grows, one leaf after the other splits in two, so that a look reads one
 --            small leaf of each block: linear hashing (Litwin, VLDB 1980)
 -- ARGV: generation, last position that the caller knows of, bytes of a fingerprint, reach, number
 -- of blocks, entries that are read of a bucket, and of that of a key; then for
 -- each part the numbers of its looks, checks, new entries, writes and deletions, 2 bytes each, and
 -- `since`, and then
---   look      fingerprint, and the values of blocks and keys: block (1 byte), last 12 bits
---             (2 bytes), first 20 bits, 4 bits 0
+--   look      fingerprint, and the values of blocks and keys: block (1 byte), last 13 bits
+--             (2 bytes), first 19 bits, 5 bits 0
 --   check     position, state
 --   new       number of its look, bytes of that without aliases, state, body
 --   write     position, state
@@ -31,10 +31,10 @@ local decode, encode, floor, xor = struct.unpack, struct.pack, math.floor, bit.b
 local width, reach, blocks = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local BUCKET_LIMIT, KEY_LIMIT = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- Positions in a group; comparisons after which no other part is looked at; positions.
-local GROUP, EFFORT, POSITIONS = 32, 10000, 2 ^ 28
+local GROUP, EFFORT, POSITIONS = 32, 10000, 2 ^ 29
 -- Leaves of a block in a small index; positions for each leaf in a larger one; leaves of a block
 -- that split in one call.
-local LEAVES, LOAD, SPLITS = 4096, 256, 8
+local LEAVES, LOAD, SPLITS = 8192, 256, 8
 
 local head = call('HMGET', meta, 'generation', 'last', 'leaves')
 if call('HGET', leases, '') ~= head[1] then return {} end
@@ -257,7 +257,7 @@ local function squeezed(content)
   local extra, kept = {}, {}
   for turn = 0, 1 do
     for i = 1, #content - 5, 6 do
-      local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 16)
+      local tag = sub(content, i, i + 1) .. floor(byte(content, i + 2) / 32)
       if turn == 1 and extra[tag] <= 0 then kept[#kept + 1] = sub(content, i, i + 5) end
       extra[tag] = (extra[tag] or -KEY_LIMIT) + 1 - 2 * turn
     end

@@ -42,15 +42,15 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-FORMAT = 16
+FORMAT = 17
 # Positions in a group of entries, as in commit.lua.
 _GROUP = 32
 # Leaves of a block in a small index, as in commit.lua.
-_LEAVES = 1 << 12
+_LEAVES = 1 << 13
 # Bits of a place, and of a checksum.
 _PLACE = 32
 _CHECK = 16
-_POSITIONS = 2**28  # as in commit.lua
+_POSITIONS = 2**29  # as in commit.lua
 # A clock that goes on while the machine sleeps, if there is one.
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PART_HEAD = struct.Struct(">5HI")
@@ -364,7 +364,7 @@ class RedisStore:
             for number, leaf in zip(leaves, self.client.call("MGET", *names), strict=True):
                 packed = _numbers(leaf or b"")
                 packed = packed[packed & _POSITIONS - 1 <= last]
-                spread = (packed >> 28 << 12 | number % _LEAVES).astype(np.uint32)
+                spread = (packed >> 29 << 13 | number % _LEAVES).astype(np.uint32)
                 values[packed & _POSITIONS - 1, block] = spread * gather
         self._blocks = values
         return values
@@ -485,7 +485,7 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
 def _packed(values: Uint32s, columns: Uint64s | np.uint64) -> npt.NDArray[np.uint8]:
     """Return values of columns in 6 bytes each: the column, and the value's last and first bits."""
     spread = (values * SPREAD).astype(np.uint64)
-    packed = columns << 40 | (spread & 0xFFF) << 24 | spread >> 12 << 4
+    packed = columns << 40 | (spread & 0x1FFF) << 24 | spread >> 13 << 5
     return packed.astype(">u8").view(np.uint8).reshape(*values.shape, 8)[..., 2:]
 
 

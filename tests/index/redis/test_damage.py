@@ -127,10 +127,10 @@ def test_leaves_that_split_lose_no_value(server, url, opened):
     pattern = f"*{url.partition('name=')[2]}*"
     with server.client() as client:
         (meta,) = client.scan_iter(f"{pattern}:meta")
-        client.hset(meta, mapping={"last": 4096 * 256 * 2})
+        client.hset(meta, mapping={"last": 8192 * 256 * 2})
         for value in crawled[100:]:
             keep(index, value)
-        while int(client.hget(meta, "leaves")) < 2 * 4096:
+        while int(client.hget(meta, "leaves")) < 2 * 8192:
             index.put([Entry("more", fp(1))])
             index.gone(["more"])
         for value in crawled:

@@ -147,7 +147,7 @@ def test_a_lease_with_rubbish_is_passed_over(server, url, opened):
     assert other.claim(page("other", 1)).outcome == "unique"
 
 
-@pytest.mark.parametrize("end", [b"-1", b"268435456", b"1e300", b"nan", b"x"])
+@pytest.mark.parametrize("end", [b"-1", b"536870912", b"1e300", b"nan", b"x"])
 def test_a_last_position_that_cannot_be_is_told_as_damage(victim, end):
     victim.restore()
     index = victim.open()
