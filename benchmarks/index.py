@@ -1,6 +1,6 @@
 """What a claim costs, in time, RAM and on disk, beside the index of PyPI simhash.
 
-    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--rounds 3]
+    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--only memory] [--rounds 3]
 
 Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and one process
 for each line. Times are CPU time, medians of rounds; our index is given 64 pages a call, or one. A
@@ -185,6 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 10 million pages")
     parser.add_argument("--sizes", help="pages in the index, instead of 100,000 (--full: up to)")
+    parser.add_argument("--only", choices=WAYS, help="one way")
     parser.add_argument("--rounds", type=int, default=3, help="medians of so many rounds")
     options = parser.parse_args()
     sizes = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
@@ -194,6 +195,8 @@ def main() -> None:
         for size in map(int, sizes.split(",")):
             for way, (_, largest) in WAYS.items():
                 if size > largest or (way == "PyPI simhash" and bits != 64):
+                    continue
+                if options.only not in (None, way):
                     continue
                 with multiprocessing.get_context("spawn").Pool(1) as pool:
                     arguments = (way, bits, distance, size, options.rounds)
