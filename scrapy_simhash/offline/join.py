@@ -6,7 +6,8 @@ join knows. So the join guesses which pages are copies, pairs each page with the
 guess, and decides in the order of the pages; what comes out is the next guess, until it is the same
 again. Each round is right about one page more at least, and only the verdicts of a crawl that takes
 one page after the other stay as they are. From the second round on, only pages are paired again
-that share a bucket with an earlier page about which the last guess was wrong.
+that share a bucket with an earlier page about which the last guess was wrong. A page that is a copy
+of its nearest original is judged beside no other one.
 
 The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view ``prints``,
 with the columns of prints and ``id``, their place, and the function ``ruling`` of
@@ -71,15 +72,23 @@ _NEAR = """
     select p, q, d from near n where not exists (select 1 from again a where a.id = n.p)
     union all select p, q, d from found
 """
+# The pairs that are judged: a page with its nearest original, and with the others if it is no copy.
+_NEAREST = "select p, q, d from found where nth = 1"
+_OTHERS = """
+    select p, q, d from found f where nth > 1 and not exists (select 1 from asked a
+        join known k on k.p = a.p and k.q = a.q where a.p = f.p and k.reason <> '')
+"""
 _KNOWN = """
     select * from known union all
-    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from found n
+    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from asked n
     join pages x on n.p = x.id join pages y on n.q = y.id
     where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
 """
+# Where a pair was not judged, the nearest original of its page has become a copy, of which the page
+# may be one as well; the next round judges it.
 _JUDGED = """
-    select k.p, k.q, k.reason <> '' is_copy from known k join near n on k.p = n.p and k.q = n.q
-    order by k.p, k.d, k.q
+    select n.p, n.q, coalesce(k.reason <> '', true) is_copy
+    from near n left join known k on k.p = n.p and k.q = n.q order by n.p, n.d, n.q
 """
 
 
@@ -208,7 +217,9 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
         engine.keep("ranked", _RANKED)
         engine.keep("found", _found(words, spec.reach))
         engine.keep("near", _NEAR)
-        engine.keep("known", _KNOWN)
+        for asked in (_NEAREST, _OTHERS):
+            engine.keep("asked", asked)
+            engine.keep("known", _KNOWN)
         copies = _decide(engine.rows(_JUDGED))
         engine.put("copies", _table_of(id=copies, original=copies.values()))
         changed = copies.keys() ^ guess
@@ -268,8 +279,7 @@ def _found(words: list[str], reach: int) -> str:
     )
     nearest = "row_number() over (partition by p order by d, q)"
     return (
-        f"select p, q, d from (select p, q, d, {nearest} nth from ({near}) near) n "
-        f"where nth <= {RULINGS}"
+        f"select * from (select p, q, d, {nearest} nth from ({near}) near) n where nth <= {RULINGS}"
     )
 
 
