@@ -160,20 +160,29 @@ class DuckDB:
 class Spark:
     """Joins on many machines.
 
-    Each worker has this package installed, or the first query fails. The near pairs and the
-    verdicts pass through the driver, with some 50 bytes a pair.
+    Each worker has this package installed. The near pairs and the verdicts pass through the driver,
+    with some 50 bytes a pair.
 
     Args:
         session: of Spark 4.
         path: a folder of prints, as Spark names it; they come in the order of their files' names.
         k: the distance of their recipe.
+
+    Raises:
+        FileError: a worker lacks this package.
     """
 
     def __init__(self, session: Any, path: str, k: int) -> None:
         self._session = session
         session.udf.register("ruling", ruling_at(k), "string")
-        # A worker without this package is told of here, and not after minutes.
-        session.sql("select ruling(0, '', x'', '', x'')").collect()
+        try:
+            session.sql("select ruling(0, '', x'', '', x'')").collect()
+        except Exception as error:
+            if "No module named" not in str(error):
+                raise
+            raise FileError(
+                "the workers of Spark need this package: pip install 'scrapy-simhash[corpus]' there"
+            ) from None
         read = session.read.parquet(path).select("*", "_metadata.file_name", "_metadata.row_index")
         read.createOrReplaceTempView("read")
         names = sorted(

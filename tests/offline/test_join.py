@@ -10,13 +10,14 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index.values import BUCKET_LIMIT
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
+from scrapy_simhash.offline.join import VERDICTS, DuckDB, Spark, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
     Print,
     print_files,
@@ -135,6 +136,14 @@ def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
     for wrong in ("other", "broken", "wide"):
         with pytest.raises(FileError, match=f"{wrong}.parquet: (no fingerprints|its fingerprints)"):
             spec_of_prints([*files, tmp_path / f"{wrong}.parquet"])
+
+
+def test_a_worker_of_spark_without_the_package_is_told_of_at_once() -> None:
+    session = Mock()
+    session.sql.return_value.collect.side_effect = RuntimeError("No module named 'scrapy_simhash'")
+    with pytest.raises(FileError, match="the workers of Spark need this package: pip install"):
+        Spark(session, "prints", SPEC.distance)
+    session.read.parquet.assert_not_called()
 
 
 @pytest.mark.skipif(not os.environ.get("FULL"), reason="Spark takes a minute; FULL=1 runs it")
