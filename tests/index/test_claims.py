@@ -77,6 +77,8 @@ def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store)
     claims = index.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(pages)])
     assert [i for i, c in enumerate(claims) if c.outcome != ORIGINAL] == [1, 699]
     assert [claims[i].matches[0].key for i in (1, 699)] == ["0", "0"]
+    entry = claims[1].matches[0].entry
+    assert index.unsettled([entry]) == ({entry}, frozenset())
     assert index.claim_all([]) == []
 
 

@@ -116,6 +116,9 @@ def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
     assert given == [(b"2", b"1", 3)]
     _, claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
     assert told(claims) == [(ORIGINAL, "changed", ("a", 37))]
+    within_reach = page("a", FAR ^ 0b11111, facts=b"2")
+    _, claims = in_run(shared_store, within_reach, same=same, reach=6)
+    assert told(claims) == [(ORIGINAL, "changed", ("a", 5))]
 
 
 def test_the_entries_of_earlier_runs_that_were_not_seen_are_missing(shared_store):
