@@ -136,7 +136,7 @@ class Page:
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first."""
         titles = self.titles["h2"]
-        end = self._first_long_line(text)
+        end = self._first_long_line(text) if titles else 0
         above = [el for line, el in titles if line < end][-_MAX_HEADINGS:]
         first = [el for _, el in titles[:_MAX_HEADINGS]]
         return "".join(_texts([*reversed(above), *first], 1))
