@@ -250,7 +250,8 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     rows = _rows(lines, is_short, follows, region)
     own[rows] |= lines.roles[rows] & (no_fields | SUBHEADING | CHOICE)[rows] == 0
     single = is_short & ~follows & ~own & ~lines.is_sites
-    own |= single & _are_terms(lines)
+    terms = lines.roles & TERM != 0
+    own |= single & (terms | np.append(False, terms[:-1]))
     texts = lines.page.texts
     own[[line for line in np.flatnonzero(single).tolist() if _is_fact(texts[line])]] = True
     return own
@@ -277,13 +278,6 @@ def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
     together = [*zip(around.tolist(), climbed.tolist(), made[numbers].tolist(), strict=True)]
     sizes = Counter(together)
     return numbers[[row[1] > 0 and sizes[row] >= _ROW for row in together]]
-
-
-def _are_terms(lines: _Lines) -> Flags:
-    """Find the terms of lists and the heads of rows, and the lines after them."""
-    terms: Flags = lines.roles & TERM != 0
-    terms[1:] |= terms[:-1].copy()
-    return terms
 
 
 def _is_fact(text: str) -> bool:

@@ -1,7 +1,6 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from html import unescape
 from itertools import chain, compress, islice
 from typing import Any
@@ -60,7 +59,6 @@ _TOLD = [
 ]
 
 
-@dataclass(slots=True)
 class Page:
     """The lines of a page and what it calls itself.
 
@@ -93,26 +91,28 @@ class Page:
     body: Element
     title: str
     folder: Folder
-    texts: list[str] = field(default_factory=list)
-    shown: str = ""
-    sizes: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
-    holders: list[Element] = field(default_factory=list)
-    lengths: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
-    linked: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
-    in_links: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
-    pictures: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    metas: list[dict[str, str]] = field(default_factory=list)
-    scripts: list[Element] = field(default_factory=list)
-    stated: list[tuple[str, str]] = field(default_factory=list)
-    canonical: str = ""
-    choices: set[Element] = field(default_factory=set)
-    titles: dict[str, list[tuple[int, Element]]] = field(
-        default_factory=lambda: {"h1": [], "h2": [], "h3": [], "h4": []}
-    )
-    # The last field, because it is freed last, and from its end: whenever lxml frees an element, it
-    # climbs to the nearest ancestor that is still held, which far down a page is quadratic work.
-    elements: list[Element] = field(default_factory=list)
+    texts: list[str]
+    shown: str
+    sizes: Ints
+    holders: list[Element]
+    lengths: Ints
+    linked: Ints
+    in_links: npt.NDArray[np.bool_]
+    pictures: list[str]
+    told: list[str]
+    metas: list[dict[str, str]]
+    scripts: list[Element]
+    stated: list[tuple[str, str]]
+    canonical: str
+    choices: set[Element]
+    titles: dict[str, list[tuple[int, Element]]]
+    elements: list[Element]
+
+    def __init__(self, body: Element, url: str) -> None:
+        self.body = body
+        self.folder = Folder(url)
+        self.holders = []
+        self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
 
     def lines(self, which: npt.NDArray[np.bool_]) -> list[str]:
         """Return the texts of some lines."""
@@ -228,7 +228,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     _close_drawings(marked["drawing"])
     base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
     url = absolute(base, url) or url
-    page = Page(body, "", Folder(url))
+    page = Page(body, url)
     fields = [_value(el) for el in marked["field"][:MOST]]
     boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() in _CHOSEN)
     page.choices = {*map(_block_around, boxes)}
@@ -245,6 +245,8 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     _strip(body, data)
     # That of a drawing is stripped by now.
     page.title = next(map(inner_text, root.iter("title")), "")
+    # They are freed last, and from the end: whenever lxml frees an element, it climbs to the
+    # nearest ancestor that is still held, which far down a page is quadratic work.
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     pictures = _shown(_read_lines(page))
     page.pictures += (_address(el, page.folder) for el in pictures)

@@ -265,12 +265,14 @@ def test_links_in_a_text_make_no_list_of_it() -> None:
 def test_what_says_most_of_a_page_is_no_part_of_the_site() -> None:
     """Headlines say nothing, and next to a table a tip of a line or two is not much."""
     lines = "".join(f"<p>{article(n, 6)}</p>" for n in range(9))
-    assert article(3, 6) in own(f"<h1>Rates</h1><div role=contentinfo>{lines}</div>")
+    body = f"<h1>Rates</h1><p>Open daily</p><div role=contentinfo>{lines}</div>"
+    assert article(3, 6) in own(body)
     headlines = "".join(f"<h4>{article(n, 9)}</h4>" for n in range(9))
     assert article(3, 9) not in own(f"<h1>Rates</h1>{FIELDS}<aside>{headlines}</aside>")
     assert SAID not in own(f"<h1>Rates</h1>{FIELDS}<aside><p>{SAID}</p></aside>")
     tip = article(5, 40)
     assert tip not in own(f"{ARTICLE}<aside><p>{tip}</p></aside>")
+    assert tip not in own(f"<div>{ARTICLE}</div><div hidden><p>{tip}</p></div>")
 
 
 def test_the_heading_above_the_text_is_that_of_the_page() -> None:
