@@ -46,13 +46,8 @@ SHORT_APART = {
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two texts this near are the same, except for a word or two; a share of k.
-SAME = 1 / 6
-#: Of two texts further apart on two sites, a quarter may differ; a share of k.
-DOUBT = 3 / 4
-QUARTER = 1 / 4
-#: The shorter text of two views, as a share of the longer one.
-LENGTH = 3 / 4
+#: Two views share most of a text, and so do two sites if their distance is most of k.
+MOST = 3 / 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,29 +157,23 @@ class Pair:
     def headings_alike(self) -> bool:
         """True if the pages call themselves the same.
 
-        Two views of one page have one title, and one ``h1`` or nearly one text (k/2); or one ``h1``
-        and the same text (k/6), because a title may say how a list is sorted. On one domain the
-        whole titles and the ``h1`` are the same, except for the name of the site, which print views
-        lack, or have alone. Two sites put the name of the site into the title, each its own; and a
-        page may have as its title what another has as its ``h1``.
+        On one domain the whole titles and the ``h1`` are the same. Two views of one page have one
+        title and one ``h1``, or one of them and nearly one text (k/2), because a title may say how
+        a list is sorted. Two sites put the name of the site into the title, each its own; and a
+        page may have as its title what another has as its ``h1``, as a print view has.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.TEXT:
             return True
         titles = a.title == b.title != 0
         headings = a.heading == b.heading != 0
-        is_near = headings and (titles or self.near <= SAME)
-        if self.kin in VIEWS and (is_near or (titles and self.near <= HALF)):
+        names = titles + headings
+        if self.kin in VIEWS and (names == 2 or (names == 1 and self.near <= HALF)):
             return True
         if self.kin in (*VIEWS, Kinship.DOMAIN):
-            has_site_once = (a.site == 0) != (b.site == 0)
-            return (
-                _is_print_view(a, b)
-                or _is_print_view(b, a)
-                or (titles and headings and has_site_once)
-            )
+            return _is_print_view(a, b) or _is_print_view(b, a)
         # In one template, all lists of members may have one title.
-        are_siblings = a.heading and b.heading and (self.near > DOUBT or self.is_one_template)
+        are_siblings = a.heading and b.heading and self.is_one_template
         crossed = a.title == b.heading != 0 or a.heading == b.title != 0
         return headings or crossed or (titles and not are_siblings)
 
@@ -203,8 +192,8 @@ def _is_print_view(a: Facts, b: Facts) -> bool:
 
 def _far(pair: Pair) -> str:
     a, b = pair.a, pair.b
-    is_story = pair.kin is Kinship.SITES and a.backed and b.backed and not pair.is_thin
-    if pair.near > (SITES_APART if is_story else 1):
+    is_story = a.backed and b.backed and pair.headings_alike and not pair.is_thin
+    if pair.near > (SITES_APART if is_story and pair.kin is Kinship.SITES else 1):
         return FAR
     is_short = pair.size < SHORT_TEXT and not pair.is_thin
     return "short" if is_short and pair.near > SHORT_APART.get(pair.kin, 1) else ""
@@ -212,30 +201,26 @@ def _far(pair: Pair) -> str:
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, fields and entries."""
-    a, b = pair.a, pair.b
+    a, b, kin = pair.a, pair.b, pair.kin
     numbers = a.numbers.replaced(b.numbers)
-    if pair.kin is Kinship.ADDRESS:
+    has_more = a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
+    if kin is Kinship.ADDRESS:
         return ""
-    if pair.kin in VIEWS:
-        differ = pair.lists_others or a.words.replaced(b.words) > 0
-        if pair.kin is Kinship.SIBLING:
-            differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
-        else:
-            counts = COUNTS if pair.kin is Kinship.DECLARED else 0
-            differ = differ or numbers > counts
-        return "own-values" if differ or pair.clashes >= 1 else ""
-    if pair.kin is Kinship.TEXT:
-        differ = a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
-        return "own-values" if differ else ""
-    if pair.kin is Kinship.DOMAIN or pair.is_thin:
-        if a.said == b.said and not pair.lists_others:
-            return ""
-        is_text = a.sentences.added(b.sentences) > 0 and not numbers
-        return "own-text" if is_text else "own-values"
-    if pair.kin is Kinship.SITES:
-        return "own-values" if _are_records(pair) else ""
-    # Another release of a long text has another number here and there.
-    return "own-values" if numbers > (max(1, pair.most) if pair.headings_alike else 1) else ""
+    if kin is Kinship.TEXT:
+        differ = has_more
+    elif kin in VIEWS:
+        differ = numbers > (COUNTS if kin is Kinship.DECLARED else 0)
+        differ = differ or a.words.replaced(b.words) > 0 or pair.clashes >= 1
+        differ = differ or pair.lists_others or (kin is Kinship.SIBLING and has_more)
+    elif kin is Kinship.DOMAIN or pair.is_thin:
+        are_sentences = a.sentences.added(b.sentences) > 0 and not numbers
+        differ = pair.lists_others or (a.said != b.said and not are_sentences)
+    elif kin is Kinship.SITES:
+        differ = _are_records(pair)
+    else:
+        # Another release of a long text has another number here and there.
+        differ = numbers > (max(1, pair.most) if pair.headings_alike else 1)
+    return "own-values" if differ else ""
 
 
 def _are_records(pair: Pair) -> bool:
@@ -253,42 +238,41 @@ def _are_records(pair: Pair) -> bool:
 
 
 def _sentences(pair: Pair) -> str:
-    a, b = pair.a, pair.b
-    if pair.kin is Kinship.ADDRESS:
-        return ""
-    if pair.kin in VIEWS:
-        return "own-text" if a.sentences.replaced(b.sentences) > 0 else ""
-    is_in_doubt = pair.kin is Kinship.SITES and pair.near > DOUBT
-    return "own-text" if is_in_doubt and a.text.own_share(b.text) > QUARTER else ""
+    a, b, kin = pair.a, pair.b, pair.kin
+    differ = False
+    if kin in VIEWS:
+        differ = kin is not Kinship.ADDRESS and a.sentences.replaced(b.sentences) > 0
+    elif kin is Kinship.DOMAIN or pair.is_thin:
+        differ = a.said != b.said
+    elif kin is Kinship.SITES:
+        differ = pair.near > MOST and a.text.own_share(b.text) > 1 - MOST
+    return "own-text" if differ else ""
 
 
 def _headings(pair: Pair) -> str:
     """Ask what the pages call themselves, unless they say the same at length."""
+    a, b, kin = pair.a, pair.b, pair.kin
     if pair.headings_alike:
         return ""
-    if pair.near > 1:
-        return FAR
-    a, b = pair.a, pair.b
     fills = a.fills and b.fills
-    if pair.is_thin or pair.size < SHORT_TEXT:
-        return "other-heading"
-    if pair.kin is Kinship.SITES:
+    if kin is Kinship.SITES:
         # The text is the subject of both pages, and no notice that they share.
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
         details = pair.unsaid + a.sentences.replaced(b.sentences)
         is_same = is_subject and not pair.is_one_template and details <= pair.most
-    elif pair.kin in (Kinship.HOSTS, Kinship.RELEASE):
+    elif kin in (Kinship.HOSTS, Kinship.RELEASE):
         is_same = fills
     else:
         is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
-        is_same = is_same and (pair.kin in VIEWS or a.details == b.details)
-    return "" if is_same else "other-heading"
+        is_same = is_same and (kin in VIEWS or a.details == b.details)
+    is_long = pair.size >= SHORT_TEXT and not pair.is_thin
+    return "" if is_same and is_long else "other-heading"
 
 
 def _length(pair: Pair) -> str:
     longer = max(pair.a.text_bytes, pair.b.text_bytes)
     is_view = pair.kin in VIEWS and pair.kin is not Kinship.ADDRESS
-    return "other-length" if is_view and pair.size < LENGTH * longer else ""
+    return "other-length" if is_view and pair.size < MOST * longer else ""
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:

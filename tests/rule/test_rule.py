@@ -254,8 +254,8 @@ def test_a_print_view_may_have_the_name_of_the_site_as_its_title(kin: Kinship) -
     [
         (1, 2, 0.5, True),
         (1, 2, 0.6, False),
-        (2, 1, bits(8), True),
-        (2, 1, bits(9), False),
+        (2, 1, 0.5, True),
+        (2, 1, 0.6, False),
         (2, 2, 0, False),
     ],
 )
