@@ -5,7 +5,7 @@
     python -m benchmarks.redis --beside 1000000
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
-Each has a key of some 60 bytes and 83 bytes of facts. CPU is that of the server and of the client,
+Each has a key of some 60 bytes and 81 bytes of facts. CPU is that of the server and of the client,
 memory is the server's, and what is written is the growth of its append-only file. In the race each
 process claims a copy of each cluster, in batches of its own sizes; the pages share half of their
 block values, as those of one template do.

@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 16,
     "text": 8,
-    "facts": 31,
+    "facts": 32,
 }
 
 

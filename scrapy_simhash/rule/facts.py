@@ -18,8 +18,6 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.keys import page_key, split_address
 from scrapy_simhash.rule.names import names_of
 from scrapy_simhash.rule.sketch import (
-    NARROW,
-    WIDE,
     Sketch,
     digest,
     hashes_of,
@@ -36,7 +34,7 @@ _NUMBERS = {
     "heading": 3,
     "site": 1,
     "unsaid": 2,
-    "details": 3,
+    "details": 2,
     "said": 3,
     "canonical": 3,
     "steps": 1,
@@ -45,14 +43,14 @@ _NUMBERS = {
 _FLAGS = ("thin", "fills", "backed", "alone")
 #: The bits of each sketch. A byte with its size stands behind it.
 SKETCHES = {
-    "numbers": WIDE,
-    "words": NARROW,
-    "sentences": WIDE // 2,
-    "labels": NARROW,
-    "pairs": NARROW,
-    "text": NARROW,
-    "rest": NARROW + 8,
-    "listed": NARROW,
+    "numbers": 128,
+    "words": 32,
+    "sentences": 64,
+    "labels": 32,
+    "pairs": 32,
+    "text": 32,
+    "rest": 32,
+    "listed": 32,
 }
 #: The sketches of samples, with the size of the sample.
 _SAMPLES = {"text": 32, "rest": 32}
@@ -66,7 +64,7 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 83 bytes.
+    """Facts about a page beside its fingerprint, in 81 bytes.
 
     Attributes:
         headings, title, heading, site, unsaid, details, backed: what it calls itself; see
@@ -85,7 +83,7 @@ class Facts:
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.
         text: sketch of 32 bits of a sample of the words and sentences of the main text.
-        rest: sketch of 40 bits of a sample of those that are of the site.
+        rest: sketch of 32 bits of a sample of those that are of the site.
         listed: sketch of 32 bits of the entries of lists.
         state: hash of the content as it is written, see :mod:`.state`.
     """

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
-from itertools import filterfalse, islice
+from itertools import filterfalse
 from operator import xor
 from typing import NamedTuple
 
@@ -22,12 +22,8 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
-#: Bits of a sketch, where a few units count, and where a share is enough.
-WIDE = 128
-NARROW = 32
-#: Characters of what a page says that are looked at, and units of a sort.
+#: Characters of what a page says that are looked at.
 _LONGEST = 1 << 18
-_MOST_UNITS = 10_000
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
@@ -141,25 +137,20 @@ def units_of(extraction: Extraction) -> Units:
     others = [*filterfalse(is_main, lines)]
     of_text = _pieces("\n".join(text))
     pieces = of_text | _pieces("\n".join(others))
-    words = {piece for piece in pieces if size_in_bytes(piece, _SENTENCE) < _SENTENCE}
+    words = {piece for piece in pieces if size_in_bytes(piece) < _SENTENCE}
     lasts = [*map(lasting, text + others)]
-    numbers = set(islice(_NUMBER.findall("\n".join(lasts)), _MOST_UNITS))
+    prices = _PRICE.findall("\n".join(filter(_SIGN.search, lasts)))
+    numbers = {*_NUMBER.findall("\n".join(lasts))}
     return Units(
         numbers=numbers,
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
         sentences=of_text - words,
-        words=words.union(filter(_DECIMALS.search, numbers), _prices(lasts)),
+        words=words.union(filter(_DECIMALS.search, numbers), prices),
         **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
         beside=pieces - of_text - words,
     )
-
-
-def _prices(lines: Iterable[str]) -> Iterable[str]:
-    """Return the numbers in some lines that have the sign of a currency."""
-    priced = "\n".join(filter(_SIGN.search, lines))
-    return islice(_PRICE.findall(priced), _MOST_UNITS)
 
 
 def _unnamed(extraction: Extraction) -> list[str]:
@@ -210,12 +201,11 @@ def _pieces(text: str) -> set[str]:
             text = "\n".join(text.split(end))
     without = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS)
     text = without.decode("utf-8", "surrogatepass")
-    return set(normalise(text, by_line=True).split("\n")[:_MOST_UNITS]) - {""}
+    return set(normalise(text, by_line=True).split("\n")) - {""}
 
 
-def size_in_bytes(text: str, most: int | None = None) -> int:
-    """Return the length of a text in UTF-8, of which only the first characters are counted."""
-    text = text[:most]
+def size_in_bytes(text: str) -> int:
+    """Return the length of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -224,19 +214,16 @@ def hashes_of(units: Iterable[str], seed: int) -> list[int]:
     return [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded]
 
 
-def sketch(hashes: list[int], width: int, sample: int | None = None) -> Sketch:
+def sketch(hashes: Iterable[int], width: int, sample: int | None = None) -> Sketch:
     """Return the sketch of a set, or of a sample of it.
 
     The sample of a large set has the units with the least hashes, so two sketches tell which share
     of the units differs, where the sketches of all would be full.
     """
-    taken = sorted(hashes)[:sample] if sample and len(hashes) > sample else hashes
-    return Sketch(odd_bits(taken, width), min(len(taken), 255), width)
-
-
-def odd_bits(hashes: Iterable[int], width: int) -> int:
+    taken = sorted(hashes)[:sample]
     # Most sets have less than a hundred units, for which a loop takes half the time of NumPy.
-    return reduce(xor, [1 << (each % width) for each in hashes], 0)
+    bits = reduce(xor, [1 << (each % width) for each in taken], 0)
+    return Sketch(bits, min(len(taken), 255), width)
 
 
 def digest(hashes: Iterable[int]) -> int:

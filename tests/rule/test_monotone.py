@@ -12,7 +12,7 @@ import pytest
 from scrapy_simhash.rule.facts import SKETCHES, Facts
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import rule
-from scrapy_simhash.rule.sketch import NARROW, sketch
+from scrapy_simhash.rule.sketch import sketch
 from tests.pages import article, judged
 
 #: The sorts of units that are the page's own, with the bits of their sketches.
@@ -66,8 +66,8 @@ class Made:
             unsaid=0,
             details=0,
             said=hash(repr([self.units[sort] for sort in SORTS if sort != "listed"])) & 0xFFFFFF,
-            labels=sketch([label * 5 for label in self.pairs], NARROW),
-            pairs=sketch([*self.pairs.values()], NARROW),
+            labels=sketch([label * 5 for label in self.pairs], SKETCHES["pairs"]),
+            pairs=sketch([*self.pairs.values()], SKETCHES["pairs"]),
             canonical=0,
             steps=self.steps,
             alone=False,
@@ -79,7 +79,7 @@ class Made:
             len({unit % width for unit in apart}) == len(apart)
             for width, apart in (
                 *((SORTS[sort], {*self.units[sort]} ^ {*other.units[sort]}) for sort in SORTS),
-                (NARROW, {*self.pairs.values()} ^ {*other.pairs.values()}),
+                (SKETCHES["pairs"], {*self.pairs.values()} ^ {*other.pairs.values()}),
             )
         )
 

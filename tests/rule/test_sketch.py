@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.rule.sketch import WIDE, Units, hashes_of, odd_bits, sketch, units_of
+from scrapy_simhash.rule.sketch import Units, hashes_of, sketch, units_of
 
+WIDTH = 128
 WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
 
 
@@ -20,21 +21,21 @@ def test_what_both_pages_have_cancels_out_in_any_order(
     one: set[str], other: set[str], both: set[str]
 ) -> None:
     def bits(*units: str) -> int:
-        return odd_bits(hashes_of(units, 7), WIDE)
+        return sketch(hashes_of(units, 7), WIDTH).bits
 
     one, other = one - both, other - both
     assert bits(*one) ^ bits(*other) == bits(*one, *both) ^ bits(*sorted(both), *other)
 
 
 def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many() -> None:
-    one, other = (sketch(hashes_of(map(str, range(most)), 7), WIDE) for most in (100, 104))
+    one, other = (sketch(hashes_of(map(str, range(most)), 7), WIDTH) for most in (100, 104))
     assert one.apart(other) == 4
-    assert sketch([], WIDE).apart(one._replace(bits=(1 << 64) - 1)) == float("inf")
+    assert sketch([], WIDTH).apart(one._replace(bits=(1 << 64) - 1)) == float("inf")
 
 
 @given(*[st.sets(st.integers(0, 2**64 - 1), max_size=200)] * 2)
 def test_a_set_has_no_more_units_of_its_own_than_it_has(one: set[int], other: set[int]) -> None:
-    a, b = sketch([*one], WIDE), sketch([*other], WIDE)
+    a, b = sketch([*one], WIDTH), sketch([*other], WIDTH)
     own, others = a.own(b)
     assert 0 <= own <= len(one)
     assert 0 <= others <= len(other)
