@@ -223,7 +223,8 @@ def test_a_price_in_a_teaser_or_in_a_part_of_the_site_is_the_sites() -> None:
 
 def test_a_street_with_a_telephone_is_a_field_and_a_date_is_none() -> None:
     line = "<div><p>{}</p></div>" + f"<div>{ARTICLE}</div>"
-    assert "Mill 3, 8501, 05 44, 173" in own(line.format("Mill 3, 8501, 05 44, 173"))
+    assert "Mill 3, 8501 Ulm, 0544 173" in own(line.format("Mill 3, 8501 Ulm, 0544 173"))
+    assert "Rain, 12.50 mm" not in own(line.format("Rain, 12.50 mm"))
     assert "Sat 18 Oct 2014 12:03" not in own(line.format("Sat 18 Oct 2014 12:03"))
 
 
