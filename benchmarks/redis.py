@@ -24,7 +24,7 @@ import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from statistics import median
 
@@ -134,25 +134,29 @@ def measure_injected(server: servers.RedisServer, count: int, batch: int) -> Non
     index.close()
 
 
+def filled(server: servers.RedisServer, size: int, batch: int) -> Callable[[], int]:
+    """Fill an index; return a function that admits more pages, and returns what each cost."""
+    empty = int(server.info("memory")["used_memory"])
+    index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
+    admit(index, arrivals, size, batch)
+    memory = int(server.info("memory")["used_memory"]) - empty
+    print(f"{size:,} pages take {memory // size} bytes each", flush=True)
+
+    def turn() -> int:
+        costs = Costs(server)
+        admit(index, arrivals, 2000, batch)
+        return costs.of_each(2000)[0]
+
+    return turn
+
+
 def measure_beside(count: int, batch: int) -> None:
     with servers.redis_server(WRITTEN) as small, servers.redis_server(WRITTEN) as large:
-        table = Table("pages", "bytes of memory")
-        filled = {}
-        for server, size in ((small, 100_000), (large, count)):
-            empty = int(server.info("memory")["used_memory"])
-            filled[server] = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
-            admit(*filled[server], size, batch)
-            table.row(size, (int(server.info("memory")["used_memory"]) - empty) // size)
-        turns: dict[servers.RedisServer, list[int]] = {small: [], large: []}
-        for server in [small, large] * 15:
-            costs = Costs(server)
-            admit(*filled[server], 2000, batch)
-            turns[server].append(costs.of_each(2000)[0])
-        us = [median(turns[server]) for server in (small, large)]
-        table = Table("server us beside 100,000 pages", f"beside {count:,} pages", "times")
-        table.row(*us, us[1] / us[0])
-        for index, _ in filled.values():
-            index.close()
+        turns = filled(small, 100_000, batch), filled(large, count, batch)
+        rounds = [[turn() for turn in turns] for _ in range(15)]
+    few, many = map(median, zip(*rounds, strict=True))
+    table = Table("server us beside 100,000 pages", f"beside {count:,} pages", "times")
+    table.row(few, many, many / few)
 
 
 def flood() -> Iterator[Arrival]:

@@ -227,29 +227,25 @@ class RedisStore:
         rows: list[tuple[int, Stored]] = []
         for first in range(0, len(places), _KEYS):
             batch = places[first : first + _KEYS]
-            stretches = [[*some] for _, some in groupby(batch, lambda place: place // _GROUP)]
             # Leases come before entries: one that is confirmed meanwhile is as it was.
-            answers = yield [
+            leases, *lists, generation = yield [
                 ("HMGET", self._leases, "", *batch),
-                *(self._reading_of(some[0], some[-1]) for some in stretches),
+                *map(self._reading, _by_group(batch)),
                 ("HGET", self._meta, "generation"),
             ]
-            leases = answers[0]
-            if not leases[0] == answers[-1] == self._generation.encode():
+            if not leases[0] == generation == self._generation.encode():
                 self._begin()
                 return []
-            entries: dict[int, bytes] = {}
-            for some, read in zip(stretches, answers[1:-1], strict=True):
-                entries |= enumerate(read, some[0])
             with self._readable():
-                for place, lease in zip(batch, leases[1:], strict=True):
-                    if entry := entries.get(place):
-                        rows.append(self._row(place, entry, lease))
+                entries = _entries_at(batch, lists)
+                found = zip(batch, entries, leases[1:], strict=True)
+                rows += [self._row(*row) for row in found if row[1]]
         return rows
 
-    def _reading_of(self, first: int, last: int) -> tuple[str | int, ...]:
-        """Return the command that reads the entries from a place to another of its group."""
-        return "LRANGE", self._group(first // _GROUP), first % _GROUP, last % _GROUP
+    def _reading(self, places: Sequence[int]) -> tuple[Any, ...]:
+        """Return the command that reads a group from the first of some places to the last."""
+        key = self._group(places[0] // _GROUP)
+        return "LRANGE", key, places[0] % _GROUP, places[-1] % _GROUP
 
     def _group(self, number: int) -> str:
         """Return the key of a group of entries, as commit.lua names it."""
@@ -508,6 +504,18 @@ def _last_place(text: str | bytes | int) -> int:
     if not 0 <= (last := int(text)) < _POSITIONS:
         raise ValueError(f"no position is {last}")
     return last
+
+
+def _by_group(places: Iterable[int]) -> list[list[int]]:
+    return [[*group] for _, group in groupby(places, lambda place: place // _GROUP)]
+
+
+def _entries_at(places: Sequence[int], lists: Sequence[Sequence[bytes]]) -> list[Any]:
+    """Return the entries at places, given what was read of their groups; None for a missing one."""
+    entries: dict[int, bytes] = {}
+    for group, read in zip(_by_group(places), lists, strict=True):
+        entries |= enumerate(read, group[0])
+    return [entries.get(place) for place in places]
 
 
 def _texts_of(fields: Any, where: str) -> dict[str, str]:
