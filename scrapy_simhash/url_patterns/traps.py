@@ -102,17 +102,17 @@ class Traps:
             return 0
         has_new_values = self._novelty.has_new_values(url)
         row = kind.row_of_new + (0 if has_new_values else kind.row)
-        is_trap = row >= PAGES_OF_TRAP and self._is_no_news(signature, has_new_values)
-        return row if is_trap else 0
+        # If pages of the signature with new values say something new, one without is fetched first.
+        combines = self._is_poor.get((signature, True), True)
+        is_poor = self._is_no_news(signature, has_new_values, combines=combines)
+        return row if row >= PAGES_OF_TRAP and is_poor else 0
 
-    def _is_no_news(self, signature: str, has_new_values: bool) -> bool:
+    def _is_no_news(self, signature: str, has_new_values: bool, *, combines: bool = True) -> bool:
         """Tell whether a page will say nothing new, as the last one of its group did.
 
-        If it is the first one, it must combine known values, and the last page with a new value
-        must not have said anything new.
+        Of the first one, ``combines`` says whether it says nothing new if it combines known values.
         """
-        combines = not has_new_values and self._is_poor.get((signature, True), True)
-        return self._is_poor.get((signature, has_new_values), combines)
+        return self._is_poor.get((signature, has_new_values), combines and not has_new_values)
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
