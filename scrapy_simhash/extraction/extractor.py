@@ -210,7 +210,7 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
         if is_content or content.is_list or not lines:
             lines = page.lines(content.own)
         return _extraction(page, thin_text(page, lines + values), content, values, thin=True)
-    main = main.of(content.text)
+    main = main.of(content.text).with_short_lines(page, outline, content.own)
     text = [page.texts[line] for line in main.taken.tolist()]
     return replace(
         _extraction(page, "\n".join(text), content, values),

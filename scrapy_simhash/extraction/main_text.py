@@ -13,7 +13,7 @@ from scrapy_simhash.extraction.roles import FIELD, TITLE
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han characters,
 # which say about as much.
-#: A shorter line is a label, a byline, a date: templates have others in their place.
+#: A shorter line may be a label, a byline, a date: templates have others in their place.
 MIN_LINE = 20
 #: How far from 0 the log odds are of a line that surely is main text, or surely is not.
 DOUBT = 2.0
@@ -43,6 +43,29 @@ class MainText(NamedTuple):
         """Return a main text that keeps only some of the lines that were taken for it."""
         stays = (self.weights < TAKEN) | np.isin(self.lines, text)
         return MainText(self.lines[stays], self.weights[stays])
+
+    def with_short_lines(self, page: Page, outline: Outline, own: Flags) -> "MainText":
+        """Return a main text with the short lines between two long ones that are made alike.
+
+        They are a part of it, such as an item of a list or a heading, and have the lesser weight.
+
+        Args:
+            page: the page.
+            outline: of all its lines.
+            own: for each line whether it is content.
+        """
+        weights = np.zeros(len(own), np.intp)
+        weights[self.lines] = self.weights
+        long = np.flatnonzero(page.sizes >= MIN_LINE)
+        manners = outline.manners[outline.places[long]]
+        alike = manners[:-1] == manners[1:]
+        between = alike * np.minimum(weights[long[:-1]], weights[long[1:]])
+        is_short: Flags = own & (page.sizes < MIN_LINE) & (2 * page.linked < page.lengths)
+        is_short &= outline.roles[outline.places] & (TITLE | FIELD) == 0
+        short = np.flatnonzero(is_short)
+        weights[short] = np.concatenate(([0], between, [0]))[np.searchsorted(long, short)]
+        lines = np.flatnonzero(weights)
+        return MainText(lines, weights[lines])
 
 
 def main_text(page: Page, outline: Outline) -> MainText:

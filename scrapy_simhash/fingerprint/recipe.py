@@ -26,7 +26,7 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 16,
+    "main": 17,
     "text": 8,
     "facts": 32,
 }

@@ -84,7 +84,7 @@ WHOLE = {
         f"<div><section><p>{P0}</p><section>{DEFINITION.format(tagged(PARTS[:4]))}"
         f"{DEFINITION.format(tagged(PARTS[4:]))}</section></section></div>"
         f"<div class=footer>{OTHER}",
-        [P0, *PARTS],
+        [P0, *PARTS[:4], "A", "B", "C", *PARTS[4:]],
     ),
     "lines beside a part, in the element around it, belong to the text": (
         f"<div class=story>{tagged(PARTS[:3])}<div id=more>{tagged(PARTS[3:])}</div></div>"
@@ -102,6 +102,10 @@ WHOLE = {
     "a specification with one paragraph is compared by its lines": (
         f"<div><p>{P0}</p>{tagged(SHORT)}</div>",
         [P0, *SHORT],
+    ),
+    "short lines between two that are made alike belong to their text": (
+        f"<h2>Above</h2>{tagged(PARTS[:2])}<h2>Between</h2>{tagged(PARTS[2:])}<h2>Below</h2>",
+        [*PARTS[:2], "Between", *PARTS[2:]],
     ),
     "a page of short lines is not empty": (f"<div>{tagged(SHORT)}</div>", SHORT),
 }
