@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 17,
     "text": 8,
-    "facts": 32,
+    "facts": 33,
 }
 
 

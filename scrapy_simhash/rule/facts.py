@@ -34,7 +34,7 @@ _NUMBERS = {
     "heading": 3,
     "site": 1,
     "unsaid": 2,
-    "details": 2,
+    "details": 3,
     "said": 3,
     "canonical": 3,
     "steps": 1,
@@ -49,7 +49,7 @@ SKETCHES = {
     "labels": 32,
     "pairs": 32,
     "text": 32,
-    "rest": 32,
+    "rest": 40,
     "listed": 32,
 }
 #: The sketches of samples, with the size of the sample.
@@ -64,7 +64,7 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 81 bytes.
+    """Facts about a page beside its fingerprint, in 83 bytes.
 
     Attributes:
         headings, title, heading, site, unsaid, details, backed: what it calls itself; see
@@ -83,7 +83,7 @@ class Facts:
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.
         text: sketch of 32 bits of a sample of the words and sentences of the main text.
-        rest: sketch of 32 bits of a sample of those that are of the site.
+        rest: sketch of 40 bits of a sample of those that are of the site.
         listed: sketch of 32 bits of the entries of lists.
         state: hash of the content as it is written, see :mod:`.state`.
     """

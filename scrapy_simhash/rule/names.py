@@ -71,7 +71,7 @@ class Names(NamedTuple):
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
         unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
             text does not have, and of its numbers.
-        details: 16-bit hash of these words, short ones too, of its numbers, and of its signs, such
+        details: 24-bit hash of these words, short ones too, of its numbers, and of its signs, such
             as those of an operator. The sketch counts in how many of them two pages differ; only
             the hash tells each part of a long series from all others.
         backed: the main text has at least half of the words of the title's own part or of the
@@ -113,7 +113,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
         unsaid=sketch(hashes_of(unsaid, seed), 16).bits,
-        details=digest(hashes_of(details, seed)) & 0xFFFF,
+        details=digest(hashes_of(details, seed)),
         backed=is_backed,
     )
 
