@@ -26,7 +26,7 @@ _UNSAID = ("style", "!")
 _QUERY = re.compile(r"\?[^\s\"']*")
 
 
-class Facts:
+class Seen:
     """Remembers facts by their hashes, the newest ones."""
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class Novelty:
     """
 
     def __init__(self) -> None:
-        self._said = Facts()
-        self._names = Facts()
-        self._values = Facts()
+        self._said = Seen()
+        self._names = Seen()
+        self._values = Seen()
 
     def is_new(self, url: str, html: str) -> bool:
         """Note a page; return whether it says something new.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import REMEMBERED
-from scrapy_simhash.url_patterns.novelty import Facts, Novelty, values_of
+from scrapy_simhash.url_patterns.novelty import Novelty, Seen, values_of
 
 #: Pages of a kind in a row that each brought a new link to another one, and nothing else.
 PAGES_OF_TRAP = 50
@@ -40,10 +40,10 @@ class Traps:
     def __init__(self) -> None:
         self._novelty = Novelty()
         # The addresses of pages and links, and the values in them.
-        self._linked = Facts()
+        self._linked = Seen()
         # By their addresses, pages that may be part of a trap, and those of them that have brought
         # a new link. Pages of a signature with new values in their addresses, and those without,
-        # are groups; the last page of each group was poor or not.
+        # are groups, and so are those of a name; the last page of each group was poor or not.
         self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
         self._counted: LRUCache[str, None] = LRUCache(REMEMBERED)
         self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
@@ -60,13 +60,15 @@ class Traps:
             is_copy: whether it repeats another one.
         """
         self._linked.note([_plain(url), *values_of(url)])  # its links to itself are not new
-        group = (signature, self._novelty.has_new_values(url))
+        has_new_values = self._novelty.has_new_values(url)
+        group = (signature, has_new_values)
         says_new = self._novelty.is_new(url, html) and not is_copy
         if not says_new:
             self._poor[url] = group
         elif self._is_poor.get(group):
             self._end(*group)
-        self._is_poor[group] = not says_new
+        for each in (signature, _without_values(signature)):
+            self._is_poor[each, has_new_values] = not says_new
 
     def link(self, url: str, link: str, signature_of: Callable[[str], str]) -> str:
         """Note a link of a page; return its signature, once, if that is a trap, or else nothing.
@@ -98,12 +100,14 @@ class Traps:
 
     def row(self, url: str, signature: str) -> int:
         """Return the number of pages that have made an address a trap; 0 for no trap."""
-        if (kind := self._kinds.get(_without_values(signature))) is None:
+        name = _without_values(signature)
+        if (kind := self._kinds.get(name)) is None:
             return 0
         has_new_values = self._novelty.has_new_values(url)
         row = kind.row_of_new + (0 if has_new_values else kind.row)
-        # If pages of the signature with new values say something new, one without is fetched first.
-        combines = self._is_poor.get((signature, True), True)
+        # Whether the first page of a signature says something new is told by others of its name,
+        # or else by those that have new values.
+        combines = self._is_poor.get((name, False), self._is_poor.get((signature, True), True))
         is_poor = self._is_no_news(signature, has_new_values, combines=combines)
         return row if row >= PAGES_OF_TRAP and is_poor else 0
 

@@ -135,3 +135,15 @@ def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_know
     for n in range(PAGES_OF_TRAP):
         traps.link(f"http://a.test/?do=log&id={n}&part=y", f"http://a.test/?id={n}", lambda _: page)
     assert not traps.row("http://a.test/?id=7", page)
+
+
+def test_combinations_of_one_name_say_nothing_in_another_folder_either() -> None:
+    traps = Traps()
+    for n in range(PAGES_OF_TRAP + 10):
+        for part in "xy":
+            url = f"http://a.test/?ns=one&id={n}&part={part}"
+            traps.page(url, "a.test/?ns=one", "<p>Form</p>")
+            traps.link(url, f"{url}&again=1", lambda _: "a.test/?ns=one")
+    folder = "a.test/?ns=two"
+    traps.page("http://a.test/?ns=two&id=three&part=x", folder)  # it says something new
+    assert traps.row("http://a.test/?ns=two&id=7&part=x", folder)
