@@ -40,7 +40,7 @@ _MOST = 2.5
 #: Short lines made alike are fields from this number on; a clock or a cart is one or two lines.
 _ROW = 3
 #: A line with four numbers has a street and a telephone; a date and an hour have three.
-_NUMBERS = 4
+_MANY_NUMBERS = 4
 #: Characters of a line that is a sentence, and no field; a Chinese one has some 40.
 _LONG = 100
 #: Characters of a text that a part of the site may have beside a table.
@@ -285,7 +285,7 @@ def _is_fact(text: str) -> bool:
     # Most lines have no digit, and one search is faster than three.
     return bool(_DIGIT.search(text)) and (
         bool(_PRICE.search(text))
-        or len(_NUMBER.findall(text)) >= _NUMBERS
+        or len(_NUMBER.findall(text)) >= _MANY_NUMBERS
         or len(_QUOTE.findall(text)) > 1
     )
 

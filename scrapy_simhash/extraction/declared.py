@@ -80,7 +80,7 @@ def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[
             yield name, meta.get("content", "")[:LONGEST_VALUE]
     for script in islice(scripts, MOST):
         if script.get("type", "") == "application/ld+json" and script.text:
-            yield from _values(script.text)
+            yield from _json_values(script.text)
 
 
 def held(scripts: Iterable[Any], elements: Iterable[Any]) -> list[str]:
@@ -103,7 +103,7 @@ def held(scripts: Iterable[Any], elements: Iterable[Any]) -> list[str]:
             values.append((name, value[:LONGEST_VALUE]))
     for text in data[:MOST]:
         # Text that is no JSON is one value.
-        values += [*_values(text)] or [("", " ".join(text[:_LONGEST_DATA].split()))]
+        values += [*_json_values(text)] or [("", " ".join(text[:_LONGEST_DATA].split()))]
     return [f"{name} {value}" for name, value in values[:MOST] if _is_value(name, value)]
 
 
@@ -112,7 +112,7 @@ def _is_value(name: str, value: str) -> bool:
     return not (is_token or _NO_VALUE.match(value) or _OF_PROGRAM.search(name))
 
 
-def _values(text: str) -> Iterator[tuple[str, str]]:
+def _json_values(text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and values in JSON."""
     if len(text) > _LONGEST_DATA:
         return

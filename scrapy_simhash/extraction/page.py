@@ -234,7 +234,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     page.choices = {*map(_block_around, boxes)}
     # A picture itself has one of its sources.
     embedded = _shown(el for el in marked["embedded"] if el.getparent().tag != "picture")
-    page.pictures = [*filter(None, (_address(el, page.folder) for el in embedded))]
+    page.pictures = [*filter(None, (_picture_address(el, page.folder) for el in embedded))]
     icons = chain.from_iterable([find(body)[:MOST] for find in _TOLD])
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]
@@ -249,7 +249,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # nearest ancestor that is still held, which far down a page is quadratic work.
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     pictures = _shown(_read_lines(page))
-    page.pictures += (_address(el, page.folder) for el in pictures)
+    page.pictures += (_picture_address(el, page.folder) for el in pictures)
     # Words of pictures in links belong to teasers.
     words = (el.get("alt", "") for el in pictures if el.getparent().tag != "a")
     told = chain(fields, words, icons)
@@ -326,7 +326,7 @@ def _shown(pictures: Iterable[Element]) -> list[Element]:
     ]
 
 
-def _address(picture: Element, folder: Folder) -> str:
+def _picture_address(picture: Element, folder: Folder) -> str:
     """Return the address of a picture, with its query unless the file is named as a picture is.
 
     A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that

@@ -28,7 +28,7 @@ from scrapy_simhash.rule.sketch import (
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 #: The bytes of each number in the facts.
-_NUMBERS = {
+_SIZES = {
     "headings": 3,
     "title": 3,
     "heading": 3,
@@ -57,7 +57,7 @@ _SAMPLES = {"text": 32, "rest": 32}
 #: The sorts of units that together are what a page says.
 _SAID = ("numbers", "fields", "sentences", "beside", "words")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
-FACTS_SIZE = sum(_NUMBERS.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
+FACTS_SIZE = sum(_SIZES.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 
 _STEPS = 8  # of a length, to an octave
 
@@ -112,7 +112,7 @@ class Facts:
     state: bytes = bytes(STATE_SIZE)
 
     def to_bytes(self) -> bytes:
-        parts = [getattr(self, name).to_bytes(size, "little") for name, size in _NUMBERS.items()]
+        parts = [getattr(self, name).to_bytes(size, "little") for name, size in _SIZES.items()]
         flags = sum(getattr(self, name) << bit for bit, name in enumerate(_FLAGS))
         parts.append(bytes((flags,)))
         for name, width in SKETCHES.items():
@@ -131,7 +131,7 @@ class Facts:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
         fields: dict[str, int | Sketch] = {}
         start = 0
-        for name, size in _NUMBERS.items():
+        for name, size in _SIZES.items():
             fields[name] = int.from_bytes(data[start : start + size], "little")
             start += size
         for bit, name in enumerate(_FLAGS):

@@ -131,7 +131,7 @@ class RedisStore:
             "EVALSHA", _OPEN, 2, self._meta, self._leases, *chain(*fields.items())
         )
         where = self.client.where
-        header = _texts_of(answer, where)
+        header = _text_fields(answer, where)
         for name, value in self._asked.items():
             if header and header.get(name) != value:
                 raise StoreMismatch(
@@ -401,7 +401,7 @@ class RedisStore:
         return bool(self.client.call("EVALSHA", _SWAP, 1, key, name, *marked))
 
     def counts(self) -> Counts:
-        header = _texts_of(self.client.call("HGETALL", self._meta), self.client.where)
+        header = _text_fields(self.client.call("HGETALL", self._meta), self.client.where)
         try:
             by_run = {
                 int(name.removesuffix(":pages")): int(value)
@@ -518,7 +518,7 @@ def _entries_at(places: Sequence[int], lists: Sequence[Sequence[bytes]]) -> list
     return [entries.get(place) for place in places]
 
 
-def _texts_of(fields: Any, where: str) -> dict[str, str]:
+def _text_fields(fields: Any, where: str) -> dict[str, str]:
     """Return fields and values of a hash, which a script returns one after the other."""
     if not isinstance(fields, dict):
         fields = dict(zip(fields[::2], fields[1::2], strict=True))
@@ -530,7 +530,7 @@ def _texts_of(fields: Any, where: str) -> dict[str, str]:
 
 def stored_header(client: Client) -> dict[str, str]:
     """Return the header of an index, by field; an empty one if the index is missing."""
-    return _texts_of(client.call("HGETALL", client.key("meta")), client.where)
+    return _text_fields(client.call("HGETALL", client.key("meta")), client.where)
 
 
 def stored_spec(header: Mapping[str, str], client: Client) -> IndexSpec:
