@@ -179,9 +179,13 @@ class Pair:
 
     @property
     def lists_others(self) -> bool:
-        """True if an entry of a list replaces another one; of two views, half of all are others."""
+        """True if an entry of a list replaces another one; of two views, half of all are others.
+
+        Beyond half of its bits, a sketch does not tell how many others there are.
+        """
         a, b = self.a.listed, self.b.listed
-        return a.replaced(b) >= 1 and not (self.kin in VIEWS and a.likeness(b) > HALF)
+        is_like = a.likeness(b) > HALF and a.apart(b) < HALF * a.width
+        return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
 
 
 def _is_print_view(a: Facts, b: Facts) -> bool:

@@ -206,6 +206,14 @@ def test_an_entry_in_the_place_of_another_one_makes_another_list() -> None:
         assert rule(one, other, kin, 0) == COPY
 
 
+def test_two_views_with_long_lists_of_which_few_entries_are_the_same_are_two_pages() -> None:
+    """Their sketches are full, and may differ in less than half of the bits by chance."""
+    for size in (40, 100, 300):
+        lists = [page(listed=[f"item {size} {at} {n}" for n in range(size)]) for at in range(30)]
+        dropped = [rule(lists[0], other, Kinship.VIEW, 0).is_copy for other in lists[1:]]
+        assert sum(dropped) <= 1
+
+
 def test_pages_of_one_site_that_say_the_same_at_length_may_have_other_headings() -> None:
     """Their text has the words in which the headings differ; one of two views need not."""
     assert rule(STORY, page(2, 2), Kinship.VIEW, 0) == (True, "same-text")
