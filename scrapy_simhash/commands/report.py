@@ -23,7 +23,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.selection import log_lines, log_paths
-from scrapy_simhash.report.groups import csv_rows
+from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.other_distance import lines_for
@@ -68,11 +68,10 @@ def _figures(table: LogTable, crawl: str) -> str:
 
 
 def _as_csv(report: HtmlReport) -> str:
-    rows = [*csv_rows(report.groups, report.bits)]
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, rows[0] if rows else ())
+    writer = csv.DictWriter(text, CSV_COLUMNS)
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(csv_rows(report.groups, report.bits))
     return text.getvalue()
 
 

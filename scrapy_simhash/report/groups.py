@@ -12,6 +12,19 @@ from scrapy_simhash.report.words import similarity
 #: Differences of two pages that are shown.
 _MOST_GROUPS = 8
 
+CSV_COLUMNS = (
+    "group",
+    "url",
+    "original",
+    "similarity",
+    "distance",
+    "reason",
+    "doubtful",
+    "hides_many",
+    "better",
+    "differences",
+)
+
 
 class AlikeCopies(NamedTuple):
     """The copies of a page that differ from it in the same way."""
@@ -96,7 +109,7 @@ def unlike(original: LogLine, line: LogLine) -> list[Difference]:
 
 
 def csv_rows(groups: Sequence[Group], bits: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each drop, as values by the names of their columns."""
+    """Yield a row for each drop, as values by the names of ``CSV_COLUMNS``."""
     for number, group in enumerate(groups, 1):
         for copies in group.copies:
             for line in copies.lines:

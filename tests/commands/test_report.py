@@ -70,6 +70,9 @@ def test_the_drops_are_written_as_a_table_too(log: Path) -> None:
     assert rows[0].startswith("group,url,original,similarity,distance,reason")
     assert rows[1].startswith("1,http://b.example/2,http://a.example/,99.2%,2,")
     assert len(rows) == 4
+    write(log, [line()])
+    assert simhash("report", log, "--csv", "drops.csv") == 0
+    assert log.with_name("drops.csv").read_text("utf-8").splitlines() == rows[:1]
 
 
 def test_another_distance_is_tried_without_crawling_again(log: Path, capsys: Any) -> None:
