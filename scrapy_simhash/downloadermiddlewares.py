@@ -18,6 +18,7 @@ from scrapy_simhash.crawl.requests import (
     QUEUED,
     WAITED,
     request_key,
+    take_identity_off,
 )
 from scrapy_simhash.exceptions import NearDuplicatePage
 from scrapy_simhash.pipelines import NearDuplicatePipeline
@@ -80,8 +81,10 @@ class NearDuplicateDownloaderMiddleware:
         if WAITED in request.meta:
             # The entry is taken off, because other requests may copy the meta.
             return self._queue.take_response(request.meta.pop(WAITED))
-        if PREFERRED in request.meta and self._preferred is not None:
-            self._preferred.before_download(request)
+        if PREFERRED in request.meta:
+            take_identity_off(request)
+            if self._preferred is not None:
+                self._preferred.before_download(request)
         elif QUEUED in request.meta:
             return self._sparing.before_download(request)
         return None

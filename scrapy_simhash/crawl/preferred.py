@@ -27,7 +27,6 @@ from scrapy_simhash.crawl.requests import (
     is_on_plain_route,
     is_plain,
     once_more,
-    take_identity_off,
 )
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
@@ -104,14 +103,13 @@ class Preferred:
         return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
 
     def before_download(self, request: Request) -> None:
-        """Take the identity of the crawler off a request that goes before a page.
+        """Stop a request that goes before a page, and gets that very page.
 
         Raises:
             IgnoreRequest: the address that a page waits for redirects to that page.
         """
         if page_key(request.url) in self._pages:
             raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
-        take_identity_off(request)
 
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""

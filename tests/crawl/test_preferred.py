@@ -300,3 +300,21 @@ def test_no_page_waits_for_an_address_that_has_come(crawl: Any, site: Any) -> No
     crawled = crawl(Pages, settings=settings, site=site, paths=["/story", "/print"])
     assert paths(crawled) == ["/story"]
     assert crawled.stat("preferred/waited") == 0
+
+
+def test_a_declared_address_gets_no_credentials_if_the_setting_has_gone_meanwhile(
+    crawl: Any, site: Any
+) -> None:
+    """A job that goes on has requests in its queue that were made with SIMHASH_PREFER."""
+    asked: dict[str, Any] = {}
+
+    def answer(request: Any) -> Any:
+        asked.update(request.headers)
+        return 200, {"Content-Type": "text/html"}, page(1)
+
+    site.pages["/story"] = answer
+    settings = {"DEFAULT_REQUEST_HEADERS": {"Authorization": "secret"}}
+    before = {"simhash_preferred": f"{site.url}/story"}
+    crawled = crawl(Pages, settings=settings, site=site, paths=["/story"], meta=before)
+    assert paths(crawled) == ["/story"]
+    assert "secret" not in str(asked)
