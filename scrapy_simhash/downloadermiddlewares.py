@@ -80,7 +80,11 @@ class NearDuplicateDownloaderMiddleware:
             return await self._copies.look_at(request)
         if WAITED in request.meta:
             # The entry is taken off, because other requests may copy the meta.
-            return self._queue.take_response(request.meta.pop(WAITED))
+            key = request.meta.pop(WAITED)
+            response = self._queue.take_response(key)
+            if response is None and self._preferred is not None:
+                self._preferred.has_waited(key)
+            return response
         if PREFERRED in request.meta:
             take_identity_off(request)
             if self._preferred is not None:

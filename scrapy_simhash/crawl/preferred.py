@@ -111,6 +111,10 @@ class Preferred:
         if page_key(request.url) in self._pages:
             raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
 
+    def has_waited(self, key: str) -> None:
+        """Note a page that has waited in another crawler, or in an earlier run of the job."""
+        self._have_waited.add(key)
+
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""
         key = judged.verdict.key

@@ -302,6 +302,17 @@ def test_no_page_waits_for_an_address_that_has_come(crawl: Any, site: Any) -> No
     assert crawled.stat("preferred/waited") == 0
 
 
+def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(
+    crawl: Any, site: Any
+) -> None:
+    """Its request comes out of a queue that is shared, or of an earlier run of the job."""
+    site.pages = {"/print": page(1, "/story"), "/story": page(2)}
+    has_waited = {"simhash_waited": f"{site.url}/print"}
+    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=["/print"], meta=has_waited)
+    assert paths(crawled) == ["/print"]
+    assert site.hits == {"/print": 1}
+
+
 def test_a_declared_address_gets_no_credentials_if_the_setting_has_gone_meanwhile(
     crawl: Any, site: Any
 ) -> None:
