@@ -41,6 +41,7 @@ from scrapy_simhash.core.analysis import (
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import page_key
+from scrapy_simhash.printable import CUT
 from scrapy_simhash.report.difference import Shown, difference_lines
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
@@ -90,9 +91,12 @@ def _one_line(name: str) -> str:
 
 
 def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
+    first = a.analysis
+    second = b.analysis
+    is_same = first.fingerprint == second.fingerprint and first.excerpt == second.excerpt
     if differs := difference_lines(a.shown, b.shown, columns(), 40):
         yield from ("", "what differs: [-only A shows-]{+only B shows+}", *differs)
-    elif a.analysis.fingerprint and a.analysis.excerpt == b.analysis.excerpt:
+    elif first.fingerprint and is_same:
         yield from ("", "Nothing that is compared differs.")
 
 
@@ -149,7 +153,11 @@ def _table(a: _Side, b: _Side, bits: int) -> list[str]:
     columns = [["", "characters", *words]]
     for letter, side in (("A", a), ("B", b)):
         digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-        columns.append([letter, f"{len(side.shown.text):,}", *wrap(digits, 16)])
+        text = side.shown.text
+        # There may be spaces beside the cut, which go.
+        is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
+        size = f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
+        columns.append([letter, size, *wrap(digits, 16)])
     return aligned([*zip(*columns, strict=True)])
 
 

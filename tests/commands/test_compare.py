@@ -96,6 +96,20 @@ def test_texts_of_any_length_and_text_files_are_compared(tmp_path: Path, capsys:
     assert compared(capsys, "--text", "short", "short")[:2] == (0, 0)
 
 
+def test_of_a_text_that_is_cut_no_length_and_no_sameness_is_claimed(
+    tmp_path: Path, capsys: Any
+) -> None:
+    long = "\n".join(article(seed) for seed in range(100))
+    middle = len(long) // 2
+    a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+    a.write_text(long)
+    b.write_text(f"{long[:middle]}{article(200)}{long[middle:]}")
+    _, distance, out = compared(capsys, "--text", a, b)
+    assert distance
+    assert re.search(r"^characters +over 60,000 +over 60,000$", out, re.MULTILINE)
+    assert "Nothing that is compared differs." not in out
+
+
 def test_settings_and_recipe_say_how_pages_are_compared(page: Any, capsys: Any) -> None:
     pages = page("a.html"), page("b.html", edited(TEXT, 1, 0.002))
     assert compared(capsys, *pages, settings={"SIMHASH_DISTANCE": 0})[0] == 1
