@@ -1,8 +1,8 @@
 """Tell whether two pages are near-duplicates, and show what differs.
 
 A and B are addresses, or files of a type that a crawl compares. With --text, files are
-plain texts of any length, and an argument that is not a file is the text itself; --steps
-shows how the fingerprints of texts come about.
+plain texts of any length, and an argument that is not a file is the text itself; then
+--steps shows how their fingerprints come about.
 
     scrapy simhash compare saved.html http://www.example.com/a
     scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
-    says = "of texts, show features, weights, sums, bits and block values"
+    says = "with --text, show features, weights, sums, bits and block values"
     parser.add_argument("--steps", action="store_true", help=says)
     add_shared_options(parser, "recipe")
 
@@ -72,9 +72,10 @@ class _Side(NamedTuple):
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    if options.steps and not options.text:
+        raise UsageError("--steps shows how fingerprints of texts come about: add --text")
     chosen = FilterSettings.from_settings(settings)
-    are_texts = options.text or options.steps
-    side_of = _text_side if are_texts else partial(_page_side, agent=settings["USER_AGENT"])
+    side_of = _text_side if options.text else partial(_page_side, agent=settings["USER_AGENT"])
     a = side_of(options.a, chosen)
     b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
