@@ -176,8 +176,11 @@ def analyse_text(
         # On many templates, half of these lines come before the first value of a record.
         details = first_lines(extraction.details, 4 * excerpt_length)
         beginning = "\n".join([beginning, *details])
+    if len(normal) < recipe.min_length:
+        # Features that a project has made itself may need some text.
+        return PageAnalysis(None, reason="too_short", excerpt=beginning)
     fingerprint = recipe.fingerprint(lines, weights, counted)
-    if len(normal) < recipe.min_length or fingerprint.value == recipe.nothing:
+    if fingerprint.value == recipe.nothing:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     if extraction is None:
         return PageAnalysis(fingerprint, facts_of_text(text, recipe, normal), excerpt=beginning)

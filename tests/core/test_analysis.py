@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash.core.analysis import analyse_text, text_body
+from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.pages import analysed, article, judged
@@ -18,6 +19,17 @@ def test_separators_do_not_make_a_text_long_enough() -> None:
     assert analyse_text("nine, 字字字字 -- !", RECIPE).reason == "too_short"
     enough = "ten, 字字字字 -- ten!"
     assert analyse_text(enough, RECIPE).fingerprint == RECIPE.fingerprint(enough)
+
+
+def words_and_the_first(text: str) -> list[str]:
+    words = text.split()
+    return [words[0], *words]
+
+
+def test_features_of_a_project_are_not_asked_for_a_text_that_is_too_short() -> None:
+    spec = FeatureSpec(f"{__name__}.words_and_the_first", 1)
+    recipe = replace(RECIPE, extractor="none", spec=spec)
+    assert analyse_text("", recipe).reason == "too_short"
 
 
 def test_pages_and_texts_of_any_length_have_facts() -> None:
