@@ -84,16 +84,21 @@ local function noted(position, state)
   if #state > 4 then
     call('HSET', leases, position, state)
     state = string.gsub(sub(state, 1, 4), '^%z+', '')
+  else
+    call('HDEL', leases, position)
   end
   return char(#state) .. state
 end
 
 -- Give an entry another state, or delete it.
 local function write(position, state)
-  local before, entry, after = state_at(position), entry_at(position), ''
-  count(before, -1)
-  if #before > 4 and not (state and #state > 4) then call('HDEL', leases, position) end
-  if state then after = noted(position, state) .. sub(entry, 2 + byte(entry)) end
+  local entry, after = entry_at(position), ''
+  count(state_at(position), -1)
+  if state then
+    after = noted(position, state) .. sub(entry, 2 + byte(entry))
+  else
+    call('HDEL', leases, position)
+  end
   if after ~= entry then call('LSET', group_of(position), position % GROUP, after) end
 end
 

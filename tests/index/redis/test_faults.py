@@ -25,7 +25,7 @@ from scrapy_simhash.index.store import (
     StoreRefused,
     StoreUnavailable,
 )
-from scrapy_simhash.index.values import Arrival, Report
+from scrapy_simhash.index.values import Arrival, Entry, Report
 from tests import servers
 from tests.index.promises.made import DUPLICATE, at, fp, page, query, values
 from tests.index.redis.cases import is_away, keep, turns_of
@@ -300,6 +300,18 @@ def test_a_page_whose_claim_ended_in_the_middle_is_not_taken_for_the_next_one(op
         client.execute_command("ACL SETUSER", "crawler", f"+{denied}")
         assert keep(index, second) == "unique"
         assert keep(index, first ^ 1, "near the first") == "unique"
+
+
+def test_an_entry_of_another_index_has_no_lease_of_a_claim_that_ended_in_the_middle(opened):
+    with servers.redis_server() as own, own.client() as client:
+        client.execute_command("ACL SETUSER", "crawler", *"on >hunter2 ~* +@all -rpush".split())
+        index = opened(f"redis://crawler:hunter2@127.0.0.1:{own.port}/0")
+        claimed, crawled = values(2)
+        is_away(lambda: keep(index, claimed), "ACL denies")
+        client.execute_command("ACL SETUSER", "crawler", "+rpush")
+        index.put([Entry("crawled", fp(crawled), "", b"", 5.0)])
+        assert [entry.provisional for entry in index] == [False]
+        assert index.census().provisional == 0
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])
