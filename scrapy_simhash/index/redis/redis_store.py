@@ -420,8 +420,8 @@ class RedisStore:
             count = self._leaf_count()
             some = range(0, count, count // 64)
             leaves = [self._leaf(block, number) for block in (0, blocks - 1) for number in some]
-            groups = [*map(self._group, range(self._last // _GROUP + 1))]
-            sample = groups[:: len(groups) // 64 + 1]
+            groups = range(self._last // _GROUP + 1)
+            sample = [*map(self._group, groups[:: len(groups) // 64 + 1])]
             return (
                 self._memory([self._meta, self._leases])
                 + self._memory(leaves) * count * blocks // len(leaves)

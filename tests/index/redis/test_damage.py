@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 
 import pytest
 
@@ -118,6 +119,18 @@ def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there
     assert index.check() == [
         "it counts 3 of run 0, 0 in progress, and has 1 of run 0, 0 in progress"
     ]
+
+
+def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened):
+    index = opened(url)
+    keep(index, values(1)[0])
+    index._store._last = 50_000_000
+    tracemalloc.start()
+    try:
+        assert index.census().size > 0
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_leaves_that_split_lose_no_value(server, url, opened):
