@@ -56,7 +56,14 @@ class RunList:
             content = json.loads(cell or b'{"last": 0, "rows": []}')
             self.last = int(content["last"])
             self.rows = [_Row.read(**values) for values in content["rows"]]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+            OverflowError,
+        ) as error:
             raise StoreDamaged(f"the list of runs is damaged: {error}") from error
 
     def packed(self) -> bytes:

@@ -165,6 +165,14 @@ def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
         assert [entry.key for entry in index] == ["a"]
 
 
+@pytest.mark.parametrize("last", ["Infinity", "[]", '"x"'])
+def test_a_list_of_runs_that_cannot_be_read_is_damage(path, last):
+    with contextlib.closing(opened(path)) as index:
+        index.swap("index:runs", None, b'{"last": %b, "rows": []}' % last.encode())
+        with pytest.raises(StoreDamaged, match="list of runs"):
+            index.begin_run()
+
+
 def test_overwritten_pages_are_damage(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 2000)
