@@ -294,9 +294,11 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines such as "Posts: 17" of the authors of texts.
 
     They are made alike, and beside each text they have one label or two. Fields of what the text is
-    about have three or more.
+    about have three or more, or stand in one element with it.
     """
-    short = np.flatnonzero(own & lines.is_said & ~lines.is_long).tolist()
+    parents = lines.outline.parents[lines.places]
+    is_beside = ~np.isin(parents, parents[lines.is_long])
+    short = np.flatnonzero(own & lines.is_said & is_beside).tolist()
     found = {line: label for line in short if (label := _COUNT.match(lines.page.texts[line]))}
     counts = [*found]
     manners = lines.outline.manners[lines.places[counts]].tolist()

@@ -293,6 +293,13 @@ def test_a_count_beside_short_texts_is_of_their_authors() -> None:
     assert changes(body, texts[6], SAID)
 
 
+def test_a_count_that_stands_with_a_text_in_one_element_is_a_field_of_it() -> None:
+    flats = [f"<div><p>{article(n, 40)}</p><p>Rooms: {n}</p></div>" for n in range(3)]
+    assert changes(f"<main><h1>Flats</h1>{''.join(flats)}</main>", "Rooms: 1", "Rooms: 5")
+    between = f"<p>{article(1, 40)}</p><p>Rooms: 1</p><p>{article(2, 40)}</p><p>Floor: 2</p>"
+    assert changes(f"<main><h1>A flat</h1>{between}</main>", "Rooms: 1", "Rooms: 5")
+
+
 def test_boxes_to_check_in_an_aside_are_no_fields() -> None:
     """They filter a list; what they say in a text is content."""
     boxes = "<div><label><input type=checkbox>Red (4)</label></div>"
