@@ -34,6 +34,7 @@ _MARKED = {
 }
 #: Parts of a site, by their tags.
 APART = ("nav", "header", "footer", "aside")
+_SECTIONS = ("article", "main", "section")
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
 # that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset", "data")
@@ -321,9 +322,16 @@ def _shown(pictures: Iterable[Element]) -> list[Element]:
     return [
         el
         for el in islice(pictures, MOST)
-        if not el.get("width") == el.get("height") == "1"
-        and next(el.iterancestors(*APART), None) is None
+        if not el.get("width") == el.get("height") == "1" and not _is_apart(el)
     ]
+
+
+def _is_apart(el: Element) -> bool:
+    """Return whether an element stands in a part of the site; an article has its own header."""
+    if next(el.iterancestors("nav", "aside"), None) is not None:
+        return True
+    around = next(el.iterancestors("header", "footer"), None)
+    return around is not None and next(around.iterancestors(*_SECTIONS), None) is None
 
 
 def _picture_address(picture: Element, folder: Folder) -> str:

@@ -215,6 +215,17 @@ def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(mark
     assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>").content
 
 
+def test_a_picture_in_the_header_of_an_article_is_of_the_article() -> None:
+    """One in the header of the site, or of a teaser, is not."""
+    header = "<header><img src=/7.jpg alt='a red mill'></header>"
+    text = f"<h1>Ulm</h1><p>{article(1)}</p>"
+    for tag in ("article", "main", "section"):
+        assert "a red mill" in extract(f"<body><{tag}>{header}{text}</{tag}>").content
+    assert "a red mill" not in extract(f"<body>{header}<main>{text}</main>").content
+    teaser = f"<aside><article>{header}</article></aside>"
+    assert "a red mill" not in extract(f"<body><main>{text}{teaser}</main>").content
+
+
 @pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
 def test_a_page_lists_the_links_of_its_content_without_counts(between: str) -> None:
     names = between.join(f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem"))
