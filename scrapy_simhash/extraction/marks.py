@@ -142,7 +142,8 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
         if few or not page.folder.has(link.get("href", "")):
-            name = "".join(link.itertext()) if len(link) else link.text or ""
+            # Links that are left open all hold the rest of the page.
+            name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
             yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
     if few:
         yield from page.pictures

@@ -36,6 +36,7 @@ PAGES = {
     "open titles": "<title x" * 20_000,
     "links": "<p>" + filled("<a>x</a>"),
     "links below a text": f"<p>{LINE * 9}</p><div>" + filled("<br><a>x</a>"),
+    "links left open": f"<h1>x</h1><p>{LINE * 9}</p>" + "<a>x<div>" * 400 + filled("<p>x</p>"),
     "pictures in links": f"<p>{LINE * 9}</p><div>" + filled("<a><img>x</a>"),
     "inline elements": "<p>" + filled("<b>x</b> "),
     "headings": filled("<h1>x</h1>"),
