@@ -433,9 +433,11 @@ def _read_lines(page: Page) -> list[Element]:
 
 
 def _drop_tool(heading: Element) -> None:
-    """Take a link in brackets out of a heading, such as "[edit]"."""
+    """Take a link in brackets out of a heading, such as "[edit]"; a number is no tool's name."""
     link, text = next(iter(heading), None), heading.text or ""
-    if link is not None and text.endswith("[") and link.tail == "]":
+    if link is None or link.tag != "a" or any(map(str.isdigit, link.text or "")):
+        return
+    if text.endswith("[") and link.tail == "]":
         link.text = link.tail = None
         heading.text = text.removesuffix("[")
 

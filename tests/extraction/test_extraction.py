@@ -259,3 +259,4 @@ def test_a_heading_lacks_the_link_that_edits_it() -> None:
         assert one.shown == other.shown == f"The mill\n{article(1)}"
         assert (one.headings, one.subheading) == (other.headings, other.subheading)
     assert extract("<h2>Mills [<a href=/7>Ulm</a>] today</h2>").shown == "Mills [Ulm] today"
+    assert extract("<h1>Ticket [<a href=/7>4711</a>]</h1>").shown == "Ticket [4711]"
