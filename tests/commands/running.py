@@ -78,7 +78,7 @@ def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) ->
         os.killpg(process.pid, signal.SIGINT)
         # It returns when no process, such as a worker, holds the pipe any more.
         error = process.communicate()[1]
-    assert error == f"scrapy simhash {arguments[0]}: interrupted\n"
+    assert error == f"scrapy simhash {arguments[0]}: interrupted\n", error
     assert process.returncode == 130
 
 
