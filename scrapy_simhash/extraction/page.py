@@ -408,7 +408,8 @@ def _read_lines(page: Page) -> list[Element]:
         else:
             if tag in page.titles:
                 page.titles[tag].append((len(lines), el))
-                _drop_tool(el)
+                if tag != "h1":  # the name of a page may be all that tells it apart
+                    _drop_tool(el)
                 text = el.text
             is_open = False
             if text and not text.isspace():

@@ -26,8 +26,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words"), 2),
     "fnv1": 2,
-    "main": 19,
-    "text": 10,
+    "main": 20,
+    "text": 11,
     "facts": 33,
 }
 
