@@ -84,8 +84,8 @@ _KNOWN = """
     join pages x on n.p = x.id join pages y on n.q = y.id
     where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
 """
-# Where a pair was not judged, the nearest original of its page has become a copy, of which the page
-# may be one as well; the next round judges it.
+# A pair that was not judged counts as a copy until the next round judges it: its page had a nearer
+# original, which has become a copy itself.
 _JUDGED = """
     select n.p, n.q, coalesce(k.reason <> '', true) is_copy
     from near n left join known k on k.p = n.p and k.q = n.q order by n.p, n.d, n.q

@@ -105,8 +105,8 @@ class Traps:
             return 0
         has_new_values = self._novelty.has_new_values(url)
         row = kind.row_of_new + (0 if has_new_values else kind.row)
-        # Whether the first page of a signature says something new is told by others of its name,
-        # or else by those that have new values.
+        # Other pages of its name tell whether the first page of a signature says something new,
+        # or else those that have new values.
         combines = self._is_poor.get((name, False), self._is_poor.get((signature, True), True))
         is_poor = self._is_no_news(signature, has_new_values, combines=combines)
         return row if row >= PAGES_OF_TRAP and is_poor else 0
