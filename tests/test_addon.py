@@ -27,14 +27,14 @@ def placed(settings: Settings, name: str) -> dict[Any, int]:
     return {load_object(key): place for key, place in settings.getdict(name).items()}
 
 
-def test_components_get_their_places() -> None:
+def test_components_get_their_places():
     settings = Settings()
     Addon().update_settings(settings)
     for name, (path, place) in COMPONENTS.items():
         assert placed(settings, name) == {load_object(path): place}
 
 
-def test_component_that_the_project_has_placed_stays_where_it_is() -> None:
+def test_component_that_the_project_has_placed_stays_where_it_is():
     settings = Settings({name: {path: 7} for name, (path, _) in COMPONENTS.items()})
     Addon().update_settings(settings)
     for name, (path, _) in COMPONENTS.items():
@@ -69,7 +69,7 @@ print(json.dumps([[name.partition(".")[2] for name in ours], heavy]))
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_filter_that_is_switched_off_imports_nothing_heavy(one_by_one: bool) -> None:
+def test_filter_that_is_switched_off_imports_nothing_heavy(one_by_one):
     settings: dict[str, Any] = {"SIMHASH_ENABLED": False, "LOG_ENABLED": False}
     settings["TELNETCONSOLE_ENABLED"] = False
     if one_by_one:

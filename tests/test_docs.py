@@ -113,7 +113,7 @@ def meta_keys() -> set[str]:
     return {name for name in found if "simhash" in name}
 
 
-def test_settings_and_their_defaults_are_those_of_the_code() -> None:
+def test_settings_and_their_defaults_are_those_of_the_code():
     defaults = {row[0].strip("`"): row[1] for row in rows(PAGES["settings"])}
     assert set(re.findall(r"SIMHASH_[A-Z_]+", ALL)) == set(DEFAULTS)
     for name, default in DEFAULTS.items():
@@ -124,7 +124,7 @@ def test_settings_and_their_defaults_are_those_of_the_code() -> None:
     assert {*re.findall(r'^\| `"(\w+)"`', PAGES["sparing"], re.M)} == {*get_args(Spare)}
 
 
-def test_recipes_and_extractors_are_those_of_the_code() -> None:
+def test_recipes_and_extractors_are_those_of_the_code():
     tables = section(PAGES["settings"], "Recipes") + section(PAGES["settings"], "Extractors")
     described = {row[0].strip("`"): row[2:3] for row in rows(tables)}
     by_path = {"package.module.function", "package.module.RECIPE"}
@@ -133,20 +133,20 @@ def test_recipes_and_extractors_are_those_of_the_code() -> None:
         assert described[name] == [f"{recipe.bits}, {recipe.distance}"], name
 
 
-def test_options_of_the_index_url_are_those_of_the_code() -> None:
+def test_options_of_the_index_url_are_those_of_the_code():
     taken = names("index/redis/location.py", r"options\.pop\(NAME, ")
     cells = first_cells(PAGES["sharing"])
     assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
 
 
-def test_meta_keys_are_those_of_the_code() -> None:
+def test_meta_keys_are_those_of_the_code():
     keys, entries = PARTS["Request meta"].split("dict for each response")
     assert {*first_cells(keys)} == meta_keys()
     written = code("crawl/filter.py").split("def meta_of(")[1].split("return meta")[0]
     assert {*first_cells(entries)} == {*re.findall(r"\"(\w+)\"(?:\]| *:)", written)}
 
 
-def test_stats_and_reasons_are_those_of_the_code_in_its_words() -> None:
+def test_stats_and_reasons_are_those_of_the_code_in_its_words():
     described = {row[0].strip("`").removeprefix("simhash/"): row[1] for row in rows(PARTS["Stats"])}
     assert described.keys() == counted()
     assert set(re.findall(r"`simhash/([\w/-]+)`", ALL)) <= counted()
@@ -157,13 +157,13 @@ def test_stats_and_reasons_are_those_of_the_code_in_its_words() -> None:
             assert words.startswith(REASONS[reason]), name
 
 
-def test_fields_of_the_dedup_log_are_those_of_the_code() -> None:
+def test_fields_of_the_dedup_log_are_those_of_the_code():
     assert first_cells(PARTS["The dedup log"]) == [field.name for field in fields(LogLine)]
     for field in fields(SparedLine):
         assert f"`{field.name}`" in PARTS["The dedup log"]
 
 
-def test_signals_and_exceptions_are_those_of_the_code() -> None:
+def test_signals_and_exceptions_are_those_of_the_code():
     sent = {name for name, value in vars(signals).items() if type(value) is object}
     classes = {name for name, value in vars(exceptions).items() if isinstance(value, type)}
     public = {name for name in classes if not name.startswith("_")}
@@ -172,7 +172,7 @@ def test_signals_and_exceptions_are_those_of_the_code() -> None:
     assert {*described} == sent | raised | {"StoreError"}
 
 
-def test_commands_and_their_options_are_those_of_the_code() -> None:
+def test_commands_and_their_options_are_those_of_the_code():
     cells = [row[0].strip("`").split() for row in rows(PARTS["Commands"])]
     assert {cell[2] for cell in cells if cell[0] == "scrapy"} == set(SUBCOMMANDS)
     assert set(re.findall(r"scrapy simhash ([a-z]+)", ALL)) == set(SUBCOMMANDS)
@@ -184,7 +184,7 @@ def test_commands_and_their_options_are_those_of_the_code() -> None:
         assert {word for word in rest if re.match(r"--?[a-z]", word)} <= known, line
 
 
-def test_make_targets_benchmarks_and_files_exist_and_each_benchmark_is_named() -> None:
+def test_make_targets_benchmarks_and_files_exist_and_each_benchmark_is_named():
     for target in re.findall(r"(?:^|`)make (\w+)", ALL, re.M):
         assert f"\n{target}:" in MAKEFILE
     named = set(re.findall(r"\bbenchmarks[/.](\w+)", ALL + MAKEFILE))
@@ -195,7 +195,7 @@ def test_make_targets_benchmarks_and_files_exist_and_each_benchmark_is_named() -
         assert (ROOT / path).is_file(), path
 
 
-def test_names_to_import_are_those_of_the_package_and_have_no_deeper_path() -> None:
+def test_names_to_import_are_those_of_the_package_and_have_no_deeper_path():
     doors = "downloadermiddlewares|spidermiddlewares|pipelines"
     named = set(re.findall(rf"(?<![\w/])scrapy_simhash\.(?!(?:{doors})\.)([\w.]+)", ALL))
     for imported in re.findall(r"from scrapy_simhash import ([\w, ]+)", ALL):
@@ -223,7 +223,7 @@ KINDS = {
 }
 
 
-def test_how_it_decides_has_the_limits_of_the_rule() -> None:
+def test_how_it_decides_has_the_limits_of_the_rule():
     k = RECIPES["default"].distance
     assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
@@ -239,7 +239,7 @@ def test_how_it_decides_has_the_limits_of_the_rule() -> None:
             assert COUNTS == 3
 
 
-def test_security_tells_how_many_pages_a_site_can_hide() -> None:
+def test_security_tells_how_many_pages_a_site_can_hide():
     (text,) = re.findall(r"`python -m benchmarks.preempt`(.*?)\.\s", PAGES["security"], re.DOTALL)
     told = re.findall(r"(\d+)%(?: of 480 words replaced)?, (\d+)", text)
     assert len(told) > 2
@@ -247,12 +247,12 @@ def test_security_tells_how_many_pages_a_site_can_hide() -> None:
         assert sum(hides for _, hides in preempt.distances(int(share) / 100)) == int(pages)
 
 
-def test_llms_txt_names_every_page_once() -> None:
+def test_llms_txt_names_every_page_once():
     named = re.findall(r"\]\(([\w-]+)\.html\)", (ROOT / "docs" / "llms.txt").read_text("utf-8"))
     assert sorted(named) == sorted(PAGES.keys() - {"index"})
 
 
-def test_the_readme_has_at_most_150_lines() -> None:
+def test_the_readme_has_at_most_150_lines():
     assert len(README.splitlines()) <= 150
 
 
@@ -260,9 +260,7 @@ TRANSLATED = {"docs/start-zh.md": "docs/start.md", "README.zh-CN.md": "README.md
 
 
 @pytest.mark.parametrize("translation", TRANSLATED)
-def test_a_translation_has_the_settings_commands_code_and_figures_of_the_english(
-    translation: str,
-) -> None:
+def test_a_translation_has_the_settings_commands_code_and_figures_of_the_english(translation):
     """Who changes a figure, a setting or a command in the one, changes it in the other."""
     own, english = (
         (ROOT / name).read_text("utf-8") for name in (translation, TRANSLATED[translation])
@@ -284,7 +282,7 @@ def printed(source: str, names: dict[str, Any]) -> str:
     return output.getvalue()
 
 
-def test_python_in_the_documentation_is_python_and_prints_what_it_says() -> None:
+def test_python_in_the_documentation_is_python_and_prints_what_it_says():
     for name, page in PAGES.items():
         for block in blocks(page, "python"):
             compile(block, f"docs/{name}.md", "exec")
@@ -295,7 +293,7 @@ def test_python_in_the_documentation_is_python_and_prints_what_it_says() -> None
         assert printed(block, {}).splitlines() == expected
 
 
-def test_the_notebook_prints_what_it_shows() -> None:
+def test_the_notebook_prints_what_it_shows():
     notebook = json.loads((ROOT / "docs" / "simhash.ipynb").read_text("utf-8"))
     names: dict[str, Any] = {}
     for cell in notebook["cells"]:
@@ -314,13 +312,7 @@ CLASSICS = [
 
 
 @pytest.mark.parametrize(("command", "shown"), CLASSICS)
-def test_the_classics_are_reproduced_as_shown(
-    command: str,
-    shown: list[str],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_classics_are_reproduced_as_shown(command, shown, capsys, tmp_path, monkeypatch):
     (tmp_path / "recipes.py").write_text("\n".join(blocks(PAGES["classics"], "python")))
     monkeypatch.syspath_prepend(tmp_path)
     simhash(*shlex.split(command)[2:])
@@ -330,7 +322,7 @@ def test_the_classics_are_reproduced_as_shown(
         assert block.rstrip("\n") in output
 
 
-def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
+def test_the_log_in_the_readme_is_that_of_the_crawl():
     for shown in (block.splitlines() for block in blocks(README, "")[:2]):
         command = [sys.executable, "-m", *shlex.split(shown[0].removeprefix("$ "))]
         result = subprocess.run(
@@ -342,7 +334,7 @@ def test_the_log_in_the_readme_is_that_of_the_crawl() -> None:
             assert said == "..." or " repeats " in said or said in result.stderr, line
 
 
-def test_the_metrics_are_on_loopback_with_reasons_as_labels_and_estimates_as_gauges() -> None:
+def test_the_metrics_are_on_loopback_with_reasons_as_labels_and_estimates_as_gauges():
     (source,) = (text for text in blocks(PAGES["operate"], "python") if "SimhashMetrics:" in text)
     assert len([line for line in source.splitlines() if line]) <= 16  # with the name of the file
     names: dict[str, Any] = {}

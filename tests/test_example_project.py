@@ -76,7 +76,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     return done.stdout, json.loads(file.read_text("utf-8"))
 
 
-def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Newsroom) -> None:
+def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site):
     """The truth holds by address, so addresses must be what the index calls the pages."""
     answers, again = (
         {url: page.answer for url, page in made.pages.items()} for made in (site, Newsroom())
@@ -85,7 +85,7 @@ def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site: Ne
     assert all(canonicalize_url(url) == url for url in site.pages)
 
 
-def test_planted_pages_are_near_and_all_others_are_far(site: Newsroom) -> None:
+def test_planted_pages_are_near_and_all_others_are_far(site):
     """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
     recipe = named_recipe("default")
     rule = Rule(recipe.distance)
@@ -106,9 +106,7 @@ def test_planted_pages_are_near_and_all_others_are_far(site: Newsroom) -> None:
             assert distance >= SURELY_FAR or not copies, (a.url, b.url)
 
 
-def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
-    site: Newsroom, ran: tuple[str, dict[str, Any]]
-) -> None:
+def test_every_planted_near_duplicate_is_dropped_and_nothing_else(site, ran):
     """Of each cluster one page is kept, each other names one of its own; all else is kept."""
     crawl = ran[1]
     drops = {dropped: original for dropped, original, *_ in crawl["drops"]}
@@ -119,9 +117,7 @@ def test_every_planted_near_duplicate_is_dropped_and_nothing_else(
     assert set(drops.values()) <= set(crawl["delivered"])
 
 
-def test_the_demo_prints_what_it_dropped_and_what_has_changed(
-    ran: tuple[str, dict[str, Any]],
-) -> None:
+def test_the_demo_prints_what_it_dropped_and_what_has_changed(ran):
     """``make demo`` shows each drop with its original, distance and difference, and ends well."""
     demo = ran[0]
     rows = re.findall(r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", demo, re.M)
@@ -152,7 +148,7 @@ def test_the_demo_prints_what_it_dropped_and_what_has_changed(
     assert "Rooms: [-2, floor: 1-]{+3, floor: 2+}" in demo
 
 
-def test_a_wrong_crawl_is_told_from_a_right_one(site: Newsroom) -> None:
+def test_a_wrong_crawl_is_told_from_a_right_one(site):
     """The judge sees a page kept twice, a wrong original, a lost page and a wrong drop."""
     whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}
     first, second = sorted(site.clusters().values(), key=sorted)[:2]
@@ -183,8 +179,8 @@ def kept(crawl: Any) -> Callable[..., dict[str, str]]:
 
 
 def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_progress(
-    site: Newsroom, tmp_path: Path
-) -> None:
+    site, tmp_path
+):
     """On a terminal it says how many pages it has, keeps and drops; and erases that line."""
     folder, out = tmp_path / "saved pages", tmp_path / "kept.jsonl"
     (folder / "old").mkdir(parents=True)
@@ -205,7 +201,7 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_
     assert "Traceback" not in done.stdout + log.read_text("utf-8")
 
 
-def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path, kept: Any) -> None:
+def test_the_pages_spider_reads_packed_lines(site, tmp_path, kept):
     """Of a page that a crawl has met twice, the first one is served."""
     lines = [
         {"url": "https://news.test/a", "html": page(site, 0)},
@@ -224,7 +220,7 @@ def test_the_pages_spider_reads_packed_lines(site: Newsroom, tmp_path: Path, kep
     assert page(site, 2) not in first.values()
 
 
-def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path: Path) -> None:
+def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path):
     again = tmp_path / "again.jsonl"
     again.write_text('{"url": "http://a.test/", "meta": {"dont_simhash": true}}\n')
 
@@ -235,7 +231,7 @@ def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path: Path) -> N
     assert (request.url, request.meta["dont_simhash"]) == ("http://a.test/", True)
 
 
-def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path, kept: Any) -> None:
+def test_the_pages_spider_follows_links_over_saved_pages(tmp_path, kept):
     """With follow=1, links (https ones too) lead to further saved pages, and to no other host."""
     folder = tmp_path / "site"
     (folder / "sub").mkdir(parents=True)
@@ -253,7 +249,7 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path: Path, kept: A
     assert len(urls) == 2
 
 
-def test_a_bad_argument_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_argument_is_one_clear_error(monkeypatch):
     monkeypatch.chdir(EXAMPLE)
     needed = "needs one of -a pages=PATH, -a start_urls=URL,URL, -a again=FILE"
     for arguments, message in (
@@ -273,9 +269,7 @@ def commands_of_the_compose_file() -> list[list[str]]:
     return [line.split() for line in re.findall(r"^ +command: (scrapy .+)$", text, re.MULTILINE)]
 
 
-def test_the_crawlers_of_the_compose_file_keep_one_copy_together(
-    site: Newsroom, server: Any, tmp_path: Path
-) -> None:
+def test_the_crawlers_of_the_compose_file_keep_one_copy_together(site, server, tmp_path):
     """Three processes at once, with one Redis, as three containers."""
     assert len(commands_of_the_compose_file()) == 3
     text = (EXAMPLE / "compose.yaml").read_text()

@@ -83,7 +83,7 @@ def rooms_imported(path: Path) -> set[str]:
     return rooms - {"__version__", room_of(path)}
 
 
-def test_a_room_imports_from_the_rooms_that_stand_behind_it_only() -> None:
+def test_a_room_imports_from_the_rooms_that_stand_behind_it_only():
     for path in FILES:
         name = room_of(path)
         if name != "__init__":
@@ -94,14 +94,14 @@ def test_a_room_imports_from_the_rooms_that_stand_behind_it_only() -> None:
         assert not {"pytest", "hypothesis"} & roots, path
 
 
-def test_each_import_that_a_room_may_make_is_made() -> None:
+def test_each_import_that_a_room_may_make_is_made():
     made: dict[str, set[str]] = {}
     for path in FILES:
         made.setdefault(room_of(path), set()).update(rooms_imported(path))
     assert {name: made[name] for name in ROOMS} == ROOMS
 
 
-def test_rooms_and_modules_import_in_one_direction() -> None:
+def test_rooms_and_modules_import_in_one_direction():
     before = {"keys", "loading", "printable", "signals"}
     for name, rooms in ROOMS.items():
         assert rooms <= before, name
@@ -178,13 +178,8 @@ class Watched(Pages):
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
 def test_a_page_of_a_crawl_moves_between_files_by_at_most_ninety_different_calls(
-    crawl: Any,
-    site: Any,
-    moves: Moves,
-    request: pytest.FixtureRequest,
-    store: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    crawl, site, moves, request, store, monkeypatch
+):
     # What crawlers tell each other now and then is no way of a page; a busy machine gets so far.
     monkeypatch.setattr(sparing, "EXCHANGE_SECONDS", 600)
     url = request.getfixturevalue("server").url if store == "redis" else "memory://"
@@ -201,7 +196,7 @@ def output_of(code: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
+def test_core_needs_neither_scrapy_nor_the_slow_libraries():
     code = (
         "import sys, scrapy_simhash.core.sync, scrapy_simhash.core.worker; "
         "print(*{'scrapy', 'tldextract', 'trafilatura', 'jieba'} & sys.modules.keys())"
@@ -209,7 +204,7 @@ def test_core_needs_neither_scrapy_nor_the_slow_libraries() -> None:
     assert output_of(code) == [""]
 
 
-def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_them() -> None:
+def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_them():
     """All public names and commands are there, and a Chinese page has been analysed."""
     code = """if 1:
         import sys
@@ -229,7 +224,7 @@ def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_
     assert output_of(code) == ["False False", "True False", "True True", ""]
 
 
-def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
+def test_each_answer_of_contributing_names_what_stands_where_it_says():
     root = PACKAGE.parent
     text = (root / "CONTRIBUTING.md").read_text("utf-8")
     answers = re.findall(r"^\| \d+ \| .* \| (.*) \|$", text, re.MULTILINE)
@@ -241,7 +236,7 @@ def test_each_answer_of_contributing_names_what_stands_where_it_says() -> None:
                 assert re.search(rf"\b{name}\b", (root / path).read_text("utf-8")), (path, name)
 
 
-def test_every_logger_escapes_what_pages_wrote() -> None:
+def test_every_logger_escapes_what_pages_wrote():
     for path in FILES:
         if path.name != "printable.py":
             assert "getLogger" not in path.read_text("utf-8"), path

@@ -7,7 +7,7 @@ import pytest
 from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
 
 
-def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
+def test_key_of_a_post_has_its_method_and_a_digest_of_its_body():
     keys = {
         page_key("http://a.example/p"),
         page_key("http://a.example/p", "POST", b"q=1"),
@@ -29,7 +29,7 @@ def test_key_of_a_post_has_its_method_and_a_digest_of_its_body() -> None:
         ("not a url", "", ""),
     ],
 )
-def test_scope_separates_by_domain_or_host(url: str, domain: str, host: str) -> None:
+def test_scope_separates_by_domain_or_host(url, domain, host):
     assert page_scope(url, "global") == ""
     assert page_scope(url, "domain") == domain
     assert page_scope(url, "host") == host
@@ -51,7 +51,7 @@ def test_a_long_key_is_its_beginning_and_a_digest():
         "ftp://ann:secret@a.example/p",
     ],
 )
-def test_userinfo_is_no_part_of_a_key(address: str) -> None:
+def test_userinfo_is_no_part_of_a_key(address):
     for key in (page_key(address), plain_key(address), key_of(address), *aliases(address)):
         assert "ann" not in key
         assert "cret" not in key
@@ -60,12 +60,12 @@ def test_userinfo_is_no_part_of_a_key(address: str) -> None:
     assert "ann" not in alias
 
 
-def test_an_at_sign_elsewhere_stays_in_a_key() -> None:
+def test_an_at_sign_elsewhere_stays_in_a_key():
     for key in ("http://a.example/@ann", "http://a.example/?to=//ann@b.example", "ann@home"):
         assert key_of(key).replace("%40", "@") == key.replace("//ann", "%2F%2Fann")
 
 
-def test_aliases_are_the_redirects_and_the_variants_of_scheme_and_www() -> None:
+def test_aliases_are_the_redirects_and_the_variants_of_scheme_and_www():
     assert aliases("http://www.a.example/7?b=2&a=1") == (
         "https://www.a.example/7?a=1&b=2",
         "https://a.example/7?a=1&b=2",
@@ -79,7 +79,7 @@ def test_aliases_are_the_redirects_and_the_variants_of_scheme_and_www() -> None:
     assert aliases("data:text/html,x") == aliases("my key") == ()
 
 
-def test_a_page_has_a_bounded_number_of_aliases_and_never_its_own_key() -> None:
+def test_a_page_has_a_bounded_number_of_aliases_and_never_its_own_key():
     chain = [f"http://a.example/{number}" for number in range(99)]
     keys = aliases(chain[-1], chain)
     assert len(keys) == len(set(keys)) == 8

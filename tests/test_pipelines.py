@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -23,7 +22,7 @@ def urls(crawled: Any) -> list[str]:
     return sorted(item["url"] for item in crawled.items)
 
 
-def test_item_that_repeats_another_is_dropped(crawl: Any, site: Any) -> None:
+def test_item_that_repeats_another_is_dropped(crawl, site):
     """Its text may be bytes."""
     text = article(1)
     items = [
@@ -37,7 +36,7 @@ def test_item_that_repeats_another_is_dropped(crawl: Any, site: Any) -> None:
     assert crawled.stat("items_dropped") == 1
 
 
-def test_an_item_may_carry_html_or_the_bytes_of_a_page(crawl: Any, site: Any) -> None:
+def test_an_item_may_carry_html_or_the_bytes_of_a_page(crawl, site):
     pages = [html(". ".join(chinese(n * 10 + i) for i in range(8))) for n in (1, 2, 3, 1)]
     items = [{"url": f"http://{n}.example/", "body": page} for n, page in enumerate(pages)]
     items[0]["body"] = pages[0].decode()
@@ -45,7 +44,7 @@ def test_an_item_may_carry_html_or_the_bytes_of_a_page(crawl: Any, site: Any) ->
     assert len(crawled.items) == 3
 
 
-def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) -> None:
+def test_item_whose_twin_could_not_be_stored_is_stored(crawl, site):
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
             if item["url"] == "http://a.example/1":
@@ -63,7 +62,7 @@ def test_item_whose_twin_could_not_be_stored_is_stored(crawl: Any, site: Any) ->
     assert crawled.stat("same_body") <= 1  # it waited, and was analysed once at most
 
 
-def test_item_with_half_a_character_in_its_key_is_compared(crawl: Any, site: Any) -> None:
+def test_item_with_half_a_character_in_its_key_is_compared(crawl, site):
     items = [
         {"url": "first \ud83d", "text": article(1)},
         {"url": "second \ud83d", "text": article(1)},
@@ -74,9 +73,7 @@ def test_item_with_half_a_character_in_its_key_is_compared(crawl: Any, site: Any
     assert crawled.stat("items_dropped") == 2
 
 
-def test_item_without_key_or_text_passes_and_the_summary_says_why(
-    crawl: Any, site: Any, caplog: Any
-) -> None:
+def test_item_without_key_or_text_passes_and_the_summary_says_why(crawl, site, caplog):
     caplog.set_level("INFO")
     items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
     items.append({"url": "http://[half", "text": article(2)})
@@ -85,7 +82,7 @@ def test_item_without_key_or_text_passes_and_the_summary_says_why(
     assert "4 items not compared: 3 no_key, 1 no_text" in caplog.text
 
 
-def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site: Any) -> None:
+def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl, site):
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
             item["url"] = 7
@@ -97,9 +94,7 @@ def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl: Any, site
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
 
 
-def test_items_of_one_key_are_delivered_and_the_last_one_counts(
-    crawl: Any, site: Any, tmp_path: Path
-) -> None:
+def test_items_of_one_key_are_delivered_and_the_last_one_counts(crawl, site, tmp_path):
     url = f"sqlite:///{tmp_path}/items.sqlite"
     items = [{"url": "http://a.example/1", "text": article(number)} for number in range(3)]
     crawled = crawl(Items, settings={**TEXT, "SIMHASH_INDEX_URL": url}, site=site, items=items)
@@ -109,7 +104,7 @@ def test_items_of_one_key_are_delivered_and_the_last_one_counts(
         assert not any(entry.provisional for entry in index)
 
 
-def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl: Any, site: Any) -> None:
+def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
     """Also one whose key is not that of the page, as with a canonical URL or a number."""
 
     class Articles(Spider):
@@ -129,8 +124,8 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl: Any, site
 
 @pytest.mark.parametrize("pause", [0, 0.5])
 def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last_of_their_page(
-    crawl: Any, site: Any, pause: float
-) -> None:
+    crawl, site, pause
+):
     """A pipeline that stores items often does not return them."""
 
     class Before:
@@ -158,7 +153,7 @@ def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last
     assert crawled.stat("items_dropped") == 3
 
 
-def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl: Any, site: Any) -> None:
+def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl, site):
     crawls = []
 
     class Before:
@@ -184,7 +179,7 @@ def hanging(html: str) -> str:
     return html
 
 
-def test_html_of_an_item_has_the_time_limit_of_a_page(crawl: Any, site: Any) -> None:
+def test_html_of_an_item_has_the_time_limit_of_a_page(crawl, site):
     items = [{"url": "a", "body": "endless " * 20}, {"url": "b", "body": html(article(1)).decode()}]
     crawled = crawl(
         Items,

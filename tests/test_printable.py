@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,7 +16,7 @@ HOSTILE = "id 7\n2026-11-27 ERROR: \x1b]0;pwned\x07\x1b[2J\u2028\u202etxt\x85\x9
 
 
 @given(st.text(st.characters(codec=None)))
-def test_a_printable_text_is_one_line_of_characters_that_can_be_written(text: str) -> None:
+def test_a_printable_text_is_one_line_of_characters_that_can_be_written(text):
     line = printable(text)
     assert len(line.splitlines()) <= 1
     assert not any(unsafe in line for unsafe in "\x1b\x07\x9b\u202e\u2028\u2066\u200f")
@@ -25,13 +24,13 @@ def test_a_printable_text_is_one_line_of_characters_that_can_be_written(text: st
     assert printable(line) == line
 
 
-def test_ordinary_text_and_what_the_caller_keeps_stay() -> None:
+def test_ordinary_text_and_what_the_caller_keeps_stay():
     assert printable("straße 中文 ‘a’ 🏳️‍🌈") == "straße 中文 ‘a’ 🏳️‍🌈"
     assert printable("a\nb\tc\x1b[32md\x1b[5m", ("\n", "\x1b[32m")) == "a\nb\\tc\x1b[32md\\x1b[5m"
 
 
 @pytest.mark.parametrize("login", ["user:secret@", "secret@", "user:sec@ret@", ":secret@"])
-def test_an_address_loses_its_login_wherever_it_stands(login: str) -> None:
+def test_an_address_loses_its_login_wherever_it_stands(login):
     text = f"(http://{login}a.example:80/?q=b@c and d@e, ftp://{login}[::1]/)"
     assert without_userinfo(text) == "(http://a.example:80/?q=b@c and d@e, ftp://[::1]/)"
 
@@ -44,12 +43,12 @@ def test_an_address_loses_its_login_wherever_it_stands(login: str) -> None:
         SparedPage("http://user:secret@a.example/", HOSTILE),
     ],
 )
-def test_the_text_of_an_exception_is_printable(error: Exception) -> None:
+def test_the_text_of_an_exception_is_printable(error):
     assert printable(error) == str(error)
     assert "secret" not in str(error)
 
 
-def test_messages_and_tracebacks_are_printable(caplog: pytest.LogCaptureFixture) -> None:
+def test_messages_and_tracebacks_are_printable(caplog):
     logger = logger_of("scrapy_simhash.tests")
     with caplog.at_level(logging.INFO):
         logger.info(
@@ -67,9 +66,7 @@ def test_messages_and_tracebacks_are_printable(caplog: pytest.LogCaptureFixture)
     assert printable(caplog.text, "\n") == caplog.text
 
 
-def test_a_crawl_writes_no_line_that_an_item_made_up(
-    crawl: Any, site: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_crawl_writes_no_line_that_an_item_made_up(crawl, site, caplog):
     items = [{"url": f"{HOSTILE}{n}", "text": "The same story is told twice. " * 20} for n in "ab"]
     with caplog.at_level(logging.DEBUG):
         assert crawl(Items, settings=TEXT, site=site, items=items).stat("items_dropped") == 1

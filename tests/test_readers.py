@@ -93,13 +93,13 @@ def kinds(*documents: tuple[str, bytes], **readers: str) -> list[str]:
     return [v.reason or "" if v.kind == "skipped" else v.kind for v in verdicts]
 
 
-def test_records_that_differ_in_one_value_are_all_kept() -> None:
+def test_records_that_differ_in_one_value_are_all_kept():
     records = (json.dumps(RECORD | changed).encode() for changed in ({}, *CHANGED))
     verdicts = kinds(*(("application/json", data) for data in records))
     assert verdicts == ["unique"] * (1 + len(CHANGED))
 
 
-def test_a_record_that_is_written_in_another_way_is_a_copy() -> None:
+def test_a_record_that_is_written_in_another_way_is_a_copy():
     plain = json.dumps(RECORD).encode()
     spaced = json.dumps(dict(reversed(RECORD.items())), indent=2).encode("utf-16")
     verdicts = kinds(("application/json", plain), ("application/ld+json; charset=utf-16", spaced))
@@ -111,24 +111,24 @@ def test_a_record_that_is_written_in_another_way_is_a_copy() -> None:
         st.integers() | st.text() | st.none(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)
     )
 )
-def test_any_json_is_read_and_says_the_same_as_itself(value: Any) -> None:
+def test_any_json_is_read_and_says_the_same_as_itself(value):
     data = json.dumps({"about": ABOUT, "value": value}).encode()
     again = json.dumps({"value": value, "about": ABOUT}, indent=1).encode()
     assert READERS["json"](data, None) == READERS["json"](again, None) is not None
 
 
-def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept() -> None:
+def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept():
     documents = [feed("1"), feed("2"), feed("1").replace(b"<rss>", b"<rss >")]
     verdicts = kinds(*(("application/rss+xml", data) for data in documents))
     assert verdicts == ["unique", "unique", "duplicate"]
 
 
-def test_answers_that_say_little_pass() -> None:
+def test_answers_that_say_little_pass():
     nothing = b'{"results": [], "message": "There are no results for this."}'
     assert kinds(*[("application/json", nothing)] * 2) == ["too_short", "too_short"]
 
 
-def test_plain_texts_are_told_apart_by_numbers_and_their_first_line() -> None:
+def test_plain_texts_are_told_apart_by_numbers_and_their_first_line():
     text = f"Invoice\n\n{article(3)}\n\nTotal 117.20"
     other = text.replace("117.20", "117.30")
     named = text.replace("Invoice", "Reminder")
@@ -136,7 +136,7 @@ def test_plain_texts_are_told_apart_by_numbers_and_their_first_line() -> None:
     assert verdicts == ["unique", "unique", "unique", "duplicate"]
 
 
-def test_the_text_of_pdf_files_is_compared() -> None:
+def test_the_text_of_pdf_files_is_compared():
     text = article(5).replace("(", "").replace(")", "").replace("\\", "").encode("ascii", "ignore")
     words = text.decode().split()
     lines = "\n".join(" ".join(words[at : at + 12]) for at in range(0, len(words), 12))
@@ -145,7 +145,7 @@ def test_the_text_of_pdf_files_is_compared() -> None:
     assert verdicts == ["unique", "duplicate", "unique"]
 
 
-def test_of_a_pdf_file_that_is_too_large_when_unpacked_exact_copies_are_found() -> None:
+def test_of_a_pdf_file_that_is_too_large_when_unpacked_exact_copies_are_found():
     operators = b" ".join(b"%d 1 m 9 9 l S" % n for n in range(600_000))
     files = [pdf_of(operators + end, is_packed=True) for end in (b"", b" ", b"")]
     verdicts = kinds(*(("application/pdf", data) for data in files))
@@ -153,12 +153,12 @@ def test_of_a_pdf_file_that_is_too_large_when_unpacked_exact_copies_are_found() 
 
 
 @pytest.mark.parametrize("end", [b"\r", b" \n", b"%\r\n"])
-def test_a_stream_of_a_pdf_file_is_measured_however_its_keyword_is_followed(end: bytes) -> None:
+def test_a_stream_of_a_pdf_file_is_measured_however_its_keyword_is_followed(end):
     packed = pdf_of(b"1 1 m 9 9 l S\n" * 600_000, is_packed=True)
     assert _is_swollen(packed.replace(b"stream\n", b"stream" + end, 1))
 
 
-def test_images_pass_or_are_compared_by_their_bytes() -> None:
+def test_images_pass_or_are_compared_by_their_bytes():
     image = b"\x89PNG" + bytes(range(256)) * 9
     documents = [
         ("image/png", image),
@@ -171,7 +171,7 @@ def test_images_pass_or_are_compared_by_their_bytes() -> None:
     assert verdicts == ["unique", "duplicate", "unique", "too_short"]
 
 
-def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
+def test_a_project_names_its_own_readers_and_types_that_pass():
     own = {"text/csv": f"{__name__}.read_csv", "application/json": None, "text/x-log": "text"}
     with SyncDedup(recipe=replace(RECIPE, readers=own), processes=1) as dedup:
         url, data = "http://a.example/", f"name;price\n{ABOUT}".encode()
@@ -186,7 +186,7 @@ def test_a_project_names_its_own_readers_and_types_that_pass() -> None:
         SyncDedup(recipe=replace(RECIPE, readers={"text/csv": "no.such.reader"}))
 
 
-def test_another_version_of_an_own_reader_is_refused_by_an_index(tmp_path: Path) -> None:
+def test_another_version_of_an_own_reader_is_refused_by_an_index(tmp_path):
     own = replace(RECIPE, readers={"text/csv": f"{__name__}.read_csv", "text/x-log": "text"})
     url = f"sqlite:///{tmp_path}/index"
     with SyncDedup(url, recipe=RECIPE, processes=0):
@@ -206,7 +206,7 @@ def read_csv(data: bytes, charset: str | None) -> str:
     return data.decode(charset or "utf-8").replace(";", "\n")
 
 
-def test_a_damaged_feed_is_compared_by_its_bytes() -> None:
+def test_a_damaged_feed_is_compared_by_its_bytes():
     damaged = [feed(item).replace(b"News", b"News&nbsp;") for item in "112"]
     verdicts = kinds(*(("application/rss+xml", data) for data in damaged))
     assert verdicts == ["unique", "duplicate", "unique"]
@@ -258,7 +258,7 @@ HOSTILE = {
 }
 
 
-def test_hostile_documents_cost_little_time_and_memory_and_tell_nothing_of_the_machine() -> None:
+def test_hostile_documents_cost_little_time_and_memory_and_tell_nothing_of_the_machine():
     """In a process with the limit of a worker; CPU is counted, with room for a slow machine."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=worker._limit_memory) as executor:
         for name, (reader, data) in HOSTILE.items():
@@ -280,7 +280,7 @@ def measured(data: bytes, reader: str) -> tuple[PageAnalysis, float, int]:
     return analysis, seconds, 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
-def test_each_reader_has_a_content_type_but_that_of_bytes() -> None:
+def test_each_reader_has_a_content_type_but_that_of_bytes():
     assert set(TYPES.values()) == {*READERS, "html"} - {"bytes"}
     assert reader_of("application/atom+xml", RECIPE) == "xml"
     own = replace(RECIPE, readers={"image/svg+xml": None})

@@ -6,7 +6,6 @@ import json
 import ssl
 import sys
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ def read(**settings: Any) -> FilterSettings:
     return FilterSettings.from_settings(Settings(settings))
 
 
-def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path: Path) -> None:
+def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path):
     settings = read()
     assert settings.recipe.name == "default"
     assert settings.index_url == "memory://"
@@ -34,9 +33,7 @@ def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path: Pat
     assert job.index_url == f"sqlite:///{tmp_path}/crawl%20%231/simhash.sqlite"
 
 
-def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(
-    tmp_path: Path,
-) -> None:
+def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(tmp_path):
     index = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/pages.sqlite"}
     for asked, path, is_bounded in (
         ({"JOBDIR": str(tmp_path)}, tmp_path / "simhash.dedup.jsonl", True),
@@ -51,14 +48,12 @@ def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(
         assert (settings.log_bytes < inf) == is_bounded
 
 
-def test_settings_from_the_command_line_are_text() -> None:
+def test_settings_from_the_command_line_are_text():
     settings = read(SIMHASH_DISTANCE="7", SIMHASH_LEASE="5.5", SIMHASH_PROCESSES="2")
     assert (settings.recipe.distance, settings.lease, settings.processes) == (7, 5.5, 2)
 
 
-def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(monkeypatch):
     for cores, fast, slow in ((1, 1, 1), (2, 2, 2), (16, 2, 4)):
         monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
         assert read().processes == fast
@@ -121,7 +116,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(
         ("SIMHASH_LOG", "a\0b", "no path of a file"),
     ],
 )
-def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str) -> None:
+def test_unusable_setting_is_named_in_one_line(name, value, says):
     with pytest.raises(SettingError) as caught:
         read(**{name: value})
     message = str(caught.value)
@@ -132,7 +127,7 @@ def test_unusable_setting_is_named_in_one_line(name: str, value: Any, says: str)
     assert "\n" not in message
 
 
-def test_a_list_of_the_command_line_is_that_of_a_settings_file() -> None:
+def test_a_list_of_the_command_line_is_that_of_a_settings_file():
     lists = {
         '["/print/", "a,b"]': ["/print/", "a,b"],
         r'["/print/\\d+"]': [r"/print/\d+"],
@@ -146,14 +141,14 @@ def test_a_list_of_the_command_line_is_that_of_a_settings_file() -> None:
             assert [each.pattern for each in patterns] == expressions
 
 
-def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line() -> None:
+def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line():
     by_host = {"WWW.a.example": "p", "": "article"}
     for value in (by_host, json.dumps(by_host)):
         assert read(SIMHASH_IGNORE=value).recipe.ignore == {"a.example": "p", "": "article"}
     assert read(SIMHASH_CONTENT="article").recipe.content == {"": "article"}
 
 
-def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
+def test_crawl_with_an_unusable_setting_does_not_start(crawl):
     class Idle(Spider):
         name = "idle"
 
@@ -162,12 +157,12 @@ def test_crawl_with_an_unusable_setting_does_not_start(crawl: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["maybe", ["True"], float("nan")])
-def test_switch_that_is_neither_on_nor_off_is_named(value: Any) -> None:
+def test_switch_that_is_neither_on_nor_off_is_named(value):
     with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: .* is neither true nor false"):
         is_enabled(Settings({"SIMHASH_ENABLED": value}))
 
 
-def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
+def test_reading_the_settings_opens_no_index(tmp_path):
     read(SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/index", SIMHASH_LOG=str(tmp_path / "log"))
     assert list(tmp_path.iterdir()) == []
 
@@ -189,7 +184,7 @@ def test_reading_the_settings_opens_no_index(tmp_path: Path) -> None:
         ("REDIS_PARAMS", "s3cret"),
     ],
 )
-def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name: str, value: Any) -> None:
+def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name, value):
     with pytest.raises(SettingError, match=name) as caught:
         read(**SCRAPY_REDIS, **{name: value})
     assert "s3cret" not in str(caught.value)
@@ -234,9 +229,7 @@ TLS = "rediss://h/0"
         ),
     ],
 )
-def test_with_scrapy_redis_the_index_is_where_its_queue_is(
-    its_settings: dict[str, Any], url: str
-) -> None:
+def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):
     settings = {**SCRAPY_REDIS, "JOBDIR": "job", **its_settings, "SIMHASH_NAMESPACE": "shop"}
     assert read(**settings).index_url == f"{url}{'&' if '?' in url else '?'}name=shop:simhash"
     assert read(**settings, SIMHASH_INDEX_URL="memory://").index_url == "memory://"
@@ -247,13 +240,13 @@ class Queue(type("Scheduler", (), {"__module__": "scrapy_redis.scheduler"})):  #
 
 
 @pytest.mark.parametrize("scheduler", [Queue, f"{__name__}.Queue"])
-def test_a_scheduler_derived_from_scrapy_redis_shares_the_index_too(scheduler: Any) -> None:
+def test_a_scheduler_derived_from_scrapy_redis_shares_the_index_too(scheduler):
     url = "redis://h:1/2"
     assert read(SCHEDULER=scheduler, REDIS_URL=url).index_url.startswith(f"{url}?name=")
     assert read(SCHEDULER="no.such.Scheduler", REDIS_URL=url).index_url == "memory://"
 
 
-def test_a_login_of_scrapy_redis_is_the_one_that_is_used() -> None:
+def test_a_login_of_scrapy_redis_is_the_one_that_is_used():
     for password in ("p@ss", "a%41b", "one two+three", "?#&=/"):
         url = read(**SCRAPY_REDIS, REDIS_PARAMS={"password": password}).index_url
         location = parse_location(url)
@@ -266,7 +259,7 @@ def test_a_login_of_scrapy_redis_is_the_one_that_is_used() -> None:
     assert login == {"password": "p@ss", "username": "user", "db": 2}
 
 
-def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_given() -> None:
+def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_given():
     url = "redis://h:1/2"
     assert read(SIMHASH_INDEX_URL=url, BOT_NAME="shop").index_url == f"{url}?name=shop:simhash"
     named = read(SIMHASH_INDEX_URL=url, BOT_NAME="shop", SIMHASH_NAMESPACE="all shops")
@@ -285,16 +278,16 @@ def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_g
         ({"SIMHASH_INDEX_URL": "sqlite:///{spider}.sqlite"}, "///s_1.sqlite"),
     ],
 )
-def test_an_index_may_have_the_name_of_its_spider(settings: dict[str, str], url: str) -> None:
+def test_an_index_may_have_the_name_of_its_spider(settings, url):
     assert read(**settings).of_spider("s/1").index_url.endswith(url)
 
 
-def test_a_namespace_does_not_separate_spiders_that_share_a_file() -> None:
+def test_a_namespace_does_not_separate_spiders_that_share_a_file():
     with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: a file has no namespace, so write"):
         read(SIMHASH_INDEX_URL="sqlite:///a", SIMHASH_NAMESPACE="{spider}")
 
 
-def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch):
     monkeypatch.setattr(setting_values, "find_spec", lambda name: None)
     with pytest.raises(SettingError, match="SIMHASH_RECIPE: install jieba, which finds the keyw"):
         read(SIMHASH_RECIPE="jieba-keywords")

@@ -61,7 +61,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
-def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) -> None:
+def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built):
     [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
     package = {
         path.relative_to(ROOT).as_posix()
@@ -85,12 +85,12 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built: Path) ->
     assert {"LICENSE", "Makefile", "tox.ini", "tests/test_wheel.py"} <= in_sdist
 
 
-def test_an_index_takes_what_was_built(built: Path) -> None:
+def test_an_index_takes_what_was_built(built):
     python = built.parent / "tools" / "bin" / "python"
     run(python, "-m", "twine", "check", "--strict", *built.iterdir(), folder=built)
 
 
-def test_every_link_of_the_readme_holds_on_a_package_index(built: Path) -> None:
+def test_every_link_of_the_readme_holds_on_a_package_index(built):
     [wheel] = map(zipfile.ZipFile, built.glob("*.whl"))
     [metadata] = [name for name in wheel.namelist() if name.endswith("METADATA")]
     text = wheel.read(metadata).decode("utf-8")
@@ -102,9 +102,7 @@ def test_every_link_of_the_readme_holds_on_a_package_index(built: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
-def test_what_was_built_crawls_in_an_empty_environment(
-    built: Path, tmp_path: Path, suffix: str
-) -> None:
+def test_what_was_built_crawls_in_an_empty_environment(built, tmp_path, suffix):
     [package] = built.glob(f"*{suffix}")
     venv.create(tmp_path / "empty", with_pip=True)
     python = tmp_path / "empty" / "bin" / "python"
@@ -125,7 +123,7 @@ def of_the_project() -> dict[str, str]:
     return {re.split(r"[\[><]", line)[0]: line for line in listed}
 
 
-def test_the_conda_recipe_needs_what_the_project_needs() -> None:
+def test_the_conda_recipe_needs_what_the_project_needs():
     recipe = (ROOT / ".ci" / "conda" / "meta.yaml").read_text("utf-8")
     run = recipe.split("  run:\n")[1].split("\ntest:")[0]
     needed = {re.sub(r"\[.*\]", "", line) for line in of_the_project().values()}

@@ -50,8 +50,8 @@ class OtherPages(Pages):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_share_one_index_with_scrapy_and_keep_what_one_of_them_keeps(
-    engine: str, clusters: Any, tmp_path: Path, crawl: Any, server: Any, client: Any
-) -> None:
+    engine, clusters, tmp_path, crawl, server, client
+):
     """A page whose handler fails is kept as its copy."""
     out = tmp_path / "delivered"
     # On a busy machine an answer may take longer than a crawl waits.

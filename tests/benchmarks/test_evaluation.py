@@ -35,7 +35,7 @@ DEFAULT = named_recipe("default")
 
 
 @given(st.lists(st.integers(0, 2**256 - 1) | st.none(), max_size=6), st.integers(0, 200))
-def test_every_near_pair_is_found(values: list[int | None], distance: int) -> None:
+def test_every_near_pair_is_found(values, distance):
     fingerprints = [None if value is None else Fingerprint(value, 256) for value in values]
     present = [(n, value) for n, value in enumerate(values) if value is not None]
     pairs = {(a, b): hamming_distance(x, y) for (a, x), (b, y) in combinations(present, 2)}
@@ -43,14 +43,14 @@ def test_every_near_pair_is_found(values: list[int | None], distance: int) -> No
     assert dict(near_pairs(fingerprints, distance)) == near
 
 
-def test_a_crawl_compares_a_page_with_the_nearest_that_it_kept() -> None:
+def test_a_crawl_compares_a_page_with_the_nearest_that_it_kept():
     # 1 repeats 0 and 2 repeats 1, but 2 is not near 0: it is kept, because 1 was dropped.
     assert replay({(0, 1): 5, (1, 2): 3}) == {1: 0}
     assert replay({(0, 2): 5, (1, 2): 3}) == {2: 1}
     assert replay({(1, 2): 3, (0, 2): 3}) == {2: 0}
 
 
-def test_a_page_is_lost_once_if_no_copy_of_it_was_kept() -> None:
+def test_a_page_is_lost_once_if_no_copy_of_it_was_kept():
     cluster = clusters(6, [(0, 1), (1, 2)])
     assert len(set(cluster)) == 4
     assert wrong_drops({1: 0, 2: 5, 4: 3}, cluster, [(3, 4)]) == []
@@ -75,7 +75,7 @@ def pages() -> list[SavedPage]:
     return [SavedPage(url, url, Body(page, "utf-8"), url) for url, page in bodies.items()]
 
 
-def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
+def test_near_pairs_are_ruled_on_as_in_a_crawl():
     pairs = {(A, B): Pair("duplicate", "mirror"), (A, SIBLING): Pair("duplicate", "edits")}
     dataset = Dataset("pages", pages(), pairs)
     result = evaluate(dataset, DEFAULT)
@@ -91,7 +91,7 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl() -> None:
     assert (result.dropped, result.wrong_per_thousand) == (1, 0)
 
 
-def test_a_wrong_drop_is_named_and_counted_by_distinct_pages() -> None:
+def test_a_wrong_drop_is_named_and_counted_by_distinct_pages():
     result = evaluate(Dataset("pages", pages(), {}), DEFAULT)
     assert [(p.a, p.b, p.reason) for p in result.wrong_drops] == [(B, A, "like-headings")]
     assert result.wrong_per_thousand == 200
@@ -101,7 +101,7 @@ def failing(page: str) -> str:
     raise RuntimeError(page)
 
 
-def test_a_page_that_the_extractor_fails_on_is_skipped() -> None:
+def test_a_page_that_the_extractor_fails_on_is_skipped():
     recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
     result = evaluate(Dataset("pages", pages()[:2], {}), recipe)
     assert result.skipped == {"extractor_error": 2}
@@ -109,7 +109,7 @@ def test_a_page_that_the_extractor_fails_on_is_skipped() -> None:
 
 
 @pytest.mark.skipif(not NEWS.exists(), reason="the folder ../shared/data is missing")
-def test_the_default_is_right_about_real_news() -> None:
+def test_the_default_is_right_about_real_news():
     result = evaluate(read_dataset(NEWS), DEFAULT)
     assert (result.labelled, result.precision, result.recall) == (20, 1, 1)
     assert result.wrong_drops == []
@@ -125,7 +125,7 @@ def written(folder: Path, pages: list[Any], labels: str | bytes) -> Path:
     return folder
 
 
-def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path: Path) -> None:
+def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path):
     labels = (
         "label\tb\ta\tkind\tjaccard\r\nduplicate/mirror\ta\tb\t\t0.9\r\n"
         "negative\tc\ta\ttemplate\t\r\n\r\nambiguous\tb\tc\t\t\r\n"
@@ -140,7 +140,7 @@ def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path: Path
     }
 
 
-def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path: Path) -> None:
+def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path):
     odd = "\ue000\u200b page"
     labels = f"{HEAD}{odd}\tb\tduplicate\nb\t{odd}\tduplicate\n"
     pages = [*TEXTS, {"id": odd, "text": "x"}]
@@ -148,9 +148,7 @@ def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path: Path)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--recipe", "compact", "--distance", "20"]])
-def test_a_set_is_measured_by_the_recipe_that_is_named(
-    arguments: list[str], tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_a_set_is_measured_by_the_recipe_that_is_named(arguments, tmp_path, monkeypatch, capsys):
     texts = {"a": article(1), "b": edited(article(1), 3), "c": article(3), "d": article(4)}
     documents = [{"id": name, "text": text} for name, text in texts.items()]
     written(tmp_path, documents, f"{HEAD}a\tb\tduplicate/copy\nc\td\tduplicate/none\n")

@@ -66,7 +66,7 @@ def template_of(mirror: SavedPage) -> SavedPage:
     return PAGES[int(number)]
 
 
-def test_every_kind_is_made_of_every_page_and_two_copies_of_one_page_are_ambiguous() -> None:
+def test_every_kind_is_made_of_every_page_and_two_copies_of_one_page_are_ambiguous():
     labels = Counter(pair.kind for pair in made().pairs.values() if pair.label == "duplicate")
     assert labels == dict.fromkeys(DUPLICATES, len(PAGES))
     assert made().documents[: len(PAGES)] == PAGES
@@ -74,7 +74,7 @@ def test_every_kind_is_made_of_every_page_and_two_copies_of_one_page_are_ambiguo
     assert all(one < other for one, other in made().pairs)
 
 
-def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text() -> None:
+def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text():
     """It is set as its template sets its own text."""
     by_layout = {0: "<p id=", 1: "<br><br>", 2: '<div class="part">', 3: "<p id="}
     for original, mirror in pages_of("mirror"):
@@ -87,7 +87,7 @@ def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text() -> 
         assert len(ids) == len(set(ids))
 
 
-def test_edits_change_a_share_of_the_words() -> None:
+def test_edits_change_a_share_of_the_words():
     share = 0.05
     for original, copy in [*pages_of("edits-5"), *pages_of("moved-5")]:
         assert held(shown(original), shown(copy)) >= 1 - 10 * share, copy.name
@@ -98,7 +98,7 @@ def test_edits_change_a_share_of_the_words() -> None:
             assert share / 3 <= changed / words.total() <= 1.1 * share
 
 
-def test_a_paper_prints_a_story_under_another_headline() -> None:
+def test_a_paper_prints_a_story_under_another_headline():
     for original, copy in pages_of("headline"):
         found = extract(html_of(copy))
         assert held(original.line["body"] or "", shown(copy)) == 1
@@ -106,7 +106,7 @@ def test_a_paper_prints_a_story_under_another_headline() -> None:
         assert f"Title of page {int(original.name)}" not in shown(copy)
 
 
-def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions() -> None:
+def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions():
     first, second, third = (article(seed, 60) for seed in (1, 2, 3))
     html = (
         f"<h2>{article(4, 300)}</h2><div class=text><p>{first}<p>{second}<p>{third}</div>"

@@ -58,7 +58,7 @@ def listed(site: Any, capsys: Any, *arguments: str) -> list[tuple[str, str]]:
     return [(change["change"], change["url"].removeprefix(site.url)) for change in changes]
 
 
-def test_changes_of_the_last_run_are_listed(three_days: list[str], site: Any, capsys: Any) -> None:
+def test_changes_of_the_last_run_are_listed(three_days, site, capsys):
     assert simhash("changes", *three_days) == 0
     out = capsys.readouterr().out
     assert out.startswith("run 3 of blog, ")
@@ -67,9 +67,7 @@ def test_changes_of_the_last_run_are_listed(three_days: list[str], site: Any, ca
     assert f"moved    {site.url}/moved\n         from {site.url}/2\n" in out
 
 
-def test_an_earlier_run_is_listed_with_what_differs(
-    three_days: list[str], site: Any, capsys: Any
-) -> None:
+def test_an_earlier_run_is_listed_with_what_differs(three_days, site, capsys):
     earlier = ("--run", "2", *three_days)
     assert listed(site, capsys, *earlier) == [("new", "/7"), ("changed", "/1")]
     simhash("changes", "--json", *earlier)
@@ -79,9 +77,7 @@ def test_an_earlier_run_is_listed_with_what_differs(
     assert changed["distance"] > 0
 
 
-def test_without_a_log_of_the_run_only_missing_pages_are_listed(
-    three_days: list[str], tmp_path: Path, capsys: Any
-) -> None:
+def test_without_a_log_of_the_run_only_missing_pages_are_listed(three_days, tmp_path, capsys):
     other = tmp_path / "other.jsonl"
     other.write_text(log_line("http://a.example/"))
     for options, why in (
@@ -94,7 +90,7 @@ def test_without_a_log_of_the_run_only_missing_pages_are_listed(
         assert printed.out.splitlines()[0].endswith(" UTC: 2 missing, 0 failed")
 
 
-def test_runs_are_listed_with_what_they_saw_and_missed(three_days: list[str], capsys: Any) -> None:
+def test_runs_are_listed_with_what_they_saw_and_missed(three_days, capsys):
     index = three_days[:2]
     rows = [("1", "finished", "6 0 0"), ("2", "finished", "7 0 0"), ("3", "finished", "6 2 0")]
     assert _runs(index, capsys) == rows
@@ -117,9 +113,7 @@ def _runs(index: list[str], capsys: Any) -> list[tuple[str, str, str]]:
     return [(row[0], row[-4], " ".join(row[-3:])) for row in rows]
 
 
-def test_summary_stats_and_changes_tell_one_story_of_a_run(
-    three_days: list[str], crawl: Any, site: Any, caplog: Any, capsys: Any
-) -> None:
+def test_summary_stats_and_changes_tell_one_story_of_a_run(three_days, crawl, site, caplog, capsys):
     """Also of an earlier run, when what it missed has come again."""
     settings = {"SIMHASH_INDEX_URL": three_days[1], "RETRY_ENABLED": False}
     good = dict(site.pages)
@@ -138,7 +132,7 @@ def test_summary_stats_and_changes_tell_one_story_of_a_run(
     assert [line.split()[0] for line in pages if "http" in line] == ["missing", "missing"]
 
 
-def test_missing_pages_are_forgotten(three_days: list[str], capsys: Any) -> None:
+def test_missing_pages_are_forgotten(three_days, capsys):
     index = three_days[:2]
     assert simhash("forget", "--missing-since", "3", "--yes", *index) == 0
     assert "2 pages forgotten" in capsys.readouterr().out
@@ -146,7 +140,7 @@ def test_missing_pages_are_forgotten(three_days: list[str], capsys: Any) -> None
         assert {entry.run for entry in left} == {3}
 
 
-def test_a_run_that_does_not_exist_is_refused(three_days: list[str], capsys: Any) -> None:
+def test_a_run_that_does_not_exist_is_refused(three_days, capsys):
     for arguments in (
         ["changes", "--run", "9", *three_days],
         ["forget", "--missing-since", "9", "--yes", *three_days[:2]],
@@ -154,7 +148,7 @@ def test_a_run_that_does_not_exist_is_refused(three_days: list[str], capsys: Any
         assert "there is no such run" in refused(capsys, *arguments)
 
 
-def test_the_report_has_a_section_on_runs(three_days: list[str], site: Any, tmp_path: Path) -> None:
+def test_the_report_has_a_section_on_runs(three_days, site, tmp_path):
     output = tmp_path / "report.html"
     assert simhash("report", three_days[3], "-o", output) == 0
     page = lxml.html.fromstring(output.read_text("utf-8"))
@@ -164,9 +158,7 @@ def test_the_report_has_a_section_on_runs(three_days: list[str], site: Any, tmp_
     assert f"moved: {site.url}/moved from {site.url}/2" in text
 
 
-def test_explain_says_why_a_page_was_withheld_or_delivered(
-    three_days: list[str], site: Any, capsys: Any
-) -> None:
+def test_explain_says_why_a_page_was_withheld_or_delivered(three_days, site, capsys):
     for path, why in (
         ("/0", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items"),
         ("/8", "in no earlier run, and it was delivered"),
@@ -175,6 +167,6 @@ def test_explain_says_why_a_page_was_withheld_or_delivered(
         assert why in capsys.readouterr().out
 
 
-def test_an_emptied_index_has_no_runs(three_days: list[str], capsys: Any) -> None:
+def test_an_emptied_index_has_no_runs(three_days, capsys):
     assert simhash("forget", "--all", "--yes", *three_days[:2]) == 0
     assert "the index has no runs: no crawl has used it" in refused(capsys, "changes", *three_days)

@@ -37,7 +37,7 @@ def page(tmp_path: Path) -> Any:
     return write
 
 
-def test_near_duplicates_are_told_from_other_pages(page: Any, capsys: Any) -> None:
+def test_near_duplicates_are_told_from_other_pages(page, capsys):
     original = page("original.html")
     for text, is_copy in ((turned(TEXT), True), (article(2), False)):
         status, distance, out = compared(capsys, original, page("b.html", text))
@@ -48,7 +48,7 @@ def test_near_duplicates_are_told_from_other_pages(page: Any, capsys: Any) -> No
         assert f"{distance} of 256 bits (k = 48): {verdict}\n" in out
 
 
-def test_words_and_fields_that_differ_are_shown(page: Any, capsys: Any) -> None:
+def test_words_and_fields_that_differ_are_shown(page, capsys):
     fields = "<table><tr><th>Rooms</th><td>{}</td></tr></table><dl><dt>Lift<dd>{}</dl>"
     a = page("a.html", "Today 14 visits. " + TEXT, top=fields.format(3, "yes"))
     b = page("b.html", "Today 15 visits. " + TEXT, top=fields.format(4, "no"))
@@ -59,14 +59,14 @@ def test_words_and_fields_that_differ_are_shown(page: Any, capsys: Any) -> None:
     assert "Nothing that is compared differs." in compared(capsys, a, a)[2]
 
 
-def test_the_rule_tells_pages_with_other_headings_apart(page: Any, capsys: Any) -> None:
+def test_the_rule_tells_pages_with_other_headings_apart(page, capsys):
     pages = page("a.html"), page("b.html", title="Another title")
     status, distance, out = compared(capsys, *pages)
     assert (status, distance) == (1, 0)
     assert "because   the headings differ (other-heading)" in out
 
 
-def test_an_address_is_fetched_as_a_crawl_would(site: Any, page: Any, capsys: Any) -> None:
+def test_an_address_is_fetched_as_a_crawl_would(site, page, capsys):
     chinese = html("中文网页的正文内容。" * 30).decode().encode("gbk")
     site.pages = {
         "/a": html(TEXT),
@@ -88,7 +88,7 @@ def test_an_address_is_fetched_as_a_crawl_would(site: Any, page: Any, capsys: An
     assert "/gone: HTTP Error 404: Not Found" in error
 
 
-def test_texts_of_any_length_and_text_files_are_compared(tmp_path: Path, capsys: Any) -> None:
+def test_texts_of_any_length_and_text_files_are_compared(tmp_path, capsys):
     file = tmp_path / "a.txt"
     file.write_text(TEXT)
     assert compared(capsys, file, file)[1] == 0
@@ -96,9 +96,7 @@ def test_texts_of_any_length_and_text_files_are_compared(tmp_path: Path, capsys:
     assert compared(capsys, "--text", "short", "short")[:2] == (0, 0)
 
 
-def test_of_a_text_that_is_cut_no_length_and_no_sameness_is_claimed(
-    tmp_path: Path, capsys: Any
-) -> None:
+def test_of_a_text_that_is_cut_no_length_and_no_sameness_is_claimed(tmp_path, capsys):
     long = "\n".join(article(seed) for seed in range(100))
     middle = len(long) // 2
     a, b = tmp_path / "a.txt", tmp_path / "b.txt"
@@ -110,12 +108,12 @@ def test_of_a_text_that_is_cut_no_length_and_no_sameness_is_claimed(
     assert "Nothing that is compared differs." not in out
 
 
-def test_steps_are_shown_of_texts_alone(page: Any, capsys: Any) -> None:
+def test_steps_are_shown_of_texts_alone(page, capsys):
     files = page("a.html"), page("b.html")
     assert "add --text" in refused(capsys, "compare", "--steps", *files)
 
 
-def test_settings_and_recipe_say_how_pages_are_compared(page: Any, capsys: Any) -> None:
+def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     pages = page("a.html"), page("b.html", edited(TEXT, 1, 0.002))
     assert compared(capsys, *pages, settings={"SIMHASH_DISTANCE": 0})[0] == 1
     pypi = ("--text", "--recipe", "pypi", "How are you? I am fine.", "How old are you? I am fine.")
@@ -125,7 +123,7 @@ def test_settings_and_recipe_say_how_pages_are_compared(page: Any, capsys: Any) 
     assert "(k = 15)" in out
 
 
-def test_every_step_of_the_classic_example_is_shown(capsys: Any) -> None:
+def test_every_step_of_the_classic_example_is_shown(capsys):
     arguments = ("--text", "--recipe", "pypi", "--steps")
     status, _, out = compared(capsys, *arguments, "How are you? I am fine.", "How are you? Fine.")
     assert status == 1
@@ -140,9 +138,7 @@ def test_every_step_of_the_classic_example_is_shown(capsys: Any) -> None:
     assert "block values of slices:4" in out
 
 
-def test_documents_are_compared_by_the_readers_of_a_crawl(
-    site: Any, tmp_path: Path, capsys: Any
-) -> None:
+def test_documents_are_compared_by_the_readers_of_a_crawl(site, tmp_path, capsys):
     values = {"text": TEXT, "price": 3}
     (tmp_path / "a.json").write_text(json.dumps(values))
     body = json.dumps(values, indent=2, sort_keys=True).encode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ def kept(*arguments: object, folder: Path, **settings: Any) -> list[str]:
     return [line["key"] for line in lines if line["action"] is None]
 
 
-def test_files_of_one_name_in_two_folders_are_two_pages(tmp_path: Path) -> None:
+def test_files_of_one_name_in_two_folders_are_two_pages(tmp_path):
     files = [tmp_path / folder / name for folder, name in (("a", "1"), ("b", "2"), ("b", "1"))]
     for file, page in zip(files, (ONE, ONE, TWO), strict=True):
         file.parent.mkdir(exist_ok=True)
@@ -66,7 +65,7 @@ def test_files_of_one_name_in_two_folders_are_two_pages(tmp_path: Path) -> None:
     assert kept(tmp_path / "a", tmp_path / "b", folder=tmp_path) == [names[0], names[2]]
 
 
-def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
+def test_the_first_of_near_duplicates_is_kept(items, tmp_path, capsys):
     with items.open("a") as file:
         file.write('{"id": 1}\n{"id": 2}\n')
     lines = verdicts(items, folder=tmp_path, SIMHASH_PROCESSES=2)
@@ -84,9 +83,7 @@ def test_the_first_of_near_duplicates_is_kept(items: Path, tmp_path: Path, capsy
     assert lines[4]["reason"] == "empty"
 
 
-def test_verdicts_are_a_log_that_explain_report_and_requeue_read(
-    items: Path, tmp_path: Path, capsys: Any
-) -> None:
+def test_verdicts_are_a_log_that_explain_report_and_requeue_read(items, tmp_path, capsys):
     lines = verdicts(items, folder=tmp_path)
     log = tmp_path / "verdicts"
     capsys.readouterr()
@@ -100,17 +97,17 @@ def test_verdicts_are_a_log_that_explain_report_and_requeue_read(
     assert requeued == [url for url in PAGES if url not in KEPT]
 
 
-def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path: Path) -> None:
+def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path):
     path, urls = tmp_path / "crawl.warc", ("http://[", "http://a.example/1")
     path.write_bytes(b"".join(warc_record(url, html(ONE if "[" in url else TWO)) for url in urls))
     assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == [*urls]
 
 
-def test_a_page_that_is_there_twice_is_kept_once(items: Path, tmp_path: Path) -> None:
+def test_a_page_that_is_there_twice_is_kept_once(items, tmp_path):
     assert kept(items, items, folder=tmp_path) == [*KEPT, "http://m.example/empty"]
 
 
-def test_a_key_with_two_texts_keeps_both(tmp_path: Path) -> None:
+def test_a_key_with_two_texts_keeps_both(tmp_path):
     """The index has the later text of a page alone, and the file is none of two runs."""
     path = tmp_path / "items.jsonl"
     texts = [ONE, TWO, edited(ONE, 1), TWO]
@@ -118,9 +115,7 @@ def test_a_key_with_two_texts_keeps_both(tmp_path: Path) -> None:
     assert kept(path, folder=tmp_path) == ["http://a.example/"] * 2
 
 
-def test_an_index_is_filled_and_knows_its_pages_afterwards(
-    items: Path, tmp_path: Path, stores: Any
-) -> None:
+def test_an_index_is_filled_and_knows_its_pages_afterwards(items, tmp_path, stores):
     url = stores("redis").url
     for _ in range(2):  # a second run keeps what the first one kept
         assert kept(items, "--index", url, folder=tmp_path) == KEPT
@@ -132,14 +127,12 @@ def test_an_index_is_filled_and_knows_its_pages_afterwards(
     assert kept(other, "--index", url, folder=tmp_path) == []
 
 
-def test_the_index_of_the_settings_is_left_alone(items: Path, tmp_path: Path) -> None:
+def test_the_index_of_the_settings_is_left_alone(items, tmp_path):
     kept(items, folder=tmp_path, SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/crawl.sqlite")
     assert not (tmp_path / "crawl.sqlite").exists()
 
 
-def test_a_crawl_in_the_same_order_keeps_the_same_pages(
-    crawl: Callable[..., Any], site: Any, tmp_path: Path
-) -> None:
+def test_a_crawl_in_the_same_order_keeps_the_same_pages(crawl, site, tmp_path):
     """Each of six texts comes four times, twice with a word that differs."""
     texts = [edited(article(n // 4), n % 2, 0.01) for n in range(24)]
     site.pages = {f"/{n}": html(text, title=f"Page {n // 4}") for n, text in enumerate(texts)}
@@ -166,7 +159,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return list(parquet.read_table(path).to_pylist())
 
 
-def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_dedupe_keeps_is_kept(items, tmp_path, capsys):
     prints, to, kept = tmp_path / "prints", tmp_path / "to.parquet", tmp_path / "kept.parquet"
     assert simhash("fingerprint", items, "--to", prints) == 0
     assert simhash("dedupe", prints, "--verdicts", to, "--kept", kept) == 0
@@ -186,9 +179,7 @@ def test_what_dedupe_keeps_is_kept(items: Path, tmp_path: Path, capsys: Any) -> 
     assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
 
 
-def test_an_interrupted_fingerprint_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     for file, text in zip(files, (article(1), article(2) + " wait here"), strict=True):
         file.write_bytes(feed({f"http://{file.name}/": html(text)}))

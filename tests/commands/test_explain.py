@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,7 +57,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_index_says_since_when_it_has_a_page(url: str, log: Path, capsys: Any) -> None:
+def test_the_index_says_since_when_it_has_a_page(url, log, capsys):
     assert simhash("explain", A, "--index", url, "--log", log) == 0
     out = capsys.readouterr().out
     assert f"original, in the index since {SINCE} UTC\n" in out
@@ -69,7 +68,7 @@ def test_the_index_says_since_when_it_has_a_page(url: str, log: Path, capsys: An
     assert "not in the log" in capsys.readouterr().out
 
 
-def test_the_log_says_what_became_of_a_page(log: Path, capsys: Any) -> None:
+def test_the_log_says_what_became_of_a_page(log, capsys):
     at = "2027-01-15 08:00:00 UTC\n"
     for page, says in (
         ("m.example/1b", f"duplicate (drop) at {at}    2 bits (k = 48) from "),
@@ -84,7 +83,7 @@ def test_the_log_says_what_became_of_a_page(log: Path, capsys: Any) -> None:
         assert "index" not in out
 
 
-def test_the_index_alone_is_enough(url: str, capsys: Any) -> None:
+def test_the_index_alone_is_enough(url, capsys):
     assert simhash("explain", A, settings={"SIMHASH_INDEX_URL": url}) == 0
     out = capsys.readouterr().out
     assert f"original, in the index since {SINCE} UTC" in out

@@ -81,19 +81,19 @@ def requeued(capsys: Any, *arguments: object) -> list[str]:
         (["--all"], []),
     ],
 )
-def test_what_is_chosen_is_forgotten(arguments: list[str], left: list[str], url: str) -> None:
+def test_what_is_chosen_is_forgotten(arguments, left, url):
     assert simhash("forget", *arguments, "--yes", "--index", url) == 0
     assert keys(url) == left
 
 
-def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url: str) -> None:
+def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url):
     with closing(open_existing(url)) as index:
         index.put([entry(B, 0xFF000000, 0)])
     assert simhash("forget", B, "--older-than", "500", "--yes", "--index", url) == 0
     assert keys(url) == [A, C]
 
 
-def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -> None:
+def test_nothing_is_forgotten_unasked(url, monkeypatch, capsys):
     forget = ("forget", A, "--index", url)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert simhash(*forget) == 2
@@ -111,9 +111,7 @@ def test_nothing_is_forgotten_unasked(url: str, monkeypatch: Any, capsys: Any) -
     assert capsys.readouterr().out == f"1 of 3 pages\n  {A}\n1 page forgotten\n"
 
 
-def test_requeue_writes_what_was_dropped_because_of_forgotten_pages(
-    url: str, log: Path, capsys: Any
-) -> None:
+def test_requeue_writes_what_was_dropped_because_of_forgotten_pages(url, log, capsys):
     arguments = ("--log", log, "--index", url)
     assert simhash("requeue", *arguments) == 1
     assert capsys.readouterr() == ("", "no page is to be crawled again\n")
@@ -139,18 +137,14 @@ def test_requeue_writes_what_was_dropped_because_of_forgotten_pages(
         (["--original", A, "--original", C], COPIES),
     ],
 )
-def test_requeue_takes_what_is_chosen_from_the_log_alone(
-    arguments: list[str], urls: list[str], log: Path, capsys: Any
-) -> None:
+def test_requeue_takes_what_is_chosen_from_the_log_alone(arguments, urls, log, capsys):
     assert requeued(capsys, *arguments, "--log", log) == urls
     simhash("requeue", *arguments, "--log", log)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"url": url, "meta": {"dont_simhash": True}} for url in urls]
 
 
-def test_after_forgetting_a_new_crawl_lets_a_copy_in(
-    crawl: Callable[..., Any], site: Any, tmp_path: Path, capsys: Any
-) -> None:
+def test_after_forgetting_a_new_crawl_lets_a_copy_in(crawl, site, tmp_path, capsys):
     texts = {"/a": article(1), "/b": article(1), "/c": article(1), "/other": article(2)}
     site.pages = {path: html(text, links=("/x",)) for path, text in texts.items()}
     url, log = f"sqlite:///{tmp_path}/index.sqlite", tmp_path / "dedup.jsonl"
@@ -178,9 +172,7 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(
     assert requeued(capsys, "--index", url, "--log", log) == []
 
 
-def test_a_page_leaves_the_index_and_the_log_by_one_command(
-    url: str, log: Path, capsys: Any
-) -> None:
+def test_a_page_leaves_the_index_and_the_log_by_one_command(url, log, capsys):
     before = len(log.read_text().splitlines())
     assert simhash("forget", A, "--index", url, "--log", log, "--yes") == 0
     gone = before - len(log.read_text().splitlines())

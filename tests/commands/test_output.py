@@ -6,8 +6,6 @@ import io
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from scrapy_simhash.commands.output import aligned, say, whole_file
 from tests.commands.running import scrapy, simhash
 
 
-def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
+def test_help_teaches_each_subcommand(tmp_path, capsys):
     done = scrapy("simhash", "--help", folder=tmp_path)
     assert done.returncode == 0
     assert all(f"\n    {name}" in done.stdout for name in SUBCOMMANDS)
@@ -31,8 +29,8 @@ def test_help_teaches_each_subcommand(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the_add_on(
-    tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
+    tmp_path, capsys, monkeypatch
+):
     (tmp_path / "shop.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
     line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
@@ -52,7 +50,7 @@ def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the
         assert out.endswith(says) == is_told
 
 
-def test_scrapy_start_up_loads_nothing_heavy() -> None:
+def test_scrapy_start_up_loads_nothing_heavy():
     code = (
         "import sys, scrapy_simhash.commands; heavy = ('numpy', 'trafilatura', "
         "'scrapy_simhash.offline.saved_pages', 'scrapy_simhash.core.dedup', "
@@ -63,26 +61,26 @@ def test_scrapy_start_up_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_tables_are_aligned_by_columns_of_the_terminal() -> None:
+def test_tables_are_aligned_by_columns_of_the_terminal():
     rows = [("", "all"), ("中文", "1"), ("a", "12")]
     assert aligned(rows) == ["      all", "中文  1", "a     12"]
 
 
-def test_what_strangers_wrote_cannot_steer_the_terminal(capsys: Any) -> None:
+def test_what_strangers_wrote_cannot_steer_the_terminal(capsys):
     say(["\x1b[1mbold\x1b[0m", "\x1b]0;title\x07 \u202egnp.exe\r\x9b2J a\nb\u2028c"])
     assert capsys.readouterr().out == (
         r"\x1b[1mbold\x1b[0m" "\n" r"\x1b]0;title\x07 \u202egnp.exe\r\x9b2J a\nb\u2028c" "\n"
     )
 
 
-def test_what_cannot_be_written_is_escaped(monkeypatch: Any) -> None:
+def test_what_cannot_be_written_is_escaped(monkeypatch):
     terminal = io.TextIOWrapper(io.BytesIO(), "latin-1")
     monkeypatch.setattr("sys.stdout", terminal)
     say(["\u4e2d\xe9\ud800"])
     assert terminal.buffer.getvalue().decode("latin-1") == "\\u4e2d\xe9\\ud800\n"
 
 
-def test_output_that_nobody_reads_is_no_answer(tmp_path: Path) -> None:
+def test_output_that_nobody_reads_is_no_answer(tmp_path):
     command = [sys.executable, "-m", "scrapy", *"simhash compare --text one two".split()]
     read, write_end = os.pipe()
     os.close(read)
@@ -95,7 +93,7 @@ def test_output_that_nobody_reads_is_no_answer(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_a_pipe_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
+def test_a_pipe_is_written_to_and_a_link_stays(tmp_path):
     pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
     os.mkfifo(pipe)
     target.write_bytes(b"old")
@@ -112,7 +110,7 @@ def test_a_pipe_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link", "target"}
 
 
-def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path):
     for path in (str(tmp_path), f"{tmp_path}/missing/file"):
         with pytest.raises(OSError) as caught, whole_file(path):
             pass

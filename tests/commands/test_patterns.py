@@ -47,14 +47,14 @@ def listed(url: str, capsys: Any, *options: str) -> list[str]:
     return [line[head.index("signature") :] for line in lines if "such as" not in line]
 
 
-def test_patterns_are_listed_the_largest_first(url: str, capsys: Any) -> None:
+def test_patterns_are_listed_the_largest_first(url, capsys):
     assert listed(url, capsys) == ["a.test" + SESSION, "a.test" + PRINT]
     assert listed(url, capsys, "--all")[-1] == "b.test" + MIXED
     assert simhash("patterns", "--index", url) == 0
     assert "such as http://a.test/item/1?view=print" in capsys.readouterr().out
 
 
-def test_marks_change_what_is_a_pattern(url: str, capsys: Any) -> None:
+def test_marks_change_what_is_a_pattern(url, capsys):
     # The parameters of a mark may have any order.
     other = "b.test/item?view=print&id={number}"
     simhash("patterns", "--index", url, "--forbid", "a.test" + PRINT, "--forbid", other)
@@ -68,7 +68,7 @@ def test_marks_change_what_is_a_pattern(url: str, capsys: Any) -> None:
     assert capsys.readouterr().out == "no pattern among 3 signatures; --all lists them\n"
 
 
-def test_a_forgotten_signature_is_gone(url: str, capsys: Any) -> None:
+def test_a_forgotten_signature_is_gone(url, capsys):
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 0
     assert simhash("patterns", "--index", url, "--forget", "a.test" + PRINT) == 1
     capsys.readouterr()
@@ -87,7 +87,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_spared_addresses_are_given_back_but_for_those_that_came_in(log: Path, capsys: Any) -> None:
+def test_spared_addresses_are_given_back_but_for_those_that_came_in(log, capsys):
     assert simhash("requeue", "--log", log, "--pattern", "a.test" + PRINT) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     urls = ["http://a.test/item/0?view=print", "http://a.test/item/2?view=print"]

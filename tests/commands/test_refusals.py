@@ -6,7 +6,6 @@ import json
 import shlex
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -108,9 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("line", "says"), CASES, ids=[line for line, _ in CASES])
-def test_wrong_use_is_one_line_and_makes_nothing(
-    line: str, says: str, folder: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_wrong_use_is_one_line_and_makes_nothing(line, says, folder, monkeypatch, capsys):
     def files() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -131,9 +128,7 @@ def test_wrong_use_is_one_line_and_makes_nothing(
         ({"url": "a", "fingerprint": 12}, "default"),
     ],
 )
-def test_what_is_no_fingerprint_is_said_with_its_place(
-    values: dict[str, Any], recipe: str, tmp_path: Path, capsys: Any
-) -> None:
+def test_what_is_no_fingerprint_is_said_with_its_place(values, recipe, tmp_path, capsys):
     path, index = tmp_path / "old.jsonl", tmp_path / "i"
     path.write_text(json.dumps(values))
     error = refused(capsys, "import", path, "--index", index, "--recipe", recipe)

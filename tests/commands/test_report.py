@@ -6,7 +6,6 @@ import re
 import shlex
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write(tmp_path / "dedup.jsonl", [line(), *copies])
 
 
-def test_the_report_is_written_where_it_says(log: Path, capsys: Any) -> None:
+def test_the_report_is_written_where_it_says(log, capsys):
     report = log.with_name("simhash-report.html")
     assert simhash("report", log) == 0
     says = f"4 judged, 3 near-duplicates (75.0%): {report.as_uri()}\n"
@@ -33,7 +32,7 @@ def test_the_report_is_written_where_it_says(log: Path, capsys: Any) -> None:
     assert log.with_name("other.html").exists()
 
 
-def test_the_lines_to_copy_are_commands_that_run(log: Path) -> None:
+def test_the_lines_to_copy_are_commands_that_run(log):
     page, original = "http://b.example/item/1", "http://b.example/item/2"
     write(log, [line(url=original), copy(page, original, doubtful=True)])
     assert simhash("report", log) == 0
@@ -44,15 +43,13 @@ def test_the_lines_to_copy_are_commands_that_run(log: Path) -> None:
         assert simhash(*shlex.split(unescape(command))) in (0, 1), command
 
 
-def test_logs_are_joined_and_each_counts_once(log: Path, capsys: Any) -> None:
+def test_logs_are_joined_and_each_counts_once(log, capsys):
     other = write(log.with_name("other.jsonl"), [line()] * 100)
     assert simhash("report", log, other, log) == 0
     assert capsys.readouterr().out.startswith("104 judged")
 
 
-def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(
-    log: Path, capsys: Any
-) -> None:
+def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsys):
     with log.open("a") as file:
         file.write(to_json(line(crawl="later", time=2e9)) + "\n")
     assert simhash("report", log) == 0
@@ -64,7 +61,7 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
 
-def test_the_drops_are_written_as_a_table_too(log: Path) -> None:
+def test_the_drops_are_written_as_a_table_too(log):
     assert simhash("report", log, "--csv", "drops.csv") == 0
     rows = log.with_name("drops.csv").read_text("utf-8").splitlines()
     assert rows[0].startswith("group,url,original,similarity,distance,reason")
@@ -75,7 +72,7 @@ def test_the_drops_are_written_as_a_table_too(log: Path) -> None:
     assert log.with_name("drops.csv").read_text("utf-8").splitlines() == rows[:1]
 
 
-def test_another_distance_is_tried_without_crawling_again(log: Path, capsys: Any) -> None:
+def test_another_distance_is_tried_without_crawling_again(log, capsys):
     near = [
         line(url=f"http://c.example/{reason}", near="http://a.example/", distance=30, reason=reason)
         for reason in ("short", "own-values")
@@ -97,7 +94,7 @@ def test_another_distance_is_tried_without_crawling_again(log: Path, capsys: Any
     assert not log.with_name("simhash-report.html").exists()
 
 
-def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
+def test_an_empty_log_has_a_report_that_says_so(log, capsys):
     log.write_text("")
     assert simhash("report", log) == 0
     assert capsys.readouterr().out.startswith("0 judged, 0 near-duplicates (0%): ")
@@ -111,9 +108,7 @@ def test_an_empty_log_has_a_report_that_says_so(log: Path, capsys: Any) -> None:
         (OSError(28, "No space left on device"), 2, "error: No space left on device"),
     ],
 )
-def test_ctrl_c_or_a_full_disk_leaves_the_old_report(
-    error: BaseException, status: int, says: str, log: Path, monkeypatch: Any, capsys: Any
-) -> None:
+def test_ctrl_c_or_a_full_disk_leaves_the_old_report(error, status, says, log, monkeypatch, capsys):
     report = log.with_name("simhash-report.html")
     report.write_text("old")
 

@@ -6,10 +6,7 @@ import json
 import random
 import re
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -26,7 +23,7 @@ def made(value: int, blocks: int) -> Fingerprint:
     return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
 
 
-def test_stats_are_those_of_the_index(stores: Callable[[str], Any], capsys: Any) -> None:
+def test_stats_are_those_of_the_index(stores, capsys):
     store, wanted = stores("redis"), spec_of(DEFAULT)
     index = store.open(recipe=wanted.recipe, bits=256, distance=48, blocks=wanted.blocks)
     index.put(
@@ -45,7 +42,7 @@ def test_stats_are_those_of_the_index(stores: Callable[[str], Any], capsys: Any)
     assert all(text in out for text in ("1,001", DEFAULT.identity, "48 of 256 bits"))
 
 
-def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -> None:
+def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):
     path = tmp_path / "i.sqlite"
     with closing(open_index(f"sqlite:///{path}", spec())) as index:
         index.claim(page("a"))
@@ -59,9 +56,7 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path: Path, capsys: Any) -
     assert re.search("^damaged +.*entry 1", capsys.readouterr().out, re.M)
 
 
-def test_where_a_name_is_unknown_those_that_are_there_are_listed(
-    stores: Callable[[str], Any], capsys: Any
-) -> None:
+def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys):
     url = stores("redis").url
     for name in ("news", "shop"):
         open_index(re.sub(r"name=[^&]*", f"name={name}", url), spec()).close()
@@ -69,7 +64,7 @@ def test_where_a_name_is_unknown_those_that_are_there_are_listed(
     assert re.search("there is no index 'blog' .*; there are (.*, )?news, (.*, )?shop", error)
 
 
-def test_an_empty_index_has_stats(tmp_path: Path, capsys: Any) -> None:
+def test_an_empty_index_has_stats(tmp_path, capsys):
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
     assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
     assert json.loads(capsys.readouterr().out)["pages"] == 0

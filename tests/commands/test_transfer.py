@@ -42,9 +42,7 @@ def listed(url: str) -> list[Entry]:
         return list(index)
 
 
-def test_an_index_goes_to_another_store_and_back_unchanged(
-    stores: Any, tmp_path: Path, capsys: Any
-) -> None:
+def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, capsys):
     pages = [*entries(2500, bits=256), *entries(3, seed=2, scope="b.example", bits=256)]
     pages.append(Entry("odd \u2028 \u4e2d key", fp(7, 256), time=3.0))
     first = filled(tmp_path / "one.sqlite", pages, bits=256, distance=48)
@@ -61,7 +59,7 @@ def test_an_index_goes_to_another_store_and_back_unchanged(
         assert old.spec == new.spec
 
 
-def test_pages_in_progress_are_left_out(tmp_path: Path, capsys: Any) -> None:
+def test_pages_in_progress_are_left_out(tmp_path, capsys):
     url = filled(tmp_path / "one.sqlite", entries(1))
     with closing(open_existing(url)) as index:
         index.claim(Arrival("in progress", fp(0)))
@@ -74,8 +72,8 @@ def test_pages_in_progress_are_left_out(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
-    tmp_path: Path, monkeypatch: Any, capsys: Any
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     pages, url = entries(3000), f"sqlite:///{tmp_path}/two.sqlite"
     first = filled(tmp_path / "one.sqlite", pages)
 
@@ -100,9 +98,7 @@ def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
 
 
 @pytest.mark.parametrize("kind", ["hexadecimal", "unsigned", "signed"])
-def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
-    kind: str, tmp_path: Path, capsys: Any
-) -> None:
+def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(kind, tmp_path, capsys):
     texts = {f"http://old.example/{n}": article(n) for n in range(5)}
     lines = []
     for url, text in texts.items():
@@ -122,7 +118,7 @@ def test_fingerprints_of_pypi_simhash_come_in_and_match_new_pages(
             assert (claim.matches[0].key, claim.matches[0].distance) == (key, 0)
 
 
-def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_path: Path) -> None:
+def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_path):
     path, url = tmp_path / "old.jsonl", f"sqlite:///{tmp_path}/new.sqlite"
     pages = [("http://A.example?b=2&a=1#top", 12), ("name", 13)]
     path.write_text("\n".join(json.dumps({"url": u, "fingerprint": n}) for u, n in pages))

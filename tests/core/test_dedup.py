@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def with_dedup(work: Callable[[Dedup], Awaitable[Any]], **options: Any) -> Any:
     return asyncio.run(run())
 
 
-def test_second_copy_is_a_duplicate_of_the_first(dedup: SyncDedup) -> None:
+def test_second_copy_is_a_duplicate_of_the_first(dedup):
     first = article(1)
     with dedup.page(text("a", first)) as verdict:
         assert verdict.kind == "unique"
@@ -49,9 +48,7 @@ def test_second_copy_is_a_duplicate_of_the_first(dedup: SyncDedup) -> None:
     assert dedup.check(text("d", first, scope="another")).kind == "unique"
 
 
-def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewhere(
-    dedup: SyncDedup,
-) -> None:
+def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewhere(dedup):
     words, title = article(1), article(1, 10)
     # Notices among the text, as on a mirror: what the first page says is all there.
     page, other = (html(shown, title=title) for shown in (words, f"{words} {article(9, 180)}"))
@@ -63,7 +60,7 @@ def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewher
     assert (here.kind, here.near) == ("unique", ())
 
 
-def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup: SyncDedup) -> None:
+def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup):
     words = article(1, 150)
     dedup.check(Document("http://a.example/1", html(words, title="Version 1")))
     verdict = dedup.check(Document("http://a.example/2", html(words, title="Version 2")))
@@ -73,7 +70,7 @@ def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup: Sy
     assert verdict.original is verdict.distance is verdict.reason is None
 
 
-def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -> None:
+def test_content_type_tells_what_is_compared_and_its_charset(dedup):
     page = f"<title>Überschrift</title><p>{'Größe und Länge, öfter. ' * 30}".encode("latin-1")
     one = dedup.check(Document("http://a.example/", page, "Text/HTML; Charset=latin-1"))
     other = Document("http://b.example/", page.decode("latin-1"), "application/xhtml+xml")
@@ -83,7 +80,7 @@ def test_content_type_tells_what_is_compared_and_its_charset(dedup: SyncDedup) -
     assert (image.kind, image.reason) == ("skipped", "other_type")
 
 
-def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path: Path) -> None:
+def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path):
     async def work(dedup: Dedup) -> int:
         for number in range(5):
             if number == 2:
@@ -107,7 +104,7 @@ async def handle(dedup: Dedup, document: Document, fails: bool = False) -> Verdi
         return verdict
 
 
-def test_copy_waits_for_its_original_and_takes_its_place_if_that_fails() -> None:
+def test_copy_waits_for_its_original_and_takes_its_place_if_that_fails():
     async def work(dedup: Dedup) -> list[Any]:
         failing = handle(dedup, text("a", article(1)), fails=True)
         copies = (handle(dedup, text(key, article(1))) for key in "bc")
@@ -118,7 +115,7 @@ def test_copy_waits_for_its_original_and_takes_its_place_if_that_fails() -> None
     assert sorted(verdict.kind for verdict in copies) == ["duplicate", "unique"]
 
 
-def test_copy_that_does_not_wait_can_be_told_how_its_original_fared() -> None:
+def test_copy_that_does_not_wait_can_be_told_how_its_original_fared():
     async def work(dedup: Dedup) -> list[bool]:
         told: list[bool] = []
         for name, fails in (("a", False), ("b", True)):
@@ -134,7 +131,7 @@ def test_copy_that_does_not_wait_can_be_told_how_its_original_fared() -> None:
     assert with_dedup(work) == [True, False]
 
 
-def test_page_is_delivered_with_the_last_of_its_parts() -> None:
+def test_page_is_delivered_with_the_last_of_its_parts():
     async def work(dedup: Dedup) -> list[bool]:
         await dedup.check(text("a", article(1)))
         dedup.hold("a")
@@ -146,7 +143,7 @@ def test_page_is_delivered_with_the_last_of_its_parts() -> None:
     assert with_dedup(work) == [True, False]
 
 
-def test_copy_whose_original_is_in_progress_for_longer_than_two_leases_is_let_through() -> None:
+def test_copy_whose_original_is_in_progress_for_longer_than_two_leases_is_let_through():
     async def work(dedup: Dedup) -> Verdict:
         await dedup.check(text("a", article(1)))
         return await dedup.check(text("b", article(1)))
@@ -155,7 +152,7 @@ def test_copy_whose_original_is_in_progress_for_longer_than_two_leases_is_let_th
     assert (verdict.kind, verdict.reason) == ("skipped", "timeout")
 
 
-def test_copy_does_not_wait_for_the_page_that_waits_for_it() -> None:
+def test_copy_does_not_wait_for_the_page_that_waits_for_it():
     async def work(dedup: Dedup) -> Verdict:
         await dedup.check(text("a", article(1)))
         return await dedup.check(text("b", article(1)), original="a")
@@ -163,7 +160,7 @@ def test_copy_does_not_wait_for_the_page_that_waits_for_it() -> None:
     assert with_dedup(work).original == "a"
 
 
-def test_threads_share_one_synchronous_face(dedup: SyncDedup) -> None:
+def test_threads_share_one_synchronous_face(dedup):
     kinds: list[str] = []
 
     def crawl(number: int) -> None:
@@ -179,9 +176,7 @@ def test_threads_share_one_synchronous_face(dedup: SyncDedup) -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_run_without_await_is_finished_unless_its_block_raises(
-    tmp_path: Path, fails: bool
-) -> None:
+def test_a_run_without_await_is_finished_unless_its_block_raises(tmp_path, fails):
     url = f"sqlite:///{tmp_path}/runs.sqlite"
     with contextlib.suppress(RuntimeError), SyncDedup(url, processes=0, runs=True) as dedup:
         with dedup.page(text("a", article(1))):
@@ -192,7 +187,7 @@ def test_a_run_without_await_is_finished_unless_its_block_raises(
         assert [run.finished for run in index.runs()] == [not fails]
 
 
-def test_page_whose_block_raises_leaves_its_place_to_a_copy(dedup: SyncDedup) -> None:
+def test_page_whose_block_raises_leaves_its_place_to_a_copy(dedup):
     with pytest.raises(RuntimeError), dedup.page(text("a", article(1))):
         raise RuntimeError("the handler fails")
     assert dedup.check(text("b", article(1))).kind == "unique"

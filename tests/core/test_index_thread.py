@@ -59,7 +59,7 @@ def with_thread(
     return asyncio.run(run())
 
 
-def test_pages_that_ask_in_one_turn_of_the_loop_claim_together() -> None:
+def test_pages_that_ask_in_one_turn_of_the_loop_claim_together():
     """A bounded number of them, each with its own answer."""
     index = Counting()
 
@@ -72,7 +72,7 @@ def test_pages_that_ask_in_one_turn_of_the_loop_claim_together() -> None:
     assert kinds == ["unique"] * 100 + ["revisit"] * 50
 
 
-def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch: Any) -> None:
+def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch):
     """Not if as many wait as go together, and not if nobody else is on the way."""
 
     async def together(thread: IndexThread) -> None:
@@ -91,7 +91,7 @@ def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch: Any
     with_thread(Counting(), lambda thread: thread.claim(arrival(0)))
 
 
-def test_pages_that_come_while_the_thread_asks_claim_together_after_it() -> None:
+def test_pages_that_come_while_the_thread_asks_claim_together_after_it():
     index = Counting()
     index.may_answer.clear()
 
@@ -107,7 +107,7 @@ def test_pages_that_come_while_the_thread_asks_claim_together_after_it() -> None
     assert index.sizes == [1, 8]
 
 
-def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog: Any) -> None:
+def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog):
     async def work(thread: IndexThread) -> list[Any]:
         return await asyncio.gather(*(thread.claim(arrival(n)) for n in range(6)))
 
@@ -117,7 +117,7 @@ def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog: Any
     ]
 
 
-def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer() -> None:
+def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer():
     async def work(thread: IndexThread) -> list[Any]:
         pages = arrival(1), arrival(2)._replace(scope="a" * 70_000)
         return await asyncio.gather(*map(thread.claim, pages), return_exceptions=True)
@@ -128,9 +128,7 @@ def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2])
-def test_a_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer(
-    turns: int,
-) -> None:
+def test_a_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answer(turns):
     async def work(thread: IndexThread) -> Claim:
         given_up, other = (asyncio.ensure_future(thread.claim(arrival(n))) for n in (1, 2))
         for _ in range(turns):
@@ -141,7 +139,7 @@ def test_a_page_that_is_given_up_at_whatever_moment_keeps_no_other_from_its_answ
     assert with_thread(Counting(), work).outcome == "unique"
 
 
-def test_a_page_that_comes_after_the_end_gets_no_answer() -> None:
+def test_a_page_that_comes_after_the_end_gets_no_answer():
     async def work(thread: IndexThread) -> None:
         thread.close()
         assert await thread.claim(arrival(1)) is None

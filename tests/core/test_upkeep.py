@@ -95,9 +95,7 @@ def crawl(monkeypatch: pytest.MonkeyPatch) -> Crawl:
     return Crawl()
 
 
-def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them(
-    crawl: Crawl,
-) -> None:
+def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them(crawl):
     for key in ("good", "bad"):
         crawl.upkeep.hold(key)
         crawl.upkeep.hold(key)
@@ -114,8 +112,8 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
 
 @pytest.mark.parametrize("failed", [True, False])
 def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_comes_again(
-    crawl: Crawl, failed: bool
-) -> None:
+    crawl, failed
+):
     """It may have come with another text, which nobody has delivered."""
     crawl.upkeep.hold("page")
     crawl.end("page", failed=failed)
@@ -129,7 +127,7 @@ def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_co
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: bool) -> None:
+def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl, fails):
     """If it failed, the index has heard of that before."""
     crawl.upkeep.hold("page")
     crawl.wait(5, "page")
@@ -138,7 +136,7 @@ def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl: Crawl, fails: 
     assert [news.failed for news in crawl.news] == [["page"]] * fails
 
 
-def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: Crawl) -> None:
+def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl):
     for entry in (1, 2, 3):
         crawl.wait(entry)
     crawl.answer(provisional=[1], gone=[2])
@@ -148,9 +146,7 @@ def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl: C
     assert [news.entries for news in crawl.news] == [[1, 2, 3], [1]]
 
 
-def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(
-    crawl: Crawl,
-) -> None:
+def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn(crawl):
     entries = range(1, PAGES_AT_ONCE + 11)
     for entry in entries:
         crawl.wait(entry)
@@ -162,9 +158,7 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
     assert {*first, *second} == {*entries}
 
 
-def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl, monkeypatch):
     """The event loop does not wait long for the index."""
     monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
 
@@ -184,16 +178,14 @@ def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(
     assert crawl.told == [True]
 
 
-def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl: Crawl) -> None:
+def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl):
     crawl.is_late = True
     crawl.wait(5)
     crawl.keep_up(then=crawl.catch_up)
     assert crawl.told == [True]
 
 
-def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(
-    crawl: Crawl,
-) -> None:
+def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(crawl):
     crawl.upkeep.hold("page")
     crawl.wait(5)
     crawl.answer(provisional=[5])
@@ -202,7 +194,7 @@ def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_kno
     assert crawl.news[0].failed == ["page"]
 
 
-def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any) -> None:
+def test_an_index_that_fails_is_left_alone_for_a_while(crawl, caplog):
     crawl.error = RuntimeError("a fault")
     crawl.upkeep.hold("failed")
     crawl.end("failed", failed=True)
@@ -210,9 +202,7 @@ def test_an_index_that_fails_is_left_alone_for_a_while(crawl: Crawl, caplog: Any
     assert len(crawl.news) == len(caplog.records) == 1
 
 
-def test_leases_are_renewed_three_times_in_their_length(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leases_are_renewed_three_times_in_their_length(crawl, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
     crawl.upkeep._renewed = now[0]

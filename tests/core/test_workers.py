@@ -105,7 +105,7 @@ def digits(feature: str, bits: int) -> bytes:
 UNUSUAL = Recipe("default", FeatureSpec("words", 2), 128, 9, hash=f"{__name__}.digits", sign=">=")
 
 
-def test_each_page_gets_its_own_answer_by_the_whole_recipe() -> None:
+def test_each_page_gets_its_own_answer_by_the_whole_recipe():
     bodies = [Body(html(article(seed)), "utf-8") for seed in range(9)]
     bodies += [text_body(article(20)), text_body("half a pair \ud83d"), Body(b"", None)]
     with crew(UNUSUAL, processes=2, excerpt_length=50) as workers:
@@ -115,14 +115,14 @@ def test_each_page_gets_its_own_answer_by_the_whole_recipe() -> None:
     assert answers[0].fingerprint.blocks == blocks  # type: ignore[union-attr]
 
 
-def test_a_worker_with_another_version_of_the_recipe_answers_nothing() -> None:
+def test_a_worker_with_another_version_of_the_recipe_answers_nothing():
     values, identity, *_ = order_of(RECIPE, 1.0, 0)
     assert recipe_of(values, identity) == RECIPE
     with pytest.raises(ValueError, match="the worker has simhash/1 "):
         recipe_of(values, identity.replace("main/", "main/0"))
 
 
-def test_the_identity_has_the_version_of_an_extractor_of_a_project(monkeypatch: Any) -> None:
+def test_the_identity_has_the_version_of_an_extractor_of_a_project(monkeypatch):
     before = HOSTILE.identity
     monkeypatch.setattr(hostile, "version", 2, raising=False)
     assert HOSTILE.identity == before.replace("hostile ", "hostile/2 ")
@@ -137,7 +137,7 @@ FAILURES = {
 }
 
 
-def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer() -> None:
+def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer():
     with crew(processes=2) as workers:
         answers = workers.ask(b"a page", *FAILURES, b"print", b"a page" * 100_000, b"another page")
     first, *failed, printing, large, last = answers
@@ -147,9 +147,7 @@ def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer() -> None:
         assert says in answer.error
 
 
-def test_a_process_is_replaced_if_it_is_killed_between_two_pages_and_after_many_pages(
-    monkeypatch: Any,
-) -> None:
+def test_a_process_is_replaced_if_it_is_killed_between_two_pages_and_after_many_pages(monkeypatch):
     monkeypatch.setattr(module, "PAGES_PER_PROCESS", 3)
     with crew() as workers:
         (pid,) = workers.pids(b"process")
@@ -163,7 +161,7 @@ def test_a_process_is_replaced_if_it_is_killed_between_two_pages_and_after_many_
 @pytest.mark.parametrize(
     ("program", "says"), [("/nowhere/python", "can be started"), ("/bin/false", "status 1")]
 )
-def test_a_process_that_cannot_be_started_fails_its_pages_only(program: str, says: str) -> None:
+def test_a_process_that_cannot_be_started_fails_its_pages_only(program, says):
     with crew(processes=2) as workers:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.executable", program)
@@ -174,7 +172,7 @@ def test_a_process_that_cannot_be_started_fails_its_pages_only(program: str, say
         assert workers.ask(b"a fifth")[0].fingerprint
 
 
-def test_modules_and_paths_of_a_crawl_do_no_harm(monkeypatch: Any, tmp_path: Path) -> None:
+def test_modules_and_paths_of_a_crawl_do_no_harm(monkeypatch, tmp_path):
     """A module that is named as one of Python's hides none; a path may be no text."""
     (tmp_path / "token.py").touch()
     monkeypatch.setattr(sys, "path", [*filter(None, sys.path), str(Path.cwd()), Path.cwd()])
@@ -183,9 +181,7 @@ def test_modules_and_paths_of_a_crawl_do_no_harm(monkeypatch: Any, tmp_path: Pat
         assert workers.ask(b"a page")[0].fingerprint
 
 
-def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_workers(
-    monkeypatch: Any,
-) -> None:
+def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_workers(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     with crew(processes=2, timeout=60) as workers:
         pids = {pid for number in range(9) for pid in workers.pids(b"process %d" % number)}
@@ -201,7 +197,7 @@ def test_processes_of_one_thread_start_when_they_are_needed_and_end_with_the_wor
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_a_page_that_nobody_waits_for_any_more_does_no_harm() -> None:
+def test_a_page_that_nobody_waits_for_any_more_does_no_harm():
     """Whether a process has it already or not."""
     with crew() as workers:
         tasks = [workers.begin(b"%d" % number) for number in range(6)]
@@ -232,7 +228,7 @@ def reason(job: Job) -> str | None:
     return job.answer.result().reason if job.answer.done() else None
 
 
-def test_sites_take_turns_and_those_that_cost_workers_come_last() -> None:
+def test_sites_take_turns_and_those_that_cost_workers_come_last():
     def take(count: int) -> list[str]:
         return [asyncio.run(turns.take()).site for _ in range(count)]
 
@@ -245,7 +241,7 @@ def test_sites_take_turns_and_those_that_cost_workers_come_last() -> None:
     assert take(4) == ["good", "new", "evil", "evil"]
 
 
-def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch: Any, caplog: Any) -> None:
+def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch, caplog):
     monkeypatch.setattr(module, "time", clock := Clock())
     turns = Turns(99)
     # Pages that fail now and then do no harm to their site, and those of no site none at all.
@@ -264,7 +260,7 @@ def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch: Any, ca
     assert len(caplog.records) == 1
 
 
-def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
+def test_a_page_is_let_through_while_many_sites_cost_workers():
     turns = Turns(4)
     innocent = put(turns, "good")
     for number in range(4):
@@ -275,7 +271,7 @@ def test_a_page_is_let_through_while_many_sites_cost_workers() -> None:
     assert reason(later) is None
 
 
-def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
+def test_a_page_beside_hanging_ones_of_a_site_has_its_answer():
     ended = list[str]()
     with crew(processes=2, timeout=2) as workers:
         tasks = [workers.begin(b"hang %d" % number, "evil") for number in range(30)]
@@ -294,7 +290,7 @@ def test_a_page_beside_hanging_ones_of_a_site_has_its_answer() -> None:
 
 
 @pytest.mark.parametrize("processes", [0, 1])
-def test_equal_bodies_are_analysed_once(processes: int) -> None:
+def test_equal_bodies_are_analysed_once(processes):
     """Bytes of another charset or kind are another page."""
     data = ("<p>" + "Größe und Länge, öfter. " * 9).encode()
     bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
@@ -304,7 +300,7 @@ def test_equal_bodies_are_analysed_once(processes: int) -> None:
             assert workers.repeats == repeats
 
 
-def test_analyses_are_remembered_up_to_a_size(monkeypatch: Any) -> None:
+def test_analyses_are_remembered_up_to_a_size(monkeypatch):
     monkeypatch.setattr(module, "REMEMBERED_BYTES", 2 * 1500)
     with crew(RECIPE, processes=0, excerpt_length=100) as workers:
         for seed in (0, 1, 2, 2, 1, 0, 1):
@@ -317,7 +313,7 @@ def test_analyses_are_remembered_up_to_a_size(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("processes", [0, 1])
-def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int) -> None:
+def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes):
     bodies = [Body(html(article(seed))) for seed in range(40)]
     bodies[3], bodies[5] = Body(b"raise"), Body(b"x" * 100_000)
     pages = enumerate(bodies)
@@ -328,7 +324,7 @@ def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes: int
     assert answers == {number: analyse_body(bodies[number], HOSTILE) for number in answers}
 
 
-def test_a_caller_may_stop_in_the_middle_of_many_bodies() -> None:
+def test_a_caller_may_stop_in_the_middle_of_many_bodies():
     pages = ((number, Body(b"%d" % number)) for number in range(100))
     answers = analyse_all(pages, HOSTILE, processes=1, timeout=5)
     assert next(answers)[1].fingerprint is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ def items(number: int) -> list[str]:
     return [f"http://a.example/item/{n}" for n in range(1, number + 1)]
 
 
-def test_a_page_that_hides_many_addresses_of_one_form_is_told_of_once(caplog: Any) -> None:
+def test_a_page_that_hides_many_addresses_of_one_form_is_told_of_once(caplog):
     alarms = Alarms("shop")
     hide(alarms, items(MANY - 1) * 2)
     assert not caplog.records
@@ -42,7 +41,7 @@ def test_a_page_that_hides_many_addresses_of_one_form_is_told_of_once(caplog: An
     assert [hiding.pages for hiding in alarms.worst()] == [5 * MANY]
 
 
-def test_a_page_that_hides_a_tenth_of_a_crawl_is_told_of_whatever_the_addresses() -> None:
+def test_a_page_that_hides_a_tenth_of_a_crawl_is_told_of_whatever_the_addresses():
     urls = [f"http://a.example/{'abcdefghijk'[n]}" for n in range(FEW)]
     for pages, is_told in ((FEW * 10, True), (FEW * 10 + 1, False)):
         alarms = Alarms("shop")
@@ -50,9 +49,7 @@ def test_a_page_that_hides_a_tenth_of_a_crawl_is_told_of_whatever_the_addresses(
         assert bool(alarms.worst()) == is_told
 
 
-def test_a_site_with_many_such_pages_gets_few_warnings_and_the_worst_stand_first(
-    caplog: Any,
-) -> None:
+def test_a_site_with_many_such_pages_gets_few_warnings_and_the_worst_stand_first(caplog):
     alarms = Alarms("shop")
     for number in range(9):
         hide(alarms, items(MANY + number), original=f"{ORIGINAL}{number}")
@@ -62,8 +59,8 @@ def test_a_site_with_many_such_pages_gets_few_warnings_and_the_worst_stand_first
 
 @pytest.mark.parametrize("is_shell", [True, False])
 def test_shells_of_a_script_are_an_alarm_before_the_fiftieth_and_pages_of_their_own_are_none(
-    crawl: Any, site: Any, tmp_path: Any, caplog: Any, is_shell: bool
-) -> None:
+    crawl, site, tmp_path, caplog, is_shell
+):
     # What the script fetches is not in the page.
     shell = "We show you the way to our shop on the map. The coffee is free in each of our shops."
     paths = [f"/shop/{number}" for number in range(1, 50)]

@@ -135,9 +135,7 @@ def wait() -> None:
 SETTINGS = {"SIMHASH_INDEX_URL": URL}
 
 
-def test_copies_that_come_while_the_index_is_away_are_judged_once(
-    crawl: Any, families: Any, store: Store
-) -> None:
+def test_copies_that_come_while_the_index_is_away_are_judged_once(crawl, families, store):
     store.go_away()
     settings = {**SETTINGS, "CONCURRENT_REQUESTS": 2}
     crawled = crawl(Pages, settings=settings, site=families, paths=[*families.pages])
@@ -145,7 +143,7 @@ def test_copies_that_come_while_the_index_is_away_are_judged_once(
     assert crawled.stat("crawled_again") == 0
 
 
-def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None:
+def test_crawl_stops_if_told_so(crawl, families, store):
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
     acts = ["/0-0", store.go_away, "/1-0", wait, "/2-0"]
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
@@ -155,9 +153,7 @@ def test_crawl_stops_if_told_so(crawl: Any, families: Any, store: Store) -> None
         open_dedup(FilterSettings.from_settings(Settings(settings)), "pages")
 
 
-def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
-    crawl: Any, families: Any, store: Store, caplog: Any
-) -> None:
+def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(crawl, families, store, caplog):
     def be_another() -> None:
         store.error = StoreMismatch("made with another recipe")
 
@@ -171,8 +167,8 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(
 
 
 def test_store_that_hangs_does_not_hold_up_the_event_loop(
-    crawl: Any, families: Any, store: Store, monkeypatch: Any, reactor_loop: Any
-) -> None:
+    crawl, families, store, monkeypatch, reactor_loop
+):
     """Neither while pages come nor when the spider is idle nor at the end."""
     monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.0)
     turned_in_time: list[bool] = []
@@ -224,8 +220,8 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
 @needs_redis
 @pytest.mark.parametrize("how", ["killed", "full"])
 def test_redis_that_fails_in_the_middle_costs_no_page(
-    crawl: Any, families: Any, server: servers.RedisServer, impatient: None, how: str, caplog: Any
-) -> None:
+    crawl, families, server, impatient, how, caplog
+):
     """No cluster is without a copy."""
     go_away, come_back = outages(server)[how]
     acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", wait, come_back]
@@ -242,9 +238,7 @@ def test_redis_that_fails_in_the_middle_costs_no_page(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_full_disk_keeps_no_crawl_open_for_a_lease(
-    crawl: Any, articles: Any, tmp_path: Path, fails: bool
-) -> None:
+def test_a_full_disk_keeps_no_crawl_open_for_a_lease(crawl, articles, tmp_path, fails):
     """Nothing more is written once a copy waits on a page; the crawler knows how that fared."""
     path = tmp_path / "full.sqlite"
 

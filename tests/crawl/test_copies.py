@@ -19,9 +19,7 @@ from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 from tests.pages import article, html
 
 
-def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(
-    crawl: Any, articles: Any
-) -> None:
+def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(crawl, articles):
     requests = answering(articles, "/0/copy", *[(404, {}, b"")] * 5)
     crawled = crawl(FailingLate, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]
@@ -29,16 +27,14 @@ def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(
 
 
 def test_copy_is_downloaded_again_if_there_was_no_room_for_its_response(
-    crawl: Any, articles: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    crawl, articles, monkeypatch
+):
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 100)
     assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]
     assert articles.hits["/0/copy"] == 2
 
 
-def test_copy_that_the_queue_does_not_take_is_crawled_later(
-    crawl: Any, articles: Any, caplog: Any
-) -> None:
+def test_copy_that_the_queue_does_not_take_is_crawled_later(crawl, articles, caplog):
     class Away(Scheduler):
         asked: ClassVar[Counter[str]] = Counter()
 
@@ -56,8 +52,8 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(
 
 
 def test_a_request_that_the_queue_refuses_holds_up_no_other_and_is_lost_after_a_lease(
-    monkeypatch: pytest.MonkeyPatch, caplog: Any
-) -> None:
+    monkeypatch, caplog
+):
     taken: list[str] = []
 
     def enqueue(request: Request) -> None:
@@ -79,14 +75,14 @@ def test_a_request_that_the_queue_refuses_holds_up_no_other_and_is_lost_after_a_
     assert ["and is lost" in message for message in said] == [False, True]
 
 
-def test_a_request_of_a_copy_is_made_as_if_for_the_first_time() -> None:
+def test_a_request_of_a_copy_is_made_as_if_for_the_first_time():
     spent = {"retry_times": 2, "redirect_times": 20, "simhash": {}, "depth": 3}
     request = once_more(Request("http://a.example/", meta=spent))
     assert request.meta == {"depth": 3}
     assert request.dont_filter
 
 
-def test_one_copy_is_delivered_though_several_fail(crawl: Any, site: Any) -> None:
+def test_one_copy_is_delivered_though_several_fail(crawl, site):
     """A page fails, and so do the copies that come in its place, until one does not."""
     for number in range(6):
         site.pages[f"/{number}"] = html(article(1))
@@ -107,9 +103,7 @@ def test_one_copy_is_delivered_though_several_fail(crawl: Any, site: Any) -> Non
 
 # Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.
 @pytest.mark.filterwarnings("ignore:unclosed file .*requests.queue:ResourceWarning")
-def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(
-    crawl: Any, articles: Any, tmp_path: Any
-) -> None:
+def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(crawl, articles, tmp_path):
     """Their original fails when the crawl has been told to stop."""
 
     class Stopped(FailingLate):
@@ -128,9 +122,7 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(
     assert paths(crawled) == ["/0/copy"]
 
 
-def test_a_flagged_copy_is_delivered_once_though_its_original_fails(
-    crawl: Any, articles: Any
-) -> None:
+def test_a_flagged_copy_is_delivered_once_though_its_original_fails(crawl, articles):
     class Flagged(FailingLate):
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/0"):

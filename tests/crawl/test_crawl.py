@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ def downloaded(engine: Any, request: Request) -> Any:
     return maybe_deferred_to_future(engine.download(request))  # Scrapy 2.13
 
 
-def test_near_duplicate_is_dropped_and_names_its_original(crawl: Any, twins: Any) -> None:
+def test_near_duplicate_is_dropped_and_names_its_original(crawl, twins):
     twins.pages["/second"] = html(turned(article(1)), links=("/after-second",))
     crawled = crawl(
         Following, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second", "/other"]
@@ -49,9 +48,7 @@ def test_near_duplicate_is_dropped_and_names_its_original(crawl: Any, twins: Any
     check_sum(crawled)
 
 
-def test_a_copy_with_the_better_address_says_so_and_why(
-    crawl: Any, site: Any, tmp_path: Path
-) -> None:
+def test_a_copy_with_the_better_address_says_so_and_why(crawl, site, tmp_path):
     head = '<link rel="canonical" href="/long/name">'
     page = html(article(1)).replace(b"<title>", f"{head}<title>".encode())
     site.pages = dict.fromkeys(("/b", "/long/name", "/long/name?print=1"), page)
@@ -63,9 +60,7 @@ def test_a_copy_with_the_better_address_says_so_and_why(
     assert crawled.stat("better") == 1
 
 
-def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(
-    crawl: Any, twins: Any, caplog: Any
-) -> None:
+def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(crawl, twins, caplog):
     meta = {"simhash_action": "folow", "simhash_acton": "flag"}
     crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta=meta)
     assert sorted(paths(crawled)) == ["/first", "/second"]
@@ -84,13 +79,13 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(
     ],
 )
 def test_the_meta_of_a_request_and_its_address_decide_what_becomes_of_a_copy(
-    crawl: Any, twins: Any, path: str, meta: dict[str, Any], verdict: str
-) -> None:
+    crawl, twins, path, meta, verdict
+):
     crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", path], meta=meta)
     assert crawled.items[1]["page"]["verdict"] == verdict
 
 
-def test_retry_and_redirect_do_not_make_duplicates(crawl: Any, site: Any) -> None:
+def test_retry_and_redirect_do_not_make_duplicates(crawl, site):
     answers = iter([(503, {}, b"later"), html(article(1))])
     site.pages = {
         "/flaky": lambda request: (
@@ -106,7 +101,7 @@ def test_retry_and_redirect_do_not_make_duplicates(crawl: Any, site: Any) -> Non
     assert crawled.dropped == []
 
 
-def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any, caplog: Any) -> None:
+def test_what_is_not_a_page_is_skipped_and_counted(crawl, site, caplog):
     page = html(article(1))
     site.pages = {
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
@@ -132,7 +127,7 @@ def test_what_is_not_a_page_is_skipped_and_counted(crawl: Any, site: Any, caplog
     check_sum(crawled)
 
 
-def test_download_in_a_callback_is_neither_compared_nor_remembered(crawl: Any, twins: Any) -> None:
+def test_download_in_a_callback_is_neither_compared_nor_remembered(crawl, twins):
     """It repeats the page of that very callback, whose other copies are dropped nevertheless."""
 
     class Fetching(Pages):
@@ -152,7 +147,7 @@ def test_download_in_a_callback_is_neither_compared_nor_remembered(crawl: Any, t
     check_sum(crawled)
 
 
-def test_post_requests_with_other_bodies_are_other_pages(crawl: Any, site: Any) -> None:
+def test_post_requests_with_other_bodies_are_other_pages(crawl, site):
     site.pages = {"/search": lambda request: html(article(len(request.posted)))}
 
     class Posting(Pages):
@@ -165,7 +160,7 @@ def test_post_requests_with_other_bodies_are_other_pages(crawl: Any, site: Any) 
     assert len({item["page"]["key"] for item in crawled.items}) == 2
 
 
-def test_scope_host_keeps_one_copy_for_each_host(crawl: Any, twins: Any) -> None:
+def test_scope_host_keeps_one_copy_for_each_host(crawl, twins):
     class Hosts(Pages):
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/first")
@@ -177,7 +172,7 @@ def test_scope_host_keeps_one_copy_for_each_host(crawl: Any, twins: Any) -> None
     assert len(crawl(Hosts, settings=settings, site=twins, paths=[]).items) == 1
 
 
-def test_follow_up_requests_do_not_share_the_verdict(crawl: Any, twins: Any) -> None:
+def test_follow_up_requests_do_not_share_the_verdict(crawl, twins):
     class Copying(Pages):
         def parse(self, response: Any) -> Any:
             yield {"path": response.url, "page": response.meta["simhash"]}
@@ -190,7 +185,7 @@ def test_follow_up_requests_do_not_share_the_verdict(crawl: Any, twins: Any) -> 
     assert other["key"].endswith("/other")
 
 
-def test_spider_may_change_the_verdict_in_its_meta(crawl: Any, twins: Any) -> None:
+def test_spider_may_change_the_verdict_in_its_meta(crawl, twins):
     class Changing(Pages):
         def parse(self, response: Any) -> Any:
             response.meta["simhash"] = {"verdict": "unique", "key": "another"}
@@ -208,7 +203,7 @@ def test_spider_may_change_the_verdict_in_its_meta(crawl: Any, twins: Any) -> No
 
 
 @pytest.mark.parametrize("place", [500, 560])
-def test_middleware_may_give_a_response_another_request(crawl: Any, twins: Any, place: int) -> None:
+def test_middleware_may_give_a_response_another_request(crawl, twins, place):
     class Exchanging:
         def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
             return response.replace(request=request.replace())
@@ -253,9 +248,7 @@ class FailingPipeline:
 @pytest.mark.parametrize(
     ("how", "together"), [("at once", True), ("half-way", False), ("item", True), ("item", False)]
 )
-def test_twin_of_a_page_that_fails_gets_through(
-    crawl: Any, twins: Any, how: str, together: bool
-) -> None:
+def test_twin_of_a_page_that_fails_gets_through(crawl, twins, how, together):
     """Whether the twin comes later or was dropped while the first was in progress."""
 
     class Spidering(Failing):
@@ -276,7 +269,7 @@ def test_twin_of_a_page_that_fails_gets_through(
     assert "/second" in paths(crawled)
 
 
-def test_extractor_that_fails_costs_no_page(crawl: Any, twins: Any, caplog: Any) -> None:
+def test_extractor_that_fails_costs_no_page(crawl, twins, caplog):
     crawled = crawl(
         Pages,
         settings={"SIMHASH_EXTRACTOR": "tests.crawl.test_crawl.failing_extractor"},
@@ -294,8 +287,8 @@ def failing_extractor(html: str) -> str:
 
 
 def test_a_job_that_goes_on_has_its_index_and_a_crawl_without_one_starts_anew(
-    crawl: Any, twins: Any, tmp_path: Any
-) -> None:
+    crawl, twins, tmp_path
+):
     for path in ("/first", "/second"):
         assert len(crawl(Pages, site=twins, paths=[path]).items) == 1
     settings = {"JOBDIR": str(tmp_path / "job")}
@@ -306,9 +299,7 @@ def test_a_job_that_goes_on_has_its_index_and_a_crawl_without_one_starts_anew(
 
 
 @pytest.mark.parametrize("seconds", [0.01, 0.3])
-def test_page_whose_callback_asks_for_it_again_is_no_original(
-    crawl: Any, site: Any, monkeypatch: Any, seconds: float
-) -> None:
+def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monkeypatch, seconds):
     """Answers that put the crawl off are all alike, and each stands for another page.
 
     Whether the index is told that the first answer failed before the second comes, or while it is
@@ -340,9 +331,7 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
     assert crawled.stat("dropped") > 0
 
 
-def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
-    crawl: Any, twins: Any
-) -> None:
+def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(crawl, twins):
     class Late:
         def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
             if response.url.endswith("/first"):
@@ -372,16 +361,14 @@ class Front(Following):
             yield Request(self.base + path, priority=-place)
 
 
-def test_start_request_and_the_page_it_redirects_to_are_followed(crawl: Any, twins: Any) -> None:
+def test_start_request_and_the_page_it_redirects_to_are_followed(crawl, twins):
     twins.pages["/moved"] = 301, {"Location": "/second"}, b""
     crawled = crawl(Front, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/moved"])
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
     assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
 
 
-def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(
-    crawl: Any, twins: Any
-) -> None:
+def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(crawl, twins):
     twins.pages["/third"] = twins.pages["/second"]
     settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
     crawled = crawl(
@@ -396,9 +383,7 @@ def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(
     assert pages["/third"]["original"] == twins.url + "/first"
 
 
-def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(
-    crawl: Any, twins: Any, caplog: Any
-) -> None:
+def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(crawl, twins, caplog):
     class Insisting(Pages):
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
@@ -415,7 +400,7 @@ def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(
 
 
 @pytest.mark.parametrize("command", ["shell", "fetch", "parse", "check"])
-def test_command_that_shows_pages_runs_no_filter(command: str, twins: Any, tmp_path: Path) -> None:
+def test_command_that_shows_pages_runs_no_filter(command, twins, tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shown\n")
     index = tmp_path / "pages.sqlite"
     (tmp_path / "shown.py").write_text(

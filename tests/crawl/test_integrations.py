@@ -28,22 +28,22 @@ ONE_BY_ONE = {
 
 @pytest.mark.parametrize("missing", [[], ["SPIDER_MIDDLEWARES"], ["ITEM_PIPELINES"]])
 def test_components_can_be_named_one_by_one_and_a_missing_one_is_told(
-    crawl: Any, twins: Any, caplog: Any, missing: list[str]
-) -> None:
+    crawl, twins, caplog, missing
+):
     settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, **{setting: {} for setting in missing}}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/other"])
     assert paths(crawled) == KEPT
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
 
 
-def test_custom_settings_of_the_spider_count(crawl: Any, twins: Any) -> None:
+def test_custom_settings_of_the_spider_count(crawl, twins):
     class Flagging(Pages):
         custom_settings = {"SIMHASH_ACTION": "flag", **ONE_AT_A_TIME}  # noqa: RUF012
 
     assert paths(crawl(Flagging, site=twins, paths=ALL)) == ALL
 
 
-def test_extension_reads_all_stats_when_the_spider_is_closed(crawl: Any, twins: Any) -> None:
+def test_extension_reads_all_stats_when_the_spider_is_closed(crawl, twins):
     read = []
 
     class Monitor:
@@ -62,9 +62,7 @@ def test_extension_reads_all_stats_when_the_spider_is_closed(crawl: Any, twins: 
     assert read == [crawled.stat("dropped")] == [1]
 
 
-def test_answers_from_the_http_cache_are_the_same_pages(
-    crawl: Any, twins: Any, tmp_path: Any
-) -> None:
+def test_answers_from_the_http_cache_are_the_same_pages(crawl, twins, tmp_path):
     settings = {
         **ONE_AT_A_TIME,
         "HTTPCACHE_ENABLED": True,
@@ -79,7 +77,7 @@ def test_answers_from_the_http_cache_are_the_same_pages(
     check_sum(again)
 
 
-def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any) -> None:
+def test_page_objects_work_on_the_pages_that_get_through(crawl, twins):
     poet = pytest.importorskip("scrapy_poet", reason="scrapy-poet is not installed")
     from web_poet import WebPage
 
@@ -101,8 +99,8 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl: Any, twins: Any)
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]
-) -> None:
+    crawl, twins, scrapy_redis_settings
+):
     def known(spider: type[Pages], **names: str) -> tuple[int, int]:
         settings = scrapy_redis_settings | names
         crawled = crawl(spider, settings=settings, site=twins, paths=ALL)
@@ -116,7 +114,7 @@ def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
     assert known(OfB, BOT_NAME="customer_b", SIMHASH_NAMESPACE="customer_a") == (0, len(KEPT))
 
 
-def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> None:
+def test_pages_rendered_by_a_browser_are_compared(crawl, twins):
     pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
@@ -136,7 +134,7 @@ def test_pages_rendered_by_a_browser_are_compared(crawl: Any, twins: Any) -> Non
     assert paths(crawl(Rendered, settings=settings, site=twins, paths=ALL)) == KEPT
 
 
-def test_browser_page_of_a_dropped_copy_is_closed(crawl: Any, twins: Any) -> None:
+def test_browser_page_of_a_dropped_copy_is_closed(crawl, twins):
     closed: list[str] = []
 
     class BrowserPage:

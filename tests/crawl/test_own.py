@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from scrapy import Request
@@ -39,9 +38,7 @@ def misspelt(verdict: Verdict, request: Request, response: Response) -> str:
     return "dorp"
 
 
-def test_an_action_of_the_project_is_asked_about_each_copy_and_decides(
-    crawl: Any, twins: Any
-) -> None:
+def test_an_action_of_the_project_is_asked_about_each_copy_and_decides(crawl, twins):
     SEEN.clear()
     settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": f"{HERE}.noted"}
     crawled = crawl(Following, settings=settings, site=twins, paths=["/first", "/second", "/other"])
@@ -51,9 +48,7 @@ def test_an_action_of_the_project_is_asked_about_each_copy_and_decides(
 
 
 @pytest.mark.parametrize("action", ["broken", "misspelt"])
-def test_a_page_is_not_lost_by_an_action_that_fails(
-    crawl: Any, twins: Any, caplog: Any, action: str
-) -> None:
+def test_a_page_is_not_lost_by_an_action_that_fails(crawl, twins, caplog, action):
     settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("second", f"{HERE}.{action}")]}
     crawled = crawl(Following, settings=settings, site=twins, paths=["/first", "/second"])
     assert "/second" in paths(crawled)
@@ -61,7 +56,7 @@ def test_a_page_is_not_lost_by_an_action_that_fails(
     assert f"SIMHASH_ACTION: {HERE}.{action} failed on {twins.url}/second" in caplog.text
 
 
-def test_a_reader_a_recipe_and_an_extractor_come_by_import_path(crawl: Any, site: Any) -> None:
+def test_a_reader_a_recipe_and_an_extractor_come_by_import_path(crawl, site):
     both = "<!--mark-->" + article(3)
     site.pages = {
         "/1": html(article(1)).replace(article(1).encode(), (article(1) + both).encode()),

@@ -38,8 +38,8 @@ def prints(site: Any) -> Any:
 
 @pytest.mark.parametrize(("order", "at_once"), [("linked", 8), ("not linked", 1)])
 def test_the_canonical_address_is_delivered_and_each_address_is_downloaded_once(
-    crawl: Any, prints: Any, order: str, at_once: int
-) -> None:
+    crawl, prints, order, at_once
+):
     if order == "not linked":
         prints.pages["/"] = page(999, links=tuple(f"/print/{n}" for n in range(10)))
     settings = SETTINGS | {"CONCURRENT_REQUESTS": at_once}
@@ -50,15 +50,13 @@ def test_the_canonical_address_is_delivered_and_each_address_is_downloaded_once(
     assert crawled.stat("preferred/in_vain") == 0
 
 
-def test_with_first_the_page_that_came_first_is_delivered(crawl: Any, prints: Any) -> None:
+def test_with_first_the_page_that_came_first_is_delivered(crawl, prints):
     crawled = crawl(Following, settings=ONE_AT_A_TIME, site=prints, paths=["/"])
     assert len([path for path in paths(crawled) if "print" in path]) == 5
     assert crawled.stat("preferred/waited") == 0
 
 
-def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(
-    crawl: Any, site: Any
-) -> None:
+def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(crawl, site):
     class Noting(Pages):
         asked: ClassVar[list[Request]] = []
 
@@ -76,7 +74,7 @@ def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(
     assert site.hits == {"/print": 1, "/gone": 1}
 
 
-def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: Any) -> None:
+def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site):
     given = Request(
         site.url + "/print",
         headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
@@ -92,7 +90,7 @@ def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site: A
     assert asked.meta["dont_merge_cookies"]
 
 
-def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl: Any, site: Any) -> None:
+def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl, site):
     """The site of the proxy also sees what the proxy is told: a name and a password of its own."""
     asked: dict[str, Any] = {}
 
@@ -123,7 +121,7 @@ def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl: Any, site: 
     assert ["X-Api-Key" in headers for headers in asked.values()] == [True, False]
 
 
-def test_a_page_of_a_browser_waits_for_no_address() -> None:
+def test_a_page_of_a_browser_waits_for_no_address():
     asked = Request("https://shop.example/a", meta={"simhash_queued": True})
     head = b'<head><link rel="canonical" href="/b">'
     own = type("BrowserResponse", (HtmlResponse,), {})
@@ -132,7 +130,7 @@ def test_a_page_of_a_browser_waits_for_no_address() -> None:
         assert _canonical_url(asked, response) is None
 
 
-def test_https_never_becomes_http() -> None:
+def test_https_never_becomes_http():
     asked = Request("https://shop.example/a", meta={"simhash_queued": True})
     for scheme, fetched in (("http", False), ("https", True)):
         url = f"{scheme}://www.shop.example/b"
@@ -141,9 +139,7 @@ def test_https_never_becomes_http() -> None:
         assert (_canonical_url(asked, response) == url) is fetched
 
 
-def test_no_credential_of_a_page_reaches_the_address_that_it_declares(
-    crawl: Any, site: Any
-) -> None:
+def test_no_credential_of_a_page_reaches_the_address_that_it_declares(crawl, site):
     got: list[Any] = []
 
     def note(request: Any) -> Any:
@@ -183,9 +179,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(
-    crawl: Any, site: Any, other: str
-) -> None:
+def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(crawl, site, other):
     site.pages = {"/print": page(1, "/other")} | OTHERS[other]
     crawled = crawl(
         Following,
@@ -199,8 +193,8 @@ def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(
 
 
 def test_an_address_that_is_elsewhere_or_none_of_the_web_or_the_page_itself_is_not_fetched(
-    crawl: Any, site: Any
-) -> None:
+    crawl, site
+):
     elsewhere = ("http://elsewhere.test/page", "http://name:word@127.0.0.1/page")
     not_of_the_web = ("ftp://127.0.0.1/page", "javascript:alert(1)", "http://127.0.0.1:99999/")
     declared = [*elsewhere, *not_of_the_web, "http://[", "", "/7", "/8#top"]
@@ -213,7 +207,7 @@ def test_an_address_that_is_elsewhere_or_none_of_the_web_or_the_page_itself_is_n
     assert crawled.stat("preferred/waited") == 0
 
 
-def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl: Any, site: Any) -> None:
+def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl, site):
     names = ("/0", "/1", "/2")
     for n, name in enumerate(names):
         site.pages[name] = page(1, names[n - 1])
@@ -225,9 +219,7 @@ def test_pages_that_declare_each_other_canonical_are_delivered_once(crawl: Any, 
     assert crawled.stat("preferred/waited") in (1, 2)
 
 
-def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(
-    crawl: Any, site: Any
-) -> None:
+def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(crawl, site):
     site.pages["/print"] = page(1, "/story")
     site.pages["/story"] = 503, {}, b""
     settings = SETTINGS | {"DOWNLOAD_DELAY": 0.3}
@@ -236,7 +228,7 @@ def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(
     assert crawled.stat("preferred/waited") == 1
 
 
-def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -> None:
+def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl, site):
     names = [f"/old/{n}" for n in range(60)]
     for n, name in enumerate(names):
         site.pages[name] = page(n, f"/gone/{n}")
@@ -245,9 +237,7 @@ def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl: Any, site: Any) -
     assert sum(hits for path, hits in site.hits.items() if "gone" in path) <= 5
 
 
-def test_a_page_that_cannot_wait_any_longer_is_delivered(
-    crawl: Any, prints: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_wait_any_longer_is_delivered(crawl, prints, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
     monkeypatch.setattr("scrapy_simhash.crawl.preferred.CANONICAL_WAIT", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
@@ -272,9 +262,7 @@ class Closed(Scheduler):
 
 # Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.
 @pytest.mark.filterwarnings("ignore:unclosed file .*requests.queue:ResourceWarning")
-def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
-    crawl: Any, site: Any, tmp_path: Any
-) -> None:
+def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(crawl, site, tmp_path):
     site.pages["/print"] = page(1, "/held")
     site.pages["/other"] = page(2)
     site.pages["/held"] = 503, {}, b""
@@ -294,7 +282,7 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(
     assert sorted(first + second) == ["/other", "/print"]
 
 
-def test_no_page_waits_for_an_address_that_has_come(crawl: Any, site: Any) -> None:
+def test_no_page_waits_for_an_address_that_has_come(crawl, site):
     site.pages = {"/story": page(1), "/print": page(1, "/story")}
     settings = SETTINGS | ONE_AT_A_TIME
     crawled = crawl(Pages, settings=settings, site=site, paths=["/story", "/print"])
@@ -302,9 +290,7 @@ def test_no_page_waits_for_an_address_that_has_come(crawl: Any, site: Any) -> No
     assert crawled.stat("preferred/waited") == 0
 
 
-def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(
-    crawl: Any, site: Any
-) -> None:
+def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(crawl, site):
     """Its request comes out of a queue that is shared, or of an earlier run of the job."""
     site.pages = {"/print": page(1, "/story"), "/story": page(2)}
     has_waited = {"simhash_waited": f"{site.url}/print"}
@@ -313,9 +299,7 @@ def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(
     assert site.hits == {"/print": 1}
 
 
-def test_a_declared_address_gets_no_credentials_if_the_setting_has_gone_meanwhile(
-    crawl: Any, site: Any
-) -> None:
+def test_a_declared_address_gets_no_credentials_if_the_setting_has_gone_meanwhile(crawl, site):
     """A job that goes on has requests in its queue that were made with SIMHASH_PREFER."""
     asked: dict[str, Any] = {}
 

@@ -89,7 +89,7 @@ def shifted_list(site: Any, day: int) -> None:
         site.pages[path] = html(text, title="Blog", links=tuple(links))
 
 
-def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> None:
+def test_list_that_has_shifted_is_followed_to_its_end(day, site):
     shifted_list(site, 0)
     first = day(site)
     shifted_list(site, 1)
@@ -106,7 +106,7 @@ def test_list_that_has_shifted_is_followed_to_its_end(day: Any, site: Any) -> No
     assert second.stat("duplicate") == 0
 
 
-def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site: Any) -> None:
+def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day, site):
     posts(site, range(POSTS))
     day(site)
     site.pages.clear()
@@ -121,7 +121,7 @@ def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day: Any, site
     assert day(site).stat("same") == POSTS + 1
 
 
-def test_mirrors_that_come_in_another_order_are_no_news_and_stay(day: Any, site: Any) -> None:
+def test_mirrors_that_come_in_another_order_are_no_news_and_stay(day, site):
     stories = range(POSTS)
     for number in stories:
         for host in ("one", "two"):
@@ -138,7 +138,7 @@ def test_mirrors_that_come_in_another_order_are_no_news_and_stay(day: Any, site:
     assert delivered == [1 + POSTS, 0, 0, 0]
 
 
-def test_edits_come_out_though_another_view_of_their_page_comes_first(day: Any, site: Any) -> None:
+def test_edits_come_out_though_another_view_of_their_page_comes_first(day, site):
     texts = {number: article(number) for number in range(POSTS)}
     for views in (("topic", "print"), ("print", "topic")):
         links = [f"/{view}/{number}" for view in views for number in texts]
@@ -153,9 +153,7 @@ def test_edits_come_out_though_another_view_of_their_page_comes_first(day: Any, 
     assert delivered == texts.keys()
 
 
-def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(
-    day: Any, site: Any
-) -> None:
+def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(day, site):
     posts(site, range(POSTS))
     day(site)
     good = dict(site.pages)
@@ -167,9 +165,7 @@ def test_run_in_which_posts_answer_with_one_notice_costs_them_no_history(
     assert sorted(changes(day(site)).values()) == ["changed"] + ["same"] * POSTS
 
 
-def test_host_that_redirects_to_its_www_is_delivered_as_moved(
-    day: Any, site: Any, monkeypatch: Any
-) -> None:
+def test_host_that_redirects_to_its_www_is_delivered_as_moved(day, site, monkeypatch):
     links = posts(site, range(POSTS))
     pages = {path: site.pages.pop(path) for path in ["/", *links]}
     monkeypatch.setenv("http_proxy", site.url)
@@ -186,7 +182,7 @@ def test_host_that_redirects_to_its_www_is_delivered_as_moved(
     assert second.items[1]["page"]["moved_from"] == f"{site.url}/post-0"
 
 
-def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
+def test_copy_of_a_page_that_is_gone_is_delivered(day, site):
     posts(site, range(3))
     copy = html(article(0), title="Post 0", links=("/",))
     site.pages |= {"/": front("/post-0", "/copy", "/post-1"), "/copy": copy}
@@ -197,9 +193,7 @@ def test_copy_of_a_page_that_is_gone_is_delivered(day: Any, site: Any) -> None:
     assert second.stat("missing") == 0
 
 
-def test_page_that_answers_with_404_is_missing_and_the_same_when_it_returns(
-    day: Any, site: Any
-) -> None:
+def test_page_that_answers_with_404_is_missing_and_the_same_when_it_returns(day, site):
     posts(site, range(3))
     day(site)
     page, site.pages["/post-1"] = site.pages["/post-1"], (404, {}, b"")
@@ -217,9 +211,7 @@ class Crashing(Blog):
         yield from super().parse(response)
 
 
-def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(
-    day: Any, site: Any, caplog: Any
-) -> None:
+def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(day, site, caplog):
     links = posts(site, range(30))
     day(site)
     good = dict(site.pages)
@@ -247,8 +239,8 @@ def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(
     ("policy", "warns"), [("DummyPolicy", True), ("RFC2616Policy", False), (None, False)]
 )
 def test_cache_that_hides_every_change_is_told_at_the_start(
-    day: Any, site: Any, caplog: Any, tmp_path: Path, policy: str | None, warns: bool
-) -> None:
+    day, site, caplog, tmp_path, policy, warns
+):
     posts(site, range(2))
     cache = {"HTTPCACHE_ENABLED": policy is not None, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     if policy:
@@ -257,9 +249,7 @@ def test_cache_that_hides_every_change_is_told_at_the_start(
     assert ("SIMHASH_RECRAWL sees no change" in caplog.text) is warns
 
 
-def test_edited_rewritten_new_and_removed_posts_are_told_apart(
-    day: Any, site: Any, caplog: Any
-) -> None:
+def test_edited_rewritten_new_and_removed_posts_are_told_apart(day, site, caplog):
     posts(site, range(POSTS))
     day(site)
     links = posts(site, [*range(8), 50])  # four are removed, one is new
@@ -277,7 +267,7 @@ def test_edited_rewritten_new_and_removed_posts_are_told_apart(
     assert 1.7e9 < page["last_seen"] < 1e11
 
 
-def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -> None:
+def test_only_what_changed_comes_out_if_that_is_asked_for(day, site):
     posts(site, range(POSTS))
     first = day(site, SIMHASH_RECRAWL="changed")
     assert len(first.items) == POSTS + 1
@@ -293,7 +283,7 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day: Any, site: Any) -
     assert second.stat("moved") == 1
 
 
-def test_page_that_is_the_same_comes_out_not_even_the_second_time(day: Any, site: Any) -> None:
+def test_page_that_is_the_same_comes_out_not_even_the_second_time(day, site):
     class Twice(Blog):
         def parse(self, response: Any) -> Any:
             yield from super().parse(response)
@@ -311,7 +301,7 @@ def test_page_that_is_the_same_comes_out_not_even_the_second_time(day: Any, site
     assert second.stat("same") == 3
 
 
-def test_page_that_has_moved_and_changed_comes_out(day: Any, site: Any) -> None:
+def test_page_that_has_moved_and_changed_comes_out(day, site):
     posts(site, range(3))
     day(site, SIMHASH_RECRAWL="changed")
     site.pages["/new"] = html(edited(article(0), 1, 0.03), title="Post 0")
@@ -319,7 +309,7 @@ def test_page_that_has_moved_and_changed_comes_out(day: Any, site: Any) -> None:
     assert changes(day(site, SIMHASH_RECRAWL="changed")) == {"/new": "moved"}
 
 
-def test_unfinished_run_misses_nothing(day: Any, site: Any, caplog: Any) -> None:
+def test_unfinished_run_misses_nothing(day, site, caplog):
     posts(site, range(POSTS))
     day(site)
     caplog.clear()
@@ -330,9 +320,7 @@ def test_unfinished_run_misses_nothing(day: Any, site: Any, caplog: Any) -> None
     assert f"{POSTS + 1} same, 0 missing" in caplog.text
 
 
-def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(
-    day: Any, site: Any, caplog: Any
-) -> None:
+def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day, site, caplog):
     links = posts(site, range(4))
     day(site)
     assert "shared with" not in caplog.text
@@ -349,9 +337,7 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(
     assert len(day(site).items) == len(links) + 1
 
 
-def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(
-    day: Any, site: Any, tmp_path: Path
-) -> None:
+def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(day, site, tmp_path):
     links = posts(site, range(4))
     for link in links:
         site.pages[f"/print{link}"] = site.pages[link]
@@ -366,7 +352,7 @@ def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(
     }
 
 
-def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> None:
+def test_page_that_is_the_same_waits_for_its_delivery(day, site):
     class Failing(Blog):
         async def parse(self, response: Any) -> Any:
             if response.url.endswith("/post-0") and response.meta["simhash"]["change"] == "same":
@@ -383,7 +369,7 @@ def test_page_that_is_the_same_waits_for_its_delivery(day: Any, site: Any) -> No
     assert sorted(paths(second)) == ["/", "/copy", "/post-1"]
 
 
-def test_job_goes_on_with_its_run(day: Any, site: Any, index: Any, tmp_path: Path) -> None:
+def test_job_goes_on_with_its_run(day, site, index, tmp_path):
     posts(site, range(POSTS))
     job = {"JOBDIR": str(tmp_path / "job")}
     part = day(site, CLOSESPIDER_PAGECOUNT=4, **job)
@@ -393,7 +379,7 @@ def test_job_goes_on_with_its_run(day: Any, site: Any, index: Any, tmp_path: Pat
         assert [(run.finished, run.pages) for run in opened.runs()] == [(True, POSTS + 1)]
 
 
-def test_pages_that_no_kept_run_has_seen_are_forgotten(day: Any, site: Any, index: Any) -> None:
+def test_pages_that_no_kept_run_has_seen_are_forgotten(day, site, index):
     posts(site, range(4))
     day(site)
     posts(site, range(2))
@@ -404,9 +390,7 @@ def test_pages_that_no_kept_run_has_seen_are_forgotten(day: Any, site: Any, inde
     assert keys == {"/", "/post-0", "/post-1"}
 
 
-def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(
-    day: Any, site: Any, caplog: Any
-) -> None:
+def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(day, site, caplog):
     posts(site, range(20))
     day(site)
     site.pages["/"] = front()
@@ -417,9 +401,7 @@ def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(
         assert said in caplog.text
 
 
-def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(
-    day: Any, site: Any, caplog: Any
-) -> None:
+def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(day, site, caplog):
     class Dropping(Blog):
         name = "dropping"
 
@@ -434,7 +416,7 @@ def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(
     assert "All start requests were dropped as copies" in caplog.text
 
 
-def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run() -> None:
+def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run():
     settings = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}
     assert resumed_run(Crawler(Blog, settings)) is None
     settings["SCHEDULER_PERSIST"] = "1"
@@ -443,9 +425,7 @@ def test_queue_that_is_kept_in_redis_goes_on_with_the_last_run() -> None:
     assert resumed_run(Crawler(Blog, settings)) is None
 
 
-def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(
-    day: Any, site: Any, index: Any, monkeypatch: Any
-) -> None:
+def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(day, site, index, monkeypatch):
     posts(site, range(3))
     site.pages["/other"] = html(article(500), title="Of the other")
     day(site)

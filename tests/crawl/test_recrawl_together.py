@@ -13,7 +13,6 @@ from typing import Any
 import redis
 
 from scrapy_simhash.index import open_existing
-from tests import servers
 from tests.crawl.spiders import Pages, paths
 from tests.pages import article, edited, html
 
@@ -88,9 +87,7 @@ def posts_of(paths: list[str]) -> list[int]:
     return [int(path.rpartition("/")[2]) for path in paths]
 
 
-def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(
-    crawl: Any, site: Any, server: servers.RedisServer, tmp_path: Path
-) -> None:
+def test_no_page_is_lost_to_an_earlier_run_whoever_is_killed(crawl, site, server, tmp_path):
     (tmp_path / "part.py").write_text(SPIDER)
     url = f"{server.url}?name=together"
 

@@ -6,7 +6,6 @@ import base64
 import logging
 from collections.abc import AsyncIterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,8 +61,8 @@ class Answers:
 
 
 def test_no_secret_of_a_request_reaches_index_log_or_messages(
-    crawl: Any, server: Any, client: Any, tmp_path: Path, caplog: Any
-) -> None:
+    crawl, server, client, tmp_path, caplog
+):
     settings = {
         "SIMHASH_INDEX_URL": server.url,
         "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
@@ -91,7 +90,7 @@ AFTER = ("", "#", "?x", "/x", "@a", "]", ":a", "=1&db=x")
 RESTS = ("@host:6379/0", "host:6379/0", "@host/0", "@host:port/0", "/0")
 
 
-def test_a_password_in_an_address_that_is_wrong_is_not_shown() -> None:
+def test_a_password_in_an_address_that_is_wrong_is_not_shown():
     messages = []
     for scheme, before, after, rest in product(SCHEMES, BEFORE, AFTER, RESTS):
         for take_apart in (parse_location, store_of):

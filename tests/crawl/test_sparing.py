@@ -8,7 +8,6 @@ import threading
 import time
 from contextlib import closing
 from itertools import product
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -79,9 +78,7 @@ def run(
     return crawl(Links, settings=SETTINGS | (settings or {}), site=shop, paths=[start], **marks)
 
 
-def test_requests_like_copies_are_not_sent_and_no_page_is_lost(
-    crawl: Any, shop: Any, tmp_path: Path
-) -> None:
+def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl, shop, tmp_path):
     log = tmp_path / "dedup.jsonl"
     crawled = run(crawl, shop, {"SIMHASH_LOG": log})
     assert len({item["path"] for item in crawled.items}) == NUMBER + 1
@@ -96,7 +93,7 @@ def test_requests_like_copies_are_not_sent_and_no_page_is_lost(
     assert [line["signature"] for line in lines if line["what"] == "spared"] == [signature] * number
 
 
-def test_watching_and_off_change_no_request_nor_its_priority(crawl: Any, shop: Any) -> None:
+def test_watching_and_off_change_no_request_nor_its_priority(crawl, shop):
     """Their order follows, but for Scrapy 2.13, which has another one in each crawl anyway."""
 
     class Noting(Scheduler):
@@ -119,15 +116,13 @@ def test_watching_and_off_change_no_request_nor_its_priority(crawl: Any, shop: A
     assert crawled.stat("spared/would_be_lost") == 0
 
 
-def test_copies_among_more_near_pages_than_are_judged_spare_nothing(
-    crawl: Any, shop: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_among_more_near_pages_than_are_judged_spare_nothing(crawl, shop, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.core.verdict.RULINGS", 1)
     run(crawl, shop)
     assert prints(shop) == NUMBER
 
 
-def test_what_was_asked_for_is_always_sent(crawl: Any, shop: Any) -> None:
+def test_what_was_asked_for_is_always_sent(crawl, shop):
     marks: list[dict[str, Any]] = [
         {},
         {"dont_filter": True},
@@ -151,16 +146,14 @@ def test_what_was_asked_for_is_always_sent(crawl: Any, shop: Any) -> None:
     assert crawled.stat("spared/skipped") > 0
 
 
-def test_addresses_that_are_never_to_be_spared_are_sent(crawl: Any, site: Any) -> None:
+def test_addresses_that_are_never_to_be_spared_are_sent(crawl, site):
     """An expression may have an address with its escapes, or without."""
     stock(site, ids="%E9%A1%B5")
     run(crawl, site, {"SIMHASH_SPARE_NEVER": ["[02468]页&print", "[13579]%E9%A1%B5&print"]})
     assert prints(site) == NUMBER
 
 
-def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
-    crawl: Any, shop: Any, tmp_path: Path
-) -> None:
+def test_a_second_crawl_of_an_index_knows_what_the_first_learned(crawl, shop, tmp_path):
     url = f"sqlite:///{tmp_path}/index.sqlite"
     run(crawl, shop, {"SIMHASH_INDEX_URL": url})
     first = prints(shop)
@@ -171,7 +164,7 @@ def test_a_second_crawl_of_an_index_knows_what_the_first_learned(
     assert prints(shop) < first
 
 
-def test_a_known_page_that_is_spared_is_not_missing(crawl: Any, site: Any, tmp_path: Path) -> None:
+def test_a_known_page_that_is_spared_is_not_missing(crawl, site, tmp_path):
     names = [f"/item?id={n}x" for n in range(NUMBER)]
     site.pages["/"] = html(article(999), links=names)
     site.pages |= {name: html(article(n)) for n, name in enumerate(names)}
@@ -185,9 +178,7 @@ def test_a_known_page_that_is_spared_is_not_missing(crawl: Any, site: Any, tmp_p
     assert again.stat("failed") == again.stat("spared/skipped") > NUMBER / 2
 
 
-def test_crawlers_on_redis_learn_together(
-    crawl: Any, shop: Any, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.1)
     done = threading.Event()
 
@@ -217,8 +208,8 @@ def test_crawlers_on_redis_learn_together(
 
 
 def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
-    crawl: Any, shop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
-) -> None:
+    crawl, shop, tmp_path, monkeypatch, caplog
+):
     read, asked = SharedRows.read, []
 
     def read_once(rows: SharedRows, cells: Any) -> set[str]:
@@ -239,8 +230,8 @@ def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
 
 @pytest.mark.parametrize(("spare", "ends"), [("skip", True), ("watch", False)])
 def test_a_calendar_without_end_is_told_once_and_ends_where_requests_are_spared(
-    crawl: Any, site: Any, caplog: Any, spare: str, ends: bool
-) -> None:
+    crawl, site, caplog, spare, ends
+):
     site.pages["/"] = html(article(1), links=("/calendar?month=1",))
     for n in range(1, 200):
         links = (f"/calendar?month={n + 1}", "/")
@@ -264,8 +255,8 @@ class Keyed(Links):
 
 @pytest.mark.parametrize("spider", [Links, Keyed], ids=["redirected", "with keys of its own"])
 def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
-    crawl: Any, site: Any, tmp_path: Path, spider: type[Links]
-) -> None:
+    crawl, site, tmp_path, spider
+):
     links = [f"/item?id={n}" for n in range(NUMBER)]
     site.pages["/"] = html(article(999), links=links)
     for n, link in enumerate(links):
@@ -278,7 +269,7 @@ def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
         assert len(crawled.items) == NUMBER + 1
 
 
-def test_links_of_posts_are_spared_depth_first(crawl: Any, site: Any) -> None:
+def test_links_of_posts_are_spared_depth_first(crawl, site):
     """A list links the last post of each topic before the topic, which links all its posts."""
     pages, topics, posts = site.pages, range(30), range(6)
     lists = [f"/list?page={n}" for n in range(6)]
@@ -298,7 +289,7 @@ def test_links_of_posts_are_spared_depth_first(crawl: Any, site: Any) -> None:
     assert crawled.stat("spared/lost_estimate") == 0
 
 
-def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl: Any, shop: Any) -> None:
+def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl, shop):
     shop.pages["/item?id=7x&print=1"] = html(article(500))  # among copies that wait
     crawled = run(crawl, shop)
     assert crawled.stat("spared/held_back") > 0
@@ -306,7 +297,7 @@ def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl: Any, shop: An
     assert not any("held" in name for got in Links.got for name in got.meta)
 
 
-def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl: Any, site: Any) -> None:
+def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl, site):
     """They wait in the queue until nothing else is left, so few were taken for copies by then."""
     login, asked = html(article(7)), []
     items = [f"/item?id={n}" for n in range(3 * NUMBER)]
@@ -322,7 +313,7 @@ def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl: Any, site: Any)
     assert crawled.stat("spared/skipped") <= 5
 
 
-def test_a_media_manager_ends_and_every_page_of_the_wiki_is_reached(crawl: Any, site: Any) -> None:
+def test_a_media_manager_ends_and_every_page_of_the_wiki_is_reached(crawl, site):
     """Each page of a wiki has one: folders, tabs and pictures, in any combination."""
     names, folders, tabs, pictures = range(1, 7), "abc", ("files", "search"), range(50, 58)
     wiki = [f"/wiki?id={n}" for n in names]
@@ -348,9 +339,7 @@ def media_path(number: int, folder: object, tab: object, picture: object) -> str
 
 
 @pytest.mark.parametrize("address", ["/item/{}", "/shop?id={}"])
-def test_a_catalogue_whose_items_are_alike_and_link_only_items_stays_whole(
-    crawl: Any, site: Any, address: str
-) -> None:
+def test_a_catalogue_whose_items_are_alike_and_link_only_items_stays_whole(crawl, site, address):
     path = address.format
     site.pages["/"] = html(article(1), links=(path(0),))
     for n in range(2 * NUMBER):

@@ -42,8 +42,8 @@ def lines(log: Path) -> dict[str, LogLine]:
 
 
 def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
-    crawl: Any, twins: Any, log: Path, caplog: Any
-) -> None:
+    crawl, twins, log, caplog
+):
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": str(log), "HTTPERROR_ALLOW_ALL": True}
     crawled = crawl(Pages, settings=settings, site=twins, paths=[*PATHS, "/first", "/gone"])
     verdicts = Counter(line.verdict for line in read_log([log]))
@@ -69,7 +69,7 @@ def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
     assert twins.url == f"http://{second.host}"
 
 
-def test_line_has_an_excerpt_of_the_main_text(crawl: Any, twins: Any, log: Path) -> None:
+def test_line_has_an_excerpt_of_the_main_text(crawl, twins, log):
     settings = {"SIMHASH_LOG": str(log), "SIMHASH_ACTION": "flag"}
     crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
     texts = {name: line.text for name, line in lines(log).items()}
@@ -81,8 +81,8 @@ def test_line_has_an_excerpt_of_the_main_text(crawl: Any, twins: Any, log: Path)
     ("action", "done"), [("follow", "followed: requests sent"), ("flag", "flagged and delivered")]
 )
 def test_line_and_summary_say_what_was_done_with_a_duplicate(
-    crawl: Any, twins: Any, log: Path, caplog: Any, action: str, done: str
-) -> None:
+    crawl, twins, log, caplog, action, done
+):
     settings = {**ONE_AT_A_TIME, "SIMHASH_LOG": log, "SIMHASH_ACTION": action}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
     assert lines(log)["second"].action == action
@@ -90,9 +90,7 @@ def test_line_and_summary_say_what_was_done_with_a_duplicate(
     assert crawled.stat("bytes_dropped") == 0
 
 
-def test_line_of_a_page_that_was_withheld_says_so(
-    crawl: Any, twins: Any, log: Path, tmp_path: Path
-) -> None:
+def test_line_of_a_page_that_was_withheld_says_so(crawl, twins, log, tmp_path):
     index = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index"}
     settings = index | {"SIMHASH_LOG": log, "SIMHASH_RECRAWL": "changed"}
     for action in (None, "follow"):
@@ -100,7 +98,7 @@ def test_line_of_a_page_that_was_withheld_says_so(
         assert lines(log)["first"].action == action
 
 
-def test_judged_items_are_lines_too(crawl: Any, site: Any, log: Path) -> None:
+def test_judged_items_are_lines_too(crawl, site, log):
     items = [
         {"url": "http://a.example/1", "text": article(1)},
         {"url": "http://b.example/1", "text": edited(article(1), 3)},
@@ -122,9 +120,7 @@ def summary_of(caplog: Any) -> str:
     return str(summary)
 
 
-def test_robots_txt_is_no_page_that_was_judged(
-    crawl: Any, twins: Any, log: Path, caplog: Any
-) -> None:
+def test_robots_txt_is_no_page_that_was_judged(crawl, twins, log, caplog):
     settings = {"ROBOTSTXT_OBEY": True, "SIMHASH_LOG": log}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first"])
     assert twins.hits["/robots.txt"] == 1
@@ -140,7 +136,7 @@ def text_of(counts: dict[str, int], sparing: str = "", **settings: Any) -> list[
     return Summary(checked, Counter(counts), "news").text(sparing).splitlines()
 
 
-def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log: Path) -> None:
+def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log):
     reasons = ("empty", "too_short", "status", "other_type", "timeout", "unavailable")
     counts = dict.fromkeys((*_PAGES, *_ITEMS), 1)
     counts |= dict.fromkeys(("new", "changed", "moved", "same", "missing", "responses"), 2)
@@ -154,9 +150,7 @@ def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log: Pat
     ]
 
 
-def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(
-    crawl: Any, twins: Any, caplog: Any
-) -> None:
+def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(crawl, twins, caplog):
     settings = {"SIMHASH_CONTENT": "article", "SIMHASH_IGNORE": {"127.0.0.1": "nav"}}
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/other"])
     assert crawled.stat("unmatched/content") == 2
@@ -164,14 +158,14 @@ def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(
     assert "2 left to the extraction: SIMHASH_CONTENT matches nothing" in summary_of(caplog)
 
 
-def test_summary_of_a_first_run_tells_no_news_of_earlier_ones() -> None:
+def test_summary_of_a_first_run_tells_no_news_of_earlier_ones():
     assert text_of({"responses": 497, "unique": 497, "new": 497, "missing": 0}) == [
         "Near-duplicates of news: 497 pages judged",
         "         497 kept",
     ]
 
 
-def test_doubtful_drops_are_counted_and_logged(log: Path) -> None:
+def test_doubtful_drops_are_counted_and_logged(log):
     counts: Counter[str] = Counter()
     summary = Summary(FilterSettings.from_settings(Settings({"SIMHASH_LOG": log})), counts, "news")
     url, match = "http://a.example/", Match(1, "http://x/", 1, 0.0, False, "distance")
@@ -183,9 +177,7 @@ def test_doubtful_drops_are_counted_and_logged(log: Path) -> None:
     assert [line.doubtful for line in read_log([log])] == [True, False]
 
 
-def test_line_each_minute_says_how_the_crawl_goes(
-    crawl: Any, twins: Any, caplog: Any, monkeypatch: Any
-) -> None:
+def test_line_each_minute_says_how_the_crawl_goes(crawl, twins, caplog, monkeypatch):
     class Slow(Pages):
         async def start(self) -> Any:
             async for request in super().start():
@@ -203,9 +195,7 @@ def test_line_each_minute_says_how_the_crawl_goes(
     )
 
 
-def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
-    caplog: Any, monkeypatch: Any
-) -> None:
+def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(caplog, monkeypatch):
     monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0)
     summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
     index: Any = SimpleNamespace(away=True, let_through=3)
@@ -214,9 +204,7 @@ def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(
     assert caplog.messages[0].endswith("; the index is away, 3 pages let through")
 
 
-def test_page_that_is_near_but_kept_is_counted_and_logged(
-    crawl: Any, twins: Any, log: Path, caplog: Any
-) -> None:
+def test_page_that_is_near_but_kept_is_counted_and_logged(crawl, twins, log, caplog):
     twins.pages["/sibling"] = html(edited(article(1, 200), 4, 0.02))
     twins.pages["/first"] = html(article(1, 200))
     twins.pages["/second"] = html(article(1, 200), links=("/more",))
@@ -232,7 +220,7 @@ def test_page_that_is_near_but_kept_is_counted_and_logged(
     assert (sibling.near, sibling.original) == (logged["first"].key, None)
 
 
-def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
+def test_revisit_is_not_logged_as_near_another_page(log):
     """As in the stats: who crawls again would find each page of a template in the report."""
     settings = FilterSettings.from_settings(Settings({"SIMHASH_LOG": log}))
     summary = Summary(settings, Counter(), "pages")
@@ -245,9 +233,7 @@ def test_revisit_is_not_logged_as_near_another_page(log: Path) -> None:
     assert (line.near, line.reason, line.distance) == (None, None, None)
 
 
-def test_lines_of_a_crawl_have_its_name_and_no_secret(
-    crawl: Any, twins: Any, log: Path, caplog: Any
-) -> None:
+def test_lines_of_a_crawl_have_its_name_and_no_secret(crawl, twins, log, caplog):
     crawl(Pages, settings={"SIMHASH_LOG": log, "SIMHASH_SEED": "s3cret"}, site=twins, paths=PATHS)
     ours = [record for record in caplog.records if record.name.startswith("scrapy_simhash")]
     messages = [record.getMessage() for record in ours if record.levelno == logging.INFO]

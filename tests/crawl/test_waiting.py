@@ -39,8 +39,8 @@ class FirstIsSlow(Pages):
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_copy_stays_in_the_queue_of_scrapy_redis_until_its_original_has_ended(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any], fails: bool
-) -> None:
+    crawl, twins, scrapy_redis_settings, fails
+):
     """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
     spider = type("Slow", (FirstIsSlow,), {"fails": fails, "queued": []})
     crawled = crawl(spider, settings=scrapy_redis_settings, site=twins, paths=["/first", "/second"])
@@ -62,9 +62,7 @@ def first_of_another_crawler(site: Any, settings: dict[str, Any]) -> Iterator[Sy
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_copy_waits_for_the_page_of_another_crawler(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any], fails: bool
-) -> None:
+def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, scrapy_redis_settings, fails):
     with first_of_another_crawler(twins, scrapy_redis_settings) as other:
         end = other.failed if fails else other.delivered
         timer = threading.Timer(1.5, end, [f"{twins.url}/first"])
@@ -85,8 +83,8 @@ class TakesOver(Pages):
 
 @pytest.mark.parametrize("is_delivered", [True, False])
 def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_was_delivered(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any], is_delivered: bool
-) -> None:
+    crawl, twins, scrapy_redis_settings, is_delivered
+):
     with first_of_another_crawler(twins, scrapy_redis_settings) as other:
         (other.delivered if is_delivered else other.failed)(f"{twins.url}/first")
     crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
@@ -95,11 +93,8 @@ def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_wa
 
 
 def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_original(
-    crawl: Any,
-    twins: Any,
-    scrapy_redis_settings: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    crawl, twins, scrapy_redis_settings, monkeypatch
+):
     """A crawler that is killed meanwhile does not lose it."""
     queued = []
 
@@ -114,8 +109,8 @@ def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_origina
 
 
 def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(
-    crawl: Any, twins: Any, scrapy_redis_settings: dict[str, Any]
-) -> None:
+    crawl, twins, scrapy_redis_settings
+):
     """Without the spider middleware, no page counts as delivered."""
     middleware = "scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware"
     settings = {**scrapy_redis_settings, "SPIDER_MIDDLEWARES": {middleware: None}}

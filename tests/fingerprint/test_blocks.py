@@ -35,12 +35,12 @@ def overlapping(count: int, jaccard: float, seed: int) -> tuple[Uint64s, Uint64s
     return hashes[:count], hashes[count - both :]
 
 
-def test_four_slices_are_the_quarters_of_the_fingerprint() -> None:
+def test_four_slices_are_the_quarters_of_the_fingerprint():
     """The first block is the most significant 16 bits."""
     assert numbers(Slices().of(0x0123456789ABCDEF)) == [0x0123, 0x4567, 0x89AB, 0xCDEF]
 
 
-def test_fingerprints_within_three_bits_share_a_slice() -> None:
+def test_fingerprints_within_three_bits_share_a_slice():
     """A fourth bit may change the last slice that is left."""
     own = Slices().of(5)
     places = [0, 3, 15, 16, 31, 32, 47, 48, 63]
@@ -50,7 +50,7 @@ def test_fingerprints_within_three_bits_share_a_slice() -> None:
 
 
 @given(st.text(st.sampled_from("abc字"), max_size=300), st.integers(1, 6))
-def test_equal_sets_of_features_share_every_band(text: str, n: int) -> None:
+def test_equal_sets_of_features_share_every_band(text, n):
     """Order and repeats play no part."""
     hashes = spread(hash_ngrams(text, n), 64)[0]
     again = np.concatenate([hashes[::-1], hashes])
@@ -58,7 +58,7 @@ def test_equal_sets_of_features_share_every_band(text: str, n: int) -> None:
     assert len(WIDE.of(0, hashes)) == 4 * WIDE.count
 
 
-def test_bands_of_few_features_differ_from_place_to_place_and_from_those_of_other_texts() -> None:
+def test_bands_of_few_features_differ_from_place_to_place_and_from_those_of_other_texts():
     for count in (0, 1, 2, 5):
         values = set(numbers(WIDE.of(0, drawn(count))))
         assert len(values) == WIDE.count
@@ -69,9 +69,7 @@ def test_bands_of_few_features_differ_from_place_to_place_and_from_those_of_othe
     ("count", "jaccard", "least", "most"),
     [(4, 0.6, 0.9, 1), (40, 0.75, 0.99, 1), (3000, 0.6, 0.8, 1), (3000, 0.05, 0, 0.01)],
 )
-def test_texts_that_overlap_share_a_band(
-    count: int, jaccard: float, least: float, most: float
-) -> None:
+def test_texts_that_overlap_share_a_band(count, jaccard, least, most):
     """Short or long, nearly all pairs are found of a Jaccard that 48 of 256 bits stand for: 0.71.
 
     Fourteen bands of four find 0.86 of the pairs of a Jaccard of 0.6, which 58 bits stand for.
@@ -81,7 +79,7 @@ def test_texts_that_overlap_share_a_band(
     assert least <= np.mean([shared(WIDE.of(0, a), WIDE.of(0, b)) > 0 for a, b in pairs]) <= most
 
 
-def test_bands_agree_as_often_as_minhash_says() -> None:
+def test_bands_agree_as_often_as_minhash_says():
     """Two texts share a MinHash as often as their features overlap, with empty bins and without."""
     for count in (30, 100, 5000):
         same = [
@@ -91,7 +89,7 @@ def test_bands_agree_as_often_as_minhash_says() -> None:
         assert np.mean(same) == pytest.approx(0.7, abs=0.03)
 
 
-def test_bands_need_the_features() -> None:
+def test_bands_need_the_features():
     """A bare fingerprint has slices, but no bands."""
     with pytest.raises(ValueError, match="the fingerprint alone does not give its block values"):
         WIDE.of(5, None)

@@ -9,7 +9,6 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -108,13 +107,13 @@ PROGRAMS: dict[str, Callable[[str], int]] = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_classic_gives_the_bits_of_its_program_on_random_texts(name: str) -> None:
+def test_a_classic_gives_the_bits_of_its_program_on_random_texts(name):
     recipe, program = named_recipe(name), PROGRAMS[name]
     for text in random_texts(400):
         assert recipe.fingerprint(text).value == program(text), text
 
 
-def test_the_keywords_of_the_articles_have_the_hashes_of_the_articles() -> None:
+def test_the_keywords_of_the_articles_have_the_hashes_of_the_articles():
     shown = {
         "星期四": "0010001100100000101001101010000000101111011010010001100011011110",
         "今天": "0010001111010100010011110001110010100011110111111011001011110101",
@@ -126,7 +125,7 @@ def test_the_keywords_of_the_articles_have_the_hashes_of_the_articles() -> None:
         assert f"{one.fingerprint(word).value:064b}" == bits
 
 
-def test_words_whose_weight_is_cut_to_nought_vote_for_nothing() -> None:
+def test_words_whose_weight_is_cut_to_nought_vote_for_nothing():
     """The weights of the words of a long text are all below 1, so it has no fingerprint."""
     recipe = named_recipe("jieba-keywords")
     assert recipe.features("今天星期四") == {"星期四": 5.0, "今天": 2.0}
@@ -136,9 +135,7 @@ def test_words_whose_weight_is_cut_to_nought_vote_for_nothing() -> None:
     assert analyse_text(long, recipe).reason == "too_short"
 
 
-def test_a_project_brings_a_recipe_of_its_own_by_import_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_brings_a_recipe_of_its_own_by_import_path(tmp_path, monkeypatch):
     (tmp_path / "own_recipes.py").write_text(
         "from scrapy_simhash.fingerprint.features import FeatureSpec\n"
         "from scrapy_simhash.fingerprint.recipe import Recipe\n"
@@ -165,7 +162,7 @@ def test_a_project_brings_a_recipe_of_its_own_by_import_path(
     sys.modules.pop("own_recipes")
 
 
-def test_no_index_takes_a_recipe_of_32_bits_and_one_line_says_so() -> None:
+def test_no_index_takes_a_recipe_of_32_bits_and_one_line_says_so():
     recipe = Recipe("cat", FeatureSpec("characters", 2), 32, 3, "multiply-xor")
     with pytest.raises(ValueError, match=r"'cat' has 32 bits, .* an index takes 64, 128 or 256"):
         spec_of(recipe)

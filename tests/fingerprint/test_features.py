@@ -25,20 +25,20 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST
         (FeatureSpec("pypi", 4, "frequency"), "", {"": 1}),
     ],
 )
-def test_features_of_a_text(spec: FeatureSpec, text: str, expected: dict[str, float]) -> None:
+def test_features_of_a_text(spec, text, expected):
     """Each kind of feature with its weights, and texts shorter than one n-gram."""
     assert spec.of(text) == expected
 
 
 @pytest.mark.parametrize("kind", ["characters", "words", "keywords"])
-def test_an_empty_text_has_no_features(kind: str) -> None:
+def test_an_empty_text_has_no_features(kind):
     """Neither does one of separators only."""
     assert FeatureSpec(kind, 3).of("") == {}
     assert FeatureSpec(kind, 3).of(" …! ") == {}
 
 
 @given(st.text(max_size=30), st.integers(1, 6))
-def test_ngrams_cover_the_text(text: str, n: int) -> None:
+def test_ngrams_cover_the_text(text, n):
     """n-grams overlap by all but one character, and the text can be read off them."""
     grams = ngrams(text, n)
     assert "".join(gram[0] for gram in grams[:-1]) + "".join(grams[-1:]) == text
@@ -48,6 +48,6 @@ def test_ngrams_cover_the_text(text: str, n: int) -> None:
     ]
 
 
-def test_keywords_beyond_the_longest_text_do_not_count() -> None:
+def test_keywords_beyond_the_longest_text_do_not_count():
     """Jieba takes seconds for a million characters, and a page may have four times as many."""
     assert FeatureSpec("keywords", 20).of(" " * LONGEST + "北京清华大学") == {}

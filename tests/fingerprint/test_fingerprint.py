@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 
 import numpy as np
@@ -41,7 +40,7 @@ def ngram_counts(text: str, n: int) -> Counter[str]:
     return Counter(text[i : i + n] for i in range(max(len(text) - n + 1, 1)) if text)
 
 
-def test_bits_and_distances_of_the_worked_examples_of_the_literature() -> None:
+def test_bits_and_distances_of_the_worked_examples_of_the_literature():
     """A tie gives 0, but where the recipe says otherwise."""
     assert fingerprint_from_sums([-7, 1, -9, 9, 3, 9]) == 0b010111
     assert fingerprint_from_sums([13, 108, -22, -5, -32, 55]) == 0b110001
@@ -52,7 +51,7 @@ def test_bits_and_distances_of_the_worked_examples_of_the_literature() -> None:
 
 
 @given(FEATURES, st.sampled_from(BITS))
-def test_simhash_is_its_definition(features: dict[str, float], bits: int) -> None:
+def test_simhash_is_its_definition(features, bits):
     """Each bit has the weighted sum over all features, and its sign."""
     sums = by_definition(features, bits)
     found = feature_sums(features, bits, "xxh3").values
@@ -64,7 +63,7 @@ def test_simhash_is_its_definition(features: dict[str, float], bits: int) -> Non
     st.lists(st.floats(1e-3, 1e6) | st.floats(0, 1e-300), min_size=2, max_size=60),
     st.randoms(use_true_random=False),
 )
-def test_order_of_features_plays_no_part(weights: list[float], rng: random.Random) -> None:
+def test_order_of_features_plays_no_part(weights, rng):
     """Any weights add up to the same sums in any order, to the last bit."""
     lanes = hash_features(map(str, range(len(weights))), 64, "xxh3")
     order = list(range(len(weights)))
@@ -80,7 +79,7 @@ def test_order_of_features_plays_no_part(weights: list[float], rng: random.Rando
     st.sampled_from(BITS),
     st.sampled_from([None, "secret"]),
 )
-def test_ngrams_of_a_text_as_of_a_mapping(text: str, n: int, bits: int, seed: str | None) -> None:
+def test_ngrams_of_a_text_as_of_a_mapping(text, n, bits, seed):
     """Hashing a whole text gives the sums and hashes of the slow way over a mapping."""
     features = dict.fromkeys(ngram_counts(text, n), 1.0)
     fast = ngram_sums(text, n, bits, seed)
@@ -90,7 +89,7 @@ def test_ngrams_of_a_text_as_of_a_mapping(text: str, n: int, bits: int, seed: st
 
 
 @pytest.mark.parametrize("count", [255, 256, 2048, 2049, 8160, 8161])
-def test_counting_holds_at_every_boundary(count: int) -> None:
+def test_counting_holds_at_every_boundary(count):
     """Any number of features is counted right, with equal weights and with different ones."""
     features = {f"{i:x}": 1.0 for i in range(count)}
     lane = hash_features(features, 64, "xxh3")[0]
@@ -101,7 +100,7 @@ def test_counting_holds_at_every_boundary(count: int) -> None:
     assert (feature_sums(heavier, 64, "xxh3").values == sums).all()
 
 
-def test_nothing_has_the_fingerprint_nought() -> None:
+def test_nothing_has_the_fingerprint_nought():
     """No features, and features without weight, have sums of 0, and so the value 0."""
     empty = feature_sums({}, 64, "xxh3"), feature_sums({"a": 0.0}, 64, "xxh3")
     for sums in (*empty, ngram_sums("", 5, 64)):
@@ -109,7 +108,7 @@ def test_nothing_has_the_fingerprint_nought() -> None:
     assert fingerprint_from_sums([0] * 64) == 0
 
 
-def test_fingerprint_is_checked_and_printed() -> None:
+def test_fingerprint_is_checked_and_printed():
     """A fingerprint has one of three widths, fits into it, and prints as hexadecimal digits."""
     top = Fingerprint(1 << 63, 64)
     assert str(top) == "8000000000000000"

@@ -45,18 +45,18 @@ def as_hex(lanes: np.ndarray) -> str:
         ("multiply-xor", "结巴分词", "285916ef6b97116a"),
     ],
 )
-def test_known_answers(name: str, feature: str, expected: str) -> None:
+def test_known_answers(name, feature, expected):
     """Published vectors; multiply-xor: what ``hash`` of Python 2.7 on a 64-bit machine returned."""
     assert as_hex(hash_features([feature], 4 * len(expected), name)) == expected
 
 
-def test_spread_is_splitmix64() -> None:
+def test_spread_is_splitmix64():
     """The lanes of the value 0 are the first outputs of SplitMix64 seeded with 0."""
     lanes = spread(np.zeros(1, dtype=np.uint64), 256)
     assert as_hex(lanes) == "e220a8397b1dcdaf6e789e6aa1b965f406c45d188009454ff88bb8a8724c81ec"
 
 
-def test_every_hash_has_its_width_and_another_value_with_each_seed() -> None:
+def test_every_hash_has_its_width_and_another_value_with_each_seed():
     """It tells two features apart in each of its lanes."""
     features = "a feature of some length", "another feature of some length"
     for name, bits in WIDTHS:
@@ -69,21 +69,21 @@ def test_every_hash_has_its_width_and_another_value_with_each_seed() -> None:
 
 
 @given(st.lists(st.text(st.characters(), max_size=8), max_size=4))
-def test_any_string_can_be_a_feature(features: list[str]) -> None:
+def test_any_string_can_be_a_feature(features):
     """No feature raises, not even one with lone surrogates, and no warning is given."""
     for name, bits in WIDTHS:
         assert hash_features(features, bits, name).shape == (bits // 64, len(features))
 
 
 @given(st.text(st.characters(), max_size=30), st.integers(1, 8), st.sampled_from([None, "secret"]))
-def test_rolled_ngrams_hash_as_strings_do(text: str, n: int, seed: str | None) -> None:
+def test_rolled_ngrams_hash_as_strings_do(text, n, seed):
     """The values of the n-grams of a text are those of the n-grams taken as texts."""
     grams = [text[i : i + n] for i in range(max(len(text) - n + 1, 1))] if text else []
     each = [hash_ngrams(gram, n, seed)[0] for gram in grams]
     assert hash_ngrams(text, n, seed).tolist() == each
 
 
-def test_one_lane_tells_features_apart() -> None:
+def test_one_lane_tells_features_apart():
     """Short features get well spread numbers, also where the high bits of a hash are empty."""
     features = [f"{i}" for i in range(4000)]
     for name, bits in WIDTHS:

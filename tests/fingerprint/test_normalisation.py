@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
         ("İstanbul", "istanbul"),
     ],
 )
-def test_characters_that_count(text: str, expected: str) -> None:
+def test_characters_that_count(text, expected):
     """Lower case letters and digits in their compatibility form stay, in any script."""
     assert normalise(text) == expected
 
@@ -38,7 +37,7 @@ def test_characters_that_count(text: str, expected: str) -> None:
 @given(
     st.text(st.characters() | st.sampled_from("e\u0301\u0323が\u3099يیک\u0640क\u093c"), max_size=40)
 )
-def test_normalise_is_its_definition(text: str) -> None:
+def test_normalise_is_its_definition(text):
     """The look-up keeps what the regular expression keeps, for any string."""
     known = re.sub(f"[{normalisation._LATER}]", " ", text)
     one_form = "".join(
@@ -84,7 +83,7 @@ SENTENCES = [
 ]
 
 
-def test_a_letter_and_its_marks_are_one_in_any_form() -> None:
+def test_a_letter_and_its_marks_are_one_in_any_form():
     """Composed, decomposed, in part or by compatibility, a sentence has one normal form."""
     for sentence in SENTENCES:
         forms = [unicodedata.normalize(form, sentence) for form in ("NFC", "NFD", "NFKC", "NFKD")]
@@ -96,14 +95,14 @@ def test_a_letter_and_its_marks_are_one_in_any_form() -> None:
         assert len(set(map(fold, forms))) == 1
 
 
-def test_a_word_with_another_mark_is_another_word() -> None:
+def test_a_word_with_another_mark_is_another_word():
     for one, other in [("má", "mà"), ("peche", "pêche"), ("はは", "ばば"), ("ё", "е")]:
         for form in ("NFC", "NFD"):
             texts = [unicodedata.normalize(form, word) for word in (one, other)]
             assert normalise(texts[0]) != normalise(texts[1])
 
 
-def test_every_letter_of_unicode_13_has_one_form() -> None:
+def test_every_letter_of_unicode_13_has_one_form():
     for point in range(0xA0, 0x30000):
         letter = chr(point)
         apart = unicodedata.normalize("NFD", letter)
@@ -122,13 +121,13 @@ def test_every_letter_of_unicode_13_has_one_form() -> None:
         ("مُحَمَّد", "محمد"),
     ],
 )
-def test_arabic_and_persian_keyboards_write_the_same(one: str, other: str) -> None:
+def test_arabic_and_persian_keyboards_write_the_same(one, other):
     """Yeh and kaf are one letter each, and neither tatweel nor a vowel sign is one."""
     assert normalise(one) == normalise(other)
     assert normalise(fold(one)) == normalise(fold(other))
 
 
-def test_word_characters_are_those_of_unicode_13() -> None:
+def test_word_characters_are_those_of_unicode_13():
     """Every Python version has the same table.
 
     When this fails under a newer Python, its Unicode has letters that ``_LATER`` must name.
@@ -139,7 +138,7 @@ def test_word_characters_are_those_of_unicode_13() -> None:
     assert digest == "a024ba003570f041459e6afd736f2ebb24f42627294511cbb427fbf6e9d41e20"
 
 
-def test_letters_newer_than_python_3_10_are_separators() -> None:
+def test_letters_newer_than_python_3_10_are_separators():
     """The lower case of a new letter may be an old one, which older Pythons do not know."""
     assert normalise("ab\u0870\u9ffd\U00010570\U000323afcd") == "abcd"
     assert fold("ab\u0870\U00010570CD é") == "ab  cd é"
@@ -148,7 +147,7 @@ def test_letters_newer_than_python_3_10_are_separators() -> None:
     assert fold("ab\ua7cbCD") == "ab cd"
 
 
-def test_fold_keeps_separators_and_cuts_long_runs_of_marks() -> None:
+def test_fold_keeps_separators_and_cuts_long_runs_of_marks():
     """Combining marks without end, quadratic in NFKC, are a separator; a few stay."""
     assert fold("Ｈello, WORLD") == fold("Hello, WORLD") == "hello, world"
     assert fold("a" + "\u0315\u0300" * 50_000 + "b") == "a b"
@@ -156,7 +155,7 @@ def test_fold_keeps_separators_and_cuts_long_runs_of_marks() -> None:
 
 
 @pytest.mark.parametrize("form", [normalise, fold])
-def test_a_long_text_is_taken_in_pieces_and_bounded(form: Callable[[str], str]) -> None:
+def test_a_long_text_is_taken_in_pieces_and_bounded(form):
     """What is beyond a million characters plays no part; 4 MB of U+FDFA would become 884 MB."""
     text = "ﬁve ﷺ ٣٤ été " * 9000
     assert form(text) == unicodedata.normalize("NFKC", form(text[:13]) * 9000)[:LONGEST]

@@ -14,7 +14,7 @@ from simhash import Simhash
 
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.normalisation import normalise
-from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe, named_recipe
+from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
 from scrapy_simhash.fingerprint.simhash import (
     Fingerprint,
     fingerprint_from_sums,
@@ -32,7 +32,7 @@ def distance(a: Fingerprint, b: Fingerprint) -> int:
 
 
 @every_recipe
-def test_golden_fingerprints(recipe: Recipe) -> None:
+def test_golden_fingerprints(recipe):
     """A fingerprint, a block value or an identity that changes makes every stored index useless.
 
     Python salts its own string hashes in each process that runs this: they play no part.
@@ -51,7 +51,7 @@ def test_golden_fingerprints(recipe: Recipe) -> None:
     }
 
 
-def test_a_sentence_is_nearer_to_its_own_edit_than_to_another_sentence() -> None:
+def test_a_sentence_is_nearer_to_its_own_edit_than_to_another_sentence():
     texts = ["the cat sat on the mat", "the cat sat on a mat", "we all scream for ice cream"]
     for recipe in RECIPES.values():
         cat, edited, cream = map(recipe.fingerprint, texts)
@@ -59,7 +59,7 @@ def test_a_sentence_is_nearer_to_its_own_edit_than_to_another_sentence() -> None
 
 
 @pytest.mark.parametrize("name", ["default", "compact"])
-def test_small_edits_stay_within_the_distance_and_share_a_band(name: str) -> None:
+def test_small_edits_stay_within_the_distance_and_share_a_band(name):
     """Two changed figures leave a page the same, another page is far off and no candidate."""
     recipe = named_recipe(name)
     prints = {name: recipe.fingerprint(text) for name, text in TEXTS.items()}
@@ -75,21 +75,21 @@ def test_small_edits_stay_within_the_distance_and_share_a_band(name: str) -> Non
 
 
 @pytest.mark.parametrize("times", [51, 5000])
-def test_pypi_counts_any_number_of_repeats(times: int) -> None:
+def test_pypi_counts_any_number_of_repeats(times):
     """Where the package itself fails, above 255 repeats with NumPy 2, the sums are still right."""
     grams = [("aaaa", times), ("aaab", 1)]
     expected = Simhash([gram for gram, n in grams for _ in range(n)]).value
     assert named_recipe("pypi").fingerprint("a" * (times + 3) + "b").value == expected
 
 
-def test_an_empty_text_has_the_fingerprint_of_nothing_and_all_block_values() -> None:
+def test_an_empty_text_has_the_fingerprint_of_nothing_and_all_block_values():
     for recipe in RECIPES.values():
         if recipe.name != "pypi":  # there an empty text is one feature, the empty string
             assert recipe.fingerprint(" ").value == recipe.nothing
         assert len(recipe.fingerprint(" ").blocks) == 4 * recipe.blocks.count
 
 
-def test_identity_names_what_changes_a_fingerprint() -> None:
+def test_identity_names_what_changes_a_fingerprint():
     """Every such choice shows in it, and nothing else does."""
     base = RECIPES["default"]
     same = [replace(base, name="mine"), replace(base, distance=40), replace(base, min_length=7)]
@@ -111,7 +111,7 @@ def test_identity_names_what_changes_a_fingerprint() -> None:
     assert len({recipe.identity for recipe in [base, *others]}) == 1 + len(others)
 
 
-def test_a_seed_changes_the_fingerprint_and_stays_secret() -> None:
+def test_a_seed_changes_the_fingerprint_and_stays_secret():
     """Neither the identity nor the representation of a recipe gives the seed away."""
     plain, seeded = RECIPES["default"], replace(RECIPES["default"], seed="hunter2-secret")
     assert distance(*(r.fingerprint(TEXTS["english"]) for r in (plain, seeded))) > 64
@@ -119,7 +119,7 @@ def test_a_seed_changes_the_fingerprint_and_stays_secret() -> None:
     assert replace(plain, seed="").identity == plain.identity
 
 
-def test_blocks_follow_from_width_and_distance() -> None:
+def test_blocks_follow_from_width_and_distance():
     """64 bits have slices as far as these find every pair, everything else has bands."""
     assert str(RECIPES["classic"].blocks) == "slices:4"
     assert str(replace(RECIPES["classic"], distance=4).blocks) == "bands:14x4"
@@ -127,7 +127,7 @@ def test_blocks_follow_from_width_and_distance() -> None:
     assert str(RECIPES["default"].blocks) == str(RECIPES["compact"].blocks) == "bands:14x4"
 
 
-def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line() -> None:
+def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line():
     with pytest.raises(ValueError, match="unknown recipe 'soup'; there are default, compact, cl"):
         named_recipe("soup")
     for distance in (17, -1):
@@ -136,7 +136,7 @@ def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line() -> N
 
 
 @given(st.lists(st.tuples(st.text(st.sampled_from("ab字 ,É"), max_size=20), st.integers(1, 3))))
-def test_the_fast_path_weighs_lines_as_the_slow_one(lines: list[tuple[str, int]]) -> None:
+def test_the_fast_path_weighs_lines_as_the_slow_one(lines):
     """Fingerprinting a text at once gives the simhash of the features that explain it.
 
     An n-gram has the greatest weight of the lines in which it stands, and crosses none.
@@ -152,7 +152,7 @@ def test_the_fast_path_weighs_lines_as_the_slow_one(lines: list[tuple[str, int]]
 
 
 @pytest.mark.parametrize("name", ["default", "classic"])
-def test_lines_of_less_than_half_of_the_weight_give_no_block_values(name: str) -> None:
+def test_lines_of_less_than_half_of_the_weight_give_no_block_values(name):
     """A page is found by the lines that are surely its text; the classics take no others."""
     recipe = named_recipe(name)
     text, more = TEXTS["english"].replace("\n", " "), TEXTS["chinese"].replace("\n", " ")

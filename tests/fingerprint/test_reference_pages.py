@@ -42,7 +42,7 @@ def members(name: str) -> str:
     ],
     ids=["long siblings", "names that differ in signs", "names in an element of the class title"],
 )
-def test_siblings_are_two_pages(one: str, other: str) -> None:
+def test_siblings_are_two_pages(one, other):
     with SyncDedup(processes=0) as dedup:
         for number, page in enumerate((one, other)):
             verdict = dedup.check(Document(f"http://docs.test/{number}.html", page))

@@ -36,13 +36,13 @@ from scrapy_simhash.fingerprint.segmentation import jieba_tokenizer, segment
         ("Привет, мир", ["Привет", "мир"]),
     ],
 )
-def test_words_by_run(text: str, words: list[str]) -> None:
+def test_words_by_run(text, words):
     """Each run of a script is cut by its own rule, whatever stands beside it."""
     assert segment(text) == words
 
 
 @given(st.text(max_size=60))
-def test_words_are_pieces_of_the_text(text: str) -> None:
+def test_words_are_pieces_of_the_text(text):
     """No word is empty, has a space or is not in the text; all letters and digits are in words."""
     words = segment(text)
     assert all(word and word in text and not re.search(r"\s", word) for word in words)
@@ -57,13 +57,13 @@ ANY_HAN = st.characters(min_codepoint=0x4E00, max_codepoint=0x9FD5)
 
 @settings(max_examples=300)
 @given(st.text(COMMON_HAN, min_size=1, max_size=20) | st.text(ANY_HAN, min_size=1, max_size=12))
-def test_both_engines_give_the_same_words(run: str) -> None:
+def test_both_engines_give_the_same_words(run):
     """Words of Han text do not depend on whether rjieba is installed."""
     rjieba = pytest.importorskip("rjieba")
     assert rjieba.cut(run) == jieba_tokenizer().lcut(run)
 
 
-def test_jieba_serves_where_rjieba_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jieba_serves_where_rjieba_is_missing(monkeypatch):
     """Without rjieba the words come from jieba, and are the same."""
     text = "这个网站的每一个页面只保留一份。"
     words = segment(text)
@@ -73,7 +73,7 @@ def test_jieba_serves_where_rjieba_is_missing(monkeypatch: pytest.MonkeyPatch) -
     assert segment(text) == words
 
 
-def test_jieba_is_lazy_quiet_and_leaves_no_file(tmp_path: Path) -> None:
+def test_jieba_is_lazy_quiet_and_leaves_no_file(tmp_path):
     """jieba comes with the first Han text, writes nothing to the log and no file anywhere."""
     code = (
         "import sys, scrapy_simhash.fingerprint.segmentation as s; "

@@ -29,7 +29,7 @@ SERIES = "SELECT LEVEL - 1 AS n FROM dual CONNECT BY LEVEL <= 64"
     ],
     ids=["DuckDB", "PostgreSQL", "Oracle"],
 )
-def test_a_statement_finds_the_pairs(statement: str) -> None:
+def test_a_statement_finds_the_pairs(statement):
     """DuckDB runs them all, where the functions of Oracle are made from its own.
 
     Oracle's numbers are wider than 64 bits; those of the others are signed, as Java writes them.
@@ -58,6 +58,6 @@ def test_a_statement_finds_the_pairs(statement: str) -> None:
         assert {*store.execute(statement).fetchall()} == pairs
 
 
-def test_the_statements_of_other_databases_differ_from_duckdbs_in_their_own_words() -> None:
+def test_the_statements_of_other_databases_differ_from_duckdbs_in_their_own_words():
     assert OF_POSTGRESQL in POSTGRESQL
     assert SERIES in ORACLE

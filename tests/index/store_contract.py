@@ -70,7 +70,7 @@ class StoreContract:
     def store(self, opened: Callable[..., Store], new_url: Callable[[], str]) -> Store:
         return opened(new_url())
 
-    def test_positions_grow_and_are_never_used_twice(self, store: Store) -> None:
+    def test_positions_grow_and_are_never_used_twice(self, store):
         positions = admitted(store, *(page(f"{n}") for n in range(20)))
         store.commit([Part((), {positions[-1]: CONFIRMED}, {}, {positions[-1]: None})])
         positions += admitted(store, page("a"))
@@ -78,7 +78,7 @@ class StoreContract:
         store.clear()
         assert not {*admitted(store, page("b"))} & {*positions}
 
-    def test_what_is_written_is_read(self, store: Store) -> None:
+    def test_what_is_written_is_read(self, store):
         arrival = page("a", 5, scope="s")
         (position,) = admitted(store, arrival, state=LEASED)
         assert store.read([position, position + 1 << 20])[position].state == LEASED
@@ -87,7 +87,7 @@ class StoreContract:
         assert stored.content[:8] == looked(arrival).contents[0][:8]
         assert store.read([]) == {}
 
-    def test_near_entries_are_found_by_one_shared_value_and_no_others(self, store: Store) -> None:
+    def test_near_entries_are_found_by_one_shared_value_and_no_others(self, store):
         far, near, other_text = admitted(
             store, page("far", 0b111111), page("near", 0b11111), page("text", 0, text=1)
         )
@@ -96,13 +96,13 @@ class StoreContract:
         assert [*answer.entries] == [near]
         assert answer.ends[0] > max(far, near, other_text)
 
-    def test_entries_of_a_key_or_an_alias_are_found_at_any_distance(self, store: Store) -> None:
+    def test_entries_of_a_key_or_an_alias_are_found_at_any_distance(self, store):
         named, alias = admitted(store, page("k", 2**40 - 1, 1), page("alias", 2**50 - 1, 2))
         assert store.find(looked(page("k", 0, 3))).near[0] == [(40, named)]
         answer = store.find(looked(page("k", 0, 3, aliases=("alias",))))
         assert answer.near[0] == [(40, named), (50, alias)]
 
-    def test_scopes_are_apart_but_for_keys_that_are_sought_everywhere(self, store: Store) -> None:
+    def test_scopes_are_apart_but_for_keys_that_are_sought_everywhere(self, store):
         scopes = [f"{n}" for n in range(8)]
         positions = admitted(store, *(page("k", scope=scope) for scope in scopes))
         near = store.find(looked(page("copy", 1, scope="3"))).near[0]
@@ -111,7 +111,7 @@ class StoreContract:
         everywhere = store.find(Lookups.of_keys(["k", "none"], SPEC))
         assert everywhere.entries.keys() >= {*positions}
 
-    def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(self, store: Store) -> None:
+    def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(self, store):
         (old,) = admitted(store, page("old"))
         seen = store.find(looked(page("a"))).ends[0]
         assert admit(store, page("a"), since=seen).written != [None]
@@ -123,7 +123,7 @@ class StoreContract:
         assert answer.found.entries.keys() == {*near}
         assert admit(store, page("c"), since=answer.found.ends[0]).written[0] is not None
 
-    def test_a_part_is_refused_if_a_state_that_it_checks_has_changed(self, store: Store) -> None:
+    def test_a_part_is_refused_if_a_state_that_it_checks_has_changed(self, store):
         first, second = admitted(store, page("a"), page("b"), state=LEASED)
         parts = [
             Part((), {first: CONFIRMED}, {}, {first: None}),
@@ -135,7 +135,7 @@ class StoreContract:
         assert states == {first: LEASED, second: CONFIRMED}
         assert store.commit(parts).written == [None, None]
 
-    def test_a_page_replaces_an_entry_in_one_part_or_not_at_all(self, store: Store) -> None:
+    def test_a_page_replaces_an_entry_in_one_part_or_not_at_all(self, store):
         (old,) = admitted(store, page("a"))
         for state, is_refused in ((LEASED, True), (CONFIRMED, False)):
             part = Part((0,), {old: state}, {0: (LEASED, b"new")}, {old: None}, 1 << 90)
@@ -145,7 +145,7 @@ class StoreContract:
         assert [stored.body for _, stored in store.scan(0, 9)] == [b"new"]
         assert [d for d, _ in store.find(looked(page("b"))).near[0]] == [1]
 
-    def test_entries_are_counted_by_run_and_in_progress(self, store: Store) -> None:
+    def test_entries_are_counted_by_run_and_in_progress(self, store):
         first, second, third = admitted(store, page("a"), page("b"), page("c"), state=LEASED)
         later = b"\0\0\x02\0lease"
         states = {first: CONFIRMED, second: later, third: None}
@@ -157,9 +157,7 @@ class StoreContract:
         assert store.counts() == ({}, 0)
         assert store.scan(0, 9) == []
 
-    def test_a_scan_yields_all_entries_with_what_they_were_made_of(
-        self, opened: Callable[..., Store], new_url: Callable[[], str]
-    ) -> None:
+    def test_a_scan_yields_all_entries_with_what_they_were_made_of(self, opened, new_url):
         store = opened(url := new_url())
         pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
         admitted(store, *pages.values())
@@ -174,7 +172,7 @@ class StoreContract:
             key: content[:size] for key, content in made_of.items()
         }
 
-    def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(self, store: Store) -> None:
+    def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(self, store):
         assert store.swap("family:a", None, b"1")
         assert not store.swap("family:a", None, b"2")
         assert not store.swap("family:a", b"0", b"2")
@@ -187,9 +185,7 @@ class StoreContract:
         assert store.swap("family:a", b"", None)
         assert store.cells("family:") == {"family:b": b"3"}
 
-    def test_near_pages_of_several_crawlers_are_not_admitted_at_once(
-        self, opened: Callable[..., Store], new_url: Callable[[], str]
-    ) -> None:
+    def test_near_pages_of_several_crawlers_are_not_admitted_at_once(self, opened, new_url):
         url = new_url()
         if not store_of(url).lasting:
             pytest.skip("one crawler has this store for itself")
@@ -208,9 +204,7 @@ class StoreContract:
             thread.join(60)
         assert sum(answer.written != [None] for answer in answers) == 20
 
-    def test_another_opens_what_is_there_and_nothing_else(
-        self, opened: Callable[..., Store], new_url: Callable[[], str]
-    ) -> None:
+    def test_another_opens_what_is_there_and_nothing_else(self, opened, new_url):
         url = new_url()
         with pytest.raises(StoreMissing):
             opened(url, None)

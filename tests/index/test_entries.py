@@ -83,9 +83,7 @@ def test_a_census_counts_the_entries_and_the_provisional_ones(store):
         Arrival("a", fp(0), scope="\udfff"),
     ],
 )
-def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
-    store, arrival: Arrival
-):
+def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(store, arrival):
     index = store.open()
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         index.claim_all([page("b", FAR), arrival])
@@ -139,7 +137,7 @@ def test_what_is_there_already_is_not_put_again(store):
 
 
 @pytest.mark.parametrize("key", ["a\0b", "\0", "", "'\"\\\n", "\U0001f600"])
-def test_an_entry_of_any_key_can_be_removed(store, key: str):
+def test_an_entry_of_any_key_can_be_removed(store, key):
     index = store.open()
     index.put([Entry(key, fp(0)), Entry("a", fp(FAR))])
     assert index.gone([key]) == 1

@@ -45,7 +45,7 @@ def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
 @ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
-def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
+def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
     chance = random.Random(seed)
     store = new_store()
     spiders = ["one", "one", "other"] if store.shared else ["one"]
@@ -130,7 +130,7 @@ def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed: int):
 @pytest.mark.parametrize(("bits", "distance"), WIDTHS[1:])
 @given(seed=st.integers(0, 2**32))
 @few_examples
-def test_claims_and_queries_answer_as_a_full_scan(new_store, bits: int, distance: int, seed: int):
+def test_claims_and_queries_answer_as_a_full_scan(new_store, bits, distance, seed):
     chance = random.Random(seed)
     index, model = new_store().open(bits=bits, distance=distance), Model(distance)
     centres = values(3, seed, bits)
@@ -146,7 +146,7 @@ def test_claims_and_queries_answer_as_a_full_scan(new_store, bits: int, distance
 @ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
-def test_batches_get_the_answers_of_one_after_the_other(new_store, seed: int):
+def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
     """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
     chance = random.Random(seed)
     alone, together = (new_store().open(judge=same_facts, lease=LEASE) for _ in range(2))

@@ -59,7 +59,7 @@ def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store
 
 
 @pytest.mark.parametrize("apart", [0, 1, 40], ids=["one text", "near texts", "other texts"])
-def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_store, apart: int):
+def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_store, apart):
     first = shared_store.open()
     first.begin_run()
     first.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(values(30, 3))])

@@ -53,7 +53,7 @@ def test_a_store_is_named_by_its_import_path(tmp_path):
 
 
 @pytest.mark.parametrize("path", [f"{__name__}.NONE", "no.such.module", f"{__name__}.DUPLICATE"])
-def test_an_import_path_that_names_no_store_is_refused_in_a_sentence(path: str) -> None:
+def test_an_import_path_that_names_no_store_is_refused_in_a_sentence(path):
     with pytest.raises(ValueError, match=re.escape(path)):
         registry.store_of(f"{path}://host")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from benchmarks.faults import check
@@ -13,16 +11,14 @@ from tests import servers
 from tests.index.promises.made import fp
 
 
-def test_no_promise_is_broken_by_kills_stops_and_jumps_of_the_clock_on_a_file(
-    tmp_path: Any,
-) -> None:
+def test_no_promise_is_broken_by_kills_stops_and_jumps_of_the_clock_on_a_file(tmp_path):
     events, _, broken = check(f"sqlite:///{tmp_path}/index.sqlite", 4.0, seed=1, jumps=True)
     assert events > 50
     assert not broken
 
 
 @pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers() -> None:
+def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers():
     with servers.redis_server() as server:
         events, _, broken = check(server.url, 4.0, 2, server)
     assert events > 50
@@ -30,7 +26,7 @@ def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers() -> None:
 
 
 @pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-def test_no_promise_is_broken_by_failovers_that_lose_writes() -> None:
+def test_no_promise_is_broken_by_failovers_that_lose_writes():
     with servers.sentinel() as group:
         events, faults, broken = check(group.url, 4.0, 3, group=group)
     assert events > 50
@@ -76,9 +72,7 @@ MOVED = claimed("a", 1.3, "c0", 8, "superseded")
         ([A, MOVED, claimed("b", 1.5, "c1", 7, "duplicate", "a")], [], {"I4": 1}),
     ],
 )
-def test_the_check_finds_each_broken_promise(
-    notes: list[Note], stored: list[str], broken: dict[str, int]
-) -> None:
+def test_the_check_finds_each_broken_promise(notes, stored, broken):
     assert violations(notes, Disturbed(), [Entry(key, fp(0)) for key in stored]) == broken
 
 
@@ -91,5 +85,5 @@ def test_the_check_finds_each_broken_promise(
         (Disturbed(jumps=[0.9]), False),
     ],
 )
-def test_the_check_excuses_what_was_lost_or_ran_out(disturbed: Disturbed, is_excused: bool) -> None:
+def test_the_check_excuses_what_was_lost_or_ran_out(disturbed, is_excused):
     assert violations([A, B], disturbed, []) == ({} if is_excused else {"I1": 1})

@@ -53,14 +53,14 @@ def in_turn(pages: Iterable[Print]) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_verdict_of_a_join_is_that_of_a_crawl(seed: int, tmp_path: Path) -> None:
+def test_the_verdict_of_a_join_is_that_of_a_crawl(seed, tmp_path):
     pages = list(made_prints(2000, seed))
     verdicts = by_join(written(tmp_path, pages), tmp_path)
     assert verdicts == in_turn(pages)
     assert sum(original is not None for _, original, _ in verdicts) > 300
 
 
-def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> None:
+def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path):
     """The copy of a page that is too long ago in a bucket of unrelated pages is kept."""
     pages = [
         page._replace(fingerprint=_in_one_bucket(page, number))
@@ -72,7 +72,7 @@ def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path: Path) -> 
     assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
 
 
-def test_what_only_a_guess_brings_near_is_not_compared(tmp_path: Path) -> None:
+def test_what_only_a_guess_brings_near_is_not_compared(tmp_path):
     """A page counts among the newest of its bucket if the guess that it is a copy was wrong."""
     pages = [
         page._replace(fingerprint=_in_one_bucket(page, number))
@@ -103,13 +103,13 @@ def _copy(page: Print, number: int) -> Print:
     return page._replace(key=key, url=key, fingerprint=replace(fingerprint, blocks=blocks))
 
 
-def test_pages_of_other_scopes_are_not_compared(tmp_path: Path) -> None:
+def test_pages_of_other_scopes_are_not_compared(tmp_path):
     pages = [page._replace(scope=f"{n % 2}") for n, page in enumerate(made_prints(500, 6))]
     verdicts = by_join(written(tmp_path, pages), tmp_path)
     assert sorted(verdicts, key=str) == sorted(in_turn(pages[::2]) + in_turn(pages[1::2]), key=str)
 
 
-def test_what_is_written_is_what_an_index_takes(tmp_path: Path) -> None:
+def test_what_is_written_is_what_an_index_takes(tmp_path):
     pages = list(made_prints(300))
     skipped = Print("k", None, "", 0, "empty", None, b"")
     files = written(tmp_path, [*pages[:150], skipped, *pages[150:]], each=100)
@@ -121,7 +121,7 @@ def test_what_is_written_is_what_an_index_takes(tmp_path: Path) -> None:
     ]
 
 
-def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
+def test_what_has_no_fingerprints_is_refused(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -138,7 +138,7 @@ def test_what_has_no_fingerprints_is_refused(tmp_path: Path) -> None:
             spec_of_prints([*files, tmp_path / f"{wrong}.parquet"])
 
 
-def test_a_worker_of_spark_without_the_package_is_told_of_at_once() -> None:
+def test_a_worker_of_spark_without_the_package_is_told_of_at_once():
     session = Mock()
     session.sql.return_value.collect.side_effect = RuntimeError("No module named 'scrapy_simhash'")
     with pytest.raises(FileError, match="the workers of Spark need this package: pip install"):
@@ -149,7 +149,7 @@ def test_a_worker_of_spark_without_the_package_is_told_of_at_once() -> None:
 @pytest.mark.skipif(not os.environ.get("FULL"), reason="Spark takes a minute; FULL=1 runs it")
 @pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore")
-def test_spark_gives_the_same_verdict(tmp_path: Path, monkeypatch: Any) -> None:
+def test_spark_gives_the_same_verdict(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     session = pytest.importorskip("pyspark.sql").SparkSession
     spark = session.builder.master("local[2]").config("spark.sql.shuffle.partitions", 4)

@@ -33,9 +33,7 @@ def pages(path: Path, reader: PageReader | None = None) -> list[tuple[str, str, 
 
 
 @given(st.lists(st.text(max_size=50), min_size=1, max_size=5))
-def test_packed_files_are_read_as_plain_ones(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str]
-) -> None:
+def test_packed_files_are_read_as_plain_ones(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("plain")
     lines = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
     plain = written(folder, "pages.jsonl", "\n".join(lines).encode())
@@ -45,7 +43,7 @@ def test_packed_files_are_read_as_plain_ones(
         assert pages(packed) == pages(plain)
 
 
-def test_a_folder_is_read_at_any_depth_and_in_order(tmp_path: Path) -> None:
+def test_a_folder_is_read_at_any_depth_and_in_order(tmp_path):
     (tmp_path / "sub").mkdir()
     written(tmp_path, "b.html", b"<p>b")
     written(tmp_path / "sub", "a.HTM", b"<p>a")
@@ -80,9 +78,7 @@ OBJECTS: list[tuple[dict[str, Any], dict[str, str], tuple[str, str, Body]]] = [
 
 
 @pytest.mark.parametrize(("item", "fields", "page"), OBJECTS, ids=range(len(OBJECTS)))
-def test_an_object_has_its_content_and_name_in_known_or_named_fields(
-    item: dict[str, Any], fields: dict[str, Any], page: Any, tmp_path: Path
-) -> None:
+def test_an_object_has_its_content_and_name_in_known_or_named_fields(item, fields, page, tmp_path):
     path = written(tmp_path, "a.jl", json.dumps(item).encode())
     key, address, body = page
     # Links are resolved against the folder of a page.
@@ -90,7 +86,7 @@ def test_an_object_has_its_content_and_name_in_known_or_named_fields(
     assert pages(path, PageReader(**fields)) == [(key, address, body._replace(url=folder))]
 
 
-def test_objects_without_text_are_passed_over_unless_all_are(tmp_path: Path) -> None:
+def test_objects_without_text_are_passed_over_unless_all_are(tmp_path):
     lines = b'{"id": 1, "title": "t"}\n{"id": 2, "text": "x"}\n{"id": 3, "text": null}'
     reader = PageReader()
     assert pages(written(tmp_path, "a.jsonl", lines), reader) == [("2", "2", X)]
@@ -102,7 +98,7 @@ def test_objects_without_text_are_passed_over_unless_all_are(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_an_array_is_read_as_lines_are(indent: int | None, tmp_path: Path) -> None:
+def test_an_array_is_read_as_lines_are(indent, tmp_path):
     objects = [{"id": n, "text": "某 [x], \\" * (4 * n**3)} for n in range(20)]
     mark = b"\xef\xbb\xbf"
     lines = "\n".join(map(json.dumps, objects)).encode()
@@ -128,9 +124,7 @@ BAD: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("name", "content", "says"), BAD, ids=range(len(BAD)))
-def test_a_damaged_file_is_named_with_the_place(
-    name: str, content: bytes, says: str, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_named_with_the_place(name, content, says, tmp_path):
     path = written(tmp_path, name, content)
     with pytest.raises(FileError) as error:
         pages(path)
@@ -138,7 +132,7 @@ def test_a_damaged_file_is_named_with_the_place(
     assert "\n" not in str(error.value)
 
 
-def test_there_must_be_pages(tmp_path: Path) -> None:
+def test_there_must_be_pages(tmp_path):
     for path, says in ((tmp_path / "nowhere", "there is no such file"), (tmp_path, "no file with")):
         with pytest.raises(FileError, match=says):
             pages(path)

@@ -65,11 +65,11 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("form", ANSWERS)
-def test_the_body_of_an_answer_is_unpacked(form: str) -> None:
+def test_the_body_of_an_answer_is_unpacked(form):
     assert read(record(ANSWERS[form])) == ([(URL, Body(HTML, "cp1252"))], {})
 
 
-def test_resources_and_conversions_have_no_answer_around_them() -> None:
+def test_resources_and_conversions_have_no_answer_around_them():
     pages, over = read(
         record(HTML, kind="resource", type_="text/html"),
         record(b"a text", kind="conversion", type_="text/plain"),
@@ -82,7 +82,7 @@ def test_resources_and_conversions_have_no_answer_around_them() -> None:
     assert over == {"record that nothing reads": 1, "answer with another status than 200": 1}
 
 
-def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
+def test_a_record_has_the_reader_that_a_crawl_has_for_its_type():
     types = {
         "application/json": "json",
         "Text/CSV; charset=utf-8": "text",
@@ -95,7 +95,7 @@ def test_a_record_has_the_reader_that_a_crawl_has_for_its_type() -> None:
     assert over == {"record that nothing reads": 1}
 
 
-def test_a_wet_file_has_texts(tmp_path: Path) -> None:
+def test_a_wet_file_has_texts(tmp_path):
     path = tmp_path / "a.warc.wet.gz"
     path.write_bytes(gzip.compress(record("中文".encode(), kind="conversion", type_="text/plain")))
     body = text_body("中文")._replace(url="http://a.test/")
@@ -111,13 +111,13 @@ def test_a_wet_file_has_texts(tmp_path: Path) -> None:
         record(answer(HTML))[:-200],
     ],
 )
-def test_a_damaged_archive_is_refused(damaged: bytes) -> None:
+def test_a_damaged_archive_is_refused(damaged):
     with pytest.raises(FileError, match=r"a\.warc: damaged"):
         read(record(answer(HTML)), damaged)
 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("br", brotli.compress)])
-def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding: str, pack: Any) -> None:
+def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding, pack):
     small = record(answer(pack(HTML), f"Content-Encoding: {coding}"))
     large = record(answer(pack(b"a" * (LARGEST_PAGE + 1)), f"Content-Encoding: {coding}"))
     pages, over = read(large, small)
@@ -148,7 +148,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(name: str, tmp_path: Path) -> None:
+def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(name, tmp_path):
     """The memory is bounded, although 300 MB come out of the file."""
     path = tmp_path / f"{name}.gz"
     # The middle consists of one packed piece, again and again.

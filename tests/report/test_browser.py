@@ -91,7 +91,7 @@ def visit(browser: Any, report: Path) -> Iterator[Any]:
         context.close()
 
 
-def test_all_drops_are_members_of_groups_that_open(visit: Any) -> None:
+def test_all_drops_are_members_of_groups_that_open(visit):
     drops = {each.url: each for each in log_lines() if each.verdict == "duplicate"}
     page = visit()
     assert page.locator("#groups .members li").count() == len(drops)
@@ -110,7 +110,7 @@ OUTSIDE = """() => [...document.querySelectorAll("main *")].filter((e) => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_is_cut_off(visit: Any, width: int, scheme: str) -> None:
+def test_nothing_is_cut_off(visit, width, scheme):
     page = visit(width, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(OUTSIDE) == []
@@ -118,7 +118,7 @@ def test_nothing_is_cut_off(visit: Any, width: int, scheme: str) -> None:
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_hostile_pages_stay_text(visit: Any) -> None:
+def test_hostile_pages_stay_text(visit):
     page = visit()
     assert page.title() == f"{CRAWL}: near-duplicates"
     assert page.locator("img").count() == 0
@@ -126,7 +126,7 @@ def test_hostile_pages_stay_text(visit: Any) -> None:
     assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
 
 
-def test_paper_is_white_and_shows_everything(visit: Any) -> None:
+def test_paper_is_white_and_shows_everything(visit):
     page = visit(720, color_scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

@@ -55,16 +55,14 @@ def flush(log: DedupLog) -> None:
 
 
 @given(url=st.text(), text=st.text(), time=st.floats(0, 1e6))
-def test_line_is_read_as_it_was_written(
-    tmp_path_factory: Any, url: str, text: str, time: float
-) -> None:
+def test_line_is_read_as_it_was_written(tmp_path_factory, url, text, time):
     path = tmp_path_factory.mktemp("log") / "log"
     lines = [line(url=url, text=text, time=time), line(text="\ud800 alone \u2028 \x85")]
     written(path, *lines)
     assert list(read_log([path])) == lines
 
 
-def test_every_line_is_an_object_with_all_fields(tmp_path: Path) -> None:
+def test_every_line_is_an_object_with_all_fields(tmp_path):
     """As a feed of Scrapy's in JSON Lines has it."""
     written(tmp_path / "log", line(), line(verdict="duplicate", original="http://a/", distance=3))
     rows = [json.loads(row) for row in (tmp_path / "log").read_text("utf-8").splitlines()]
@@ -74,7 +72,7 @@ def test_every_line_is_an_object_with_all_fields(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_that_is_too_long_or_too_deep_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_or_too_deep_is_passed_over(tmp_path):
     path = tmp_path / "dedup.jsonl"
     kept = to_json(line()).encode() + b"\n"
     path.write_bytes(kept + b"x" * 40_000_000 + b"\n" + b"[" * 100_000 + b"\n" + kept)
@@ -84,7 +82,7 @@ def test_a_line_that_is_too_long_or_too_deep_is_passed_over(tmp_path: Path) -> N
     assert sum(seen) == path.stat().st_size
 
 
-def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path: Path) -> None:
+def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path):
     path = tmp_path / "log"
     written(path, line(url="http://a/1"), line(url="http://a/2"))
     path.write_bytes(path.read_bytes()[:-40])
@@ -108,7 +106,7 @@ log.close()
 """
 
 
-def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path: Path) -> None:
+def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path):
     """No line is torn or lost, as under logrotate."""
     path, moved = tmp_path / "log", tmp_path / "log.1"
     writers = [
@@ -127,9 +125,7 @@ def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path: Path)
         assert of_writer == [f"http://{name}/{number}" for number in range(40)]
 
 
-def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(tmp_path, monkeypatch, caplog):
     path = tmp_path / "log"
     written(path, line(url="http://a/1"))
     before = path.read_bytes()
@@ -154,9 +150,7 @@ def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(
     assert urls_in(path) == [f"http://a/{n}" for n in (1, 2, 3)]
 
 
-def test_lines_that_wait_for_a_full_disk_are_bounded_and_made_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_that_wait_for_a_full_disk_are_bounded_and_made_once(tmp_path, monkeypatch):
     made: list[dedup_log.Line] = []
     monkeypatch.setattr(dedup_log, "to_json", lambda line: made.append(line) or to_json(line))
     monkeypatch.setattr(dedup_log, "_MOST_WAITING", 5)
@@ -170,7 +164,7 @@ def test_lines_that_wait_for_a_full_disk_are_bounded_and_made_once(
     assert len(urls_in(log.path)) == len(made) == 5
 
 
-def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) -> None:
+def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path):
     path = tmp_path / "new" / "log"
     log = DedupLog(path)
     log.write(line())
@@ -180,7 +174,7 @@ def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path: Path) 
     assert not any(thread.name.startswith("simhash-log") for thread in threading.enumerate())
 
 
-def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_path: Path) -> None:
+def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_path):
     path = tmp_path / "log"
     log = DedupLog(path, most=5_000)
     other = DedupLog(path, most=5_000)
@@ -204,7 +198,7 @@ DedupLog(Path(sys.argv[1])).write(line())
 """
 
 
-def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path: Path) -> None:
+def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path):
     path = tmp_path / "log"
     subprocess.run([sys.executable, "-c", UNCLOSED, path], cwd=ROOT, check=True)
     assert len(urls_in(path)) == 1
@@ -227,31 +221,31 @@ def bad_lines() -> list[str]:
     return [*(json.dumps(good | change) for change in changes), "{", "3", "[]", "[" * 9999, "\x00"]
 
 
-def test_a_line_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_read_is_passed_over(tmp_path):
     path = tmp_path / "log"
     path.write_text("\n".join([*bad_lines(), to_json(line())]), "utf-8")
     assert list(read_lines([path])) == [None] * len(bad_lines()) + [line()]
 
 
-def test_log_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_log_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         list(read_log([tmp_path / "nowhere"]))
 
 
-def test_host_of_an_address() -> None:
+def test_host_of_an_address():
     urls = ["http://user:secret@A.Example:8080/x", "http://[::1]/", "http://[", "an item"]
     assert [*map(host_of, urls)] == ["a.example:8080", "[::1]", "", ""]
 
 
 @given(st.text(), st.integers(0, 200))
-def test_excerpt_is_one_short_line_and_an_excerpt_of_itself(text: str, length: int) -> None:
+def test_excerpt_is_one_short_line_and_an_excerpt_of_itself(text, length):
     taken = excerpt(text * 20, length)
     assert len(taken) <= length
     assert "\n" not in taken
     assert excerpt(taken, length) == taken
 
 
-def test_excerpt_has_both_ends() -> None:
+def test_excerpt_has_both_ends():
     text = "The beginning. " + "In between. " * 10_000 + "The end."
     assert excerpt(text, 100).startswith("The beginning.")
     assert excerpt(text, 100).endswith("The end.")
@@ -279,7 +273,7 @@ process.start()
 """
 
 
-def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path):
     path = tmp_path / "log"
     crawl = subprocess.Popen([sys.executable, "-c", INTERRUPTED, path], start_new_session=True)
     while not path.exists():

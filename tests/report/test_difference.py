@@ -29,7 +29,7 @@ def lines_of(before: str, after: str, columns: int = 80, most: int = 9) -> list[
 
 
 @given(TEXTS, TEXTS)
-def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> None:
+def test_every_word_of_both_texts_is_in_one_stretch(before, after):
     parts = stretches(before, after)
     assert "".join(part.before for part in parts).split() == before.split()
     assert "".join(part.after for part in parts).split() == after.split()
@@ -40,7 +40,7 @@ def test_every_word_of_both_texts_is_in_one_stretch(before: str, after: str) -> 
 
 
 @pytest.mark.parametrize("columns", [60, 100])
-def test_a_difference_is_no_wider_than_asked_for(columns: int) -> None:
+def test_a_difference_is_no_wider_than_asked_for(columns):
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
     lines = lines_of(before, before.replace("会议", "聚会").replace("人", "人们"), columns, 2)
     assert "[-会议-]{+聚会+}" in lines[0]
@@ -49,14 +49,14 @@ def test_a_difference_is_no_wider_than_asked_for(columns: int) -> None:
     assert max(map(width, lines + difference_lines(*long, columns, 9))) <= columns
 
 
-def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do() -> None:
+def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do():
     words = article(1, 3000).split()
     edited = ["First", *words[:-20], "second", *words[-20:]]
     pair = [Shown(excerpt(" ".join(text), 1000)) for text in (words, edited)]
     assert [each[:2] for each in differences(*pair)] == [("", "First"), ("", "second")]
 
 
-def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference() -> None:
+def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference():
     words = [f"word{number}" for number in range(120)]
     whole = " ".join(words[:-1])
     longer = " ".join([*words[:20], "other", *words[21:], "and", "more", "of", "it"])
@@ -67,7 +67,7 @@ def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference() -> None:
     assert [each.added.endswith("of it") for each in told[1:]] == [True]
 
 
-def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
+def test_a_word_that_differs_keeps_its_distance_from_the_word_before():
     words = article(1, 100).split()
     other = [*words[:50], "otherwise", *words[51:]]
     [line] = lines_of(" ".join(words), " ".join(other))
@@ -75,7 +75,7 @@ def test_a_word_that_differs_keeps_its_distance_from_the_word_before() -> None:
     assert lines_of("one  text", "one text") == []
 
 
-def test_lines_of_one_page_alone_stand_beside_those_of_the_other() -> None:
+def test_lines_of_one_page_alone_stand_beside_those_of_the_other():
     left = ["Flat", "Rooms", "3", "Lift: yes", "Garden", "Open"]
     right = ["Flat", "Rooms", "4", "Lift: no", "Open"]
     pairs = [("Rooms: 3", "Rooms: 4"), ("Lift: yes", "Lift: no"), ("Garden", "")]
@@ -85,31 +85,29 @@ def test_lines_of_one_page_alone_stand_beside_those_of_the_other() -> None:
 
 
 @given(LINES, LINES)
-def test_only_pages_with_the_same_lines_have_no_lines_of_their_own(
-    before: list[str], after: list[str]
-) -> None:
+def test_only_pages_with_the_same_lines_have_no_lines_of_their_own(before, after):
     assert own_lines(before, before) == []
     assert own_lines(before, after) or {*before} == {*after}
 
 
-def test_a_line_at_another_place_is_no_difference_but_a_value_is() -> None:
+def test_a_line_at_another_place_is_no_difference_but_a_value_is():
     left = ["Our other stories", "A flat", "Rooms", "3", "Floor", "4", "All rights reserved"]
     right = ["A flat", "Rooms", "5", "Floor", "6", "All rights reserved", "Our other stories"]
     assert own_lines(left, right) == [("Rooms: 3", "Rooms: 5"), ("Floor: 4", "Floor: 6")]
 
 
-def test_of_long_lines_the_part_that_differs_is_shown() -> None:
+def test_of_long_lines_the_part_that_differs_is_shown():
     title = "title: What the falcons of the old tower do at night - "
     pair = (Shown("", [title + name]) for name in ("Weekly", "Harbour Post"))
     assert difference_lines(*pair, 80, 9) == ["…at night - [-Weekly-]{+Harbour Post+}"]
 
 
-def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value() -> None:
+def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value():
     lines = ["Rooms", "3", "Buy", "Baths", "3", "Buy"]
     assert first_lines(lines, 99) == lines[:-1]
 
 
-def test_lines_beyond_the_cut_of_a_list_are_no_difference() -> None:
+def test_lines_beyond_the_cut_of_a_list_are_no_difference():
     lines = [f"line {number}" for number in range(90)]
     pages = [first_lines(each, 200) for each in (lines, ["one more", *lines])]
     assert own_lines(*pages) == [("", "one more")]

@@ -64,7 +64,7 @@ def text_of(*lines: Line | None) -> str:
     return " ".join(Structure(page(lines)).text.split())
 
 
-def test_nothing_of_the_log_becomes_markup() -> None:
+def test_nothing_of_the_log_becomes_markup():
     lines = []
     for number, text in enumerate(HOSTILE):
         url = f"http://{text}.example/{text}"
@@ -89,7 +89,7 @@ def test_nothing_of_the_log_becomes_markup() -> None:
     html.encode("utf-8", "replace")
 
 
-def test_file_needs_nothing_beside_it_and_allows_no_script() -> None:
+def test_file_needs_nothing_beside_it_and_allows_no_script():
     html = page([line(), copy("http://b.example/", "http://a.example/")])
     structure = Structure(html)
     for tag, attributes in structure.elements:
@@ -117,12 +117,12 @@ LITTLE: dict[str, tuple[list[LogLine], str]] = {
 
 
 @pytest.mark.parametrize("name", LITTLE)
-def test_report_of_little_is_whole_and_says_what_is_missing(name: str) -> None:
+def test_report_of_little_is_whole_and_says_what_is_missing(name):
     lines, says = LITTLE[name]
     assert says in text_of(*lines)
 
 
-def test_headings_and_tables_are_named_for_who_cannot_see_them() -> None:
+def test_headings_and_tables_are_named_for_who_cannot_see_them():
     lines = [line(url="http://a.example/", text="One text", details="Rooms: 3")]
     lines += [
         copy(f"http://b.example/{n}", "http://a.example/", n, details="4", doubtful=True)
@@ -139,7 +139,7 @@ def test_headings_and_tables_are_named_for_who_cannot_see_them() -> None:
             assert attributes.get("scope") in ("row", "col")
 
 
-def test_of_several_crawls_the_last_is_shown_and_the_others_are_named() -> None:
+def test_of_several_crawls_the_last_is_shown_and_the_others_are_named():
     earlier = [copy(f"http://old.example/{n}", "http://a.example/", crawl="a 'b'", time=n + 1)
                for n in range(7)]  # fmt: skip
     text = text_of(*earlier, line(), copy("http://b.example/", "http://a.example/"))
@@ -154,7 +154,7 @@ def alike(number: int, original: str, **values: object) -> list[LogLine]:
     return [copy(url, original, 4, text="a new day", **values) for url in urls]
 
 
-def test_all_copies_of_a_page_are_one_group_and_what_differs_is_said_once() -> None:
+def test_all_copies_of_a_page_are_one_group_and_what_differs_is_said_once():
     original = line(text="an old day")
     others = [line(url=f"http://o.example/{number}") for number in range(99)]
     html = page([original, *alike(3, original.key), *others])
@@ -168,7 +168,7 @@ def test_all_copies_of_a_page_are_one_group_and_what_differs_is_said_once() -> N
     assert "No drop is doubtful." in text_of(original, *alike(3, original.key))
 
 
-def test_pairs_whose_addresses_have_one_form_are_one_group() -> None:
+def test_pairs_whose_addresses_have_one_form_are_one_group():
     lines = []
     for number in range(5):
         url = f"http://b.example/item/{number}?view=print"
@@ -188,7 +188,7 @@ def test_pairs_whose_addresses_have_one_form_are_one_group() -> None:
     assert all(re.search(expression, each.url) for each in lines if each.doubtful)
 
 
-def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful() -> None:
+def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful():
     plain = [copy("http://c.example/1", "http://c.example/", 20, reason="edits")]
     doubtful = [copy("http://d.example/1", "http://d.example/", doubtful=True)]
     lines = [*plain, *doubtful, *alike(20, "http://a.example/"), *[line()] * 500]
@@ -199,7 +199,7 @@ def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful() -> N
     assert "Look at the 1 group with doubtful drops." in text_of(*plain, *doubtful)
 
 
-def test_the_overview_counts_drops_by_original_reason_form_and_host() -> None:
+def test_the_overview_counts_drops_by_original_reason_form_and_host():
     lines = [
         *alike(3, "http://a.example/", reason="edits"),
         copy("http://c.example/x", "http://e/"),
@@ -212,7 +212,7 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host() -> None:
     }
 
 
-def test_the_table_has_what_is_shown_and_no_formula() -> None:
+def test_the_table_has_what_is_shown_and_no_formula():
     original = line(text="=1+1 and more words", url="http://a.example/")
     lines = [original, *alike(2, original.key), copy("=cmd()", original.key, 256)]
     rows = [*csv_rows(report(lines).groups, 256)]
@@ -223,7 +223,7 @@ def test_the_table_has_what_is_shown_and_no_formula() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.booleans())))
-def test_every_drop_is_in_one_group(numbers: list[tuple[int, int, bool]]) -> None:
+def test_every_drop_is_in_one_group(numbers):
     lines = [
         copy(f"http://b.example/{place}", f"http://a.example/{original}", bits, doubtful=doubtful)
         for place, (original, bits, doubtful) in enumerate(numbers)
@@ -235,7 +235,7 @@ def test_every_drop_is_in_one_group(numbers: list[tuple[int, int, bool]]) -> Non
     assert sum(group.pages for group in groups) == len(lines)
 
 
-def test_changes_are_shown_from_the_second_run_on() -> None:
+def test_changes_are_shown_from_the_second_run_on():
     first = [line(url=f"http://a.example/{n}", change="new", run=1, text="old") for n in range(3)]
     assert "Since earlier runs" not in page(first)
     second = [
@@ -250,14 +250,14 @@ def test_changes_are_shown_from_the_second_run_on() -> None:
     assert "0 new, 0 changed, 0 moved, 1 same." in text_of(*first, same)
 
 
-def test_what_was_only_flagged_or_could_not_be_read_is_said() -> None:
+def test_what_was_only_flagged_or_could_not_be_read_is_said():
     pair = "http://b.example/", "http://a.example/"
     assert "Nothing was dropped:" in page([copy(*pair, action="flag")])
     assert "Nothing was dropped:" not in page([copy(*pair)])
     assert "1 line of the log could not be read" in page([line(), None])
 
 
-def test_file_stays_small_however_much_the_log_has() -> None:
+def test_file_stays_small_however_much_the_log_has():
     lines = []
     for number in range(25):
         url = f"http://{'long' * 400}.example/{number}"
@@ -274,13 +274,13 @@ def test_file_stays_small_however_much_the_log_has() -> None:
 
 @settings(max_examples=40)
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_any_two_texts_make_a_sound_page(before: str, after: str) -> None:
+def test_any_two_texts_make_a_sound_page(before, after):
     original = "http://a.example/"
     far = copy("http://b.example/", original, 40, text=after, details=after, doubtful=True)
     Structure(page([line(url=original, text=before), far]))
 
 
-def test_numbers_are_written_for_people() -> None:
+def test_numbers_are_written_for_people():
     counts = [(1, "page"), (2000, "copy"), (1, "host"), (2, "day"), (3, "entry")]
     written = ["1 page", "2,000 copies", "1 host", "2 days", "3 entries"]
     assert [count(*each) for each in counts] == written
@@ -291,7 +291,7 @@ def test_numbers_are_written_for_people() -> None:
     assert clipped("a" * 99, 9) == "aaaaa…aaa"
 
 
-def test_only_web_addresses_are_links() -> None:
+def test_only_web_addresses_are_links():
     for url in ("javascript:alert(1)", "http://[", "http://b.example/"):
         doubtful = page([copy(url, "key", 40, doubtful=True)])
         links = [a["href"] for tag, a in Structure(doubtful).elements if tag == "a"]

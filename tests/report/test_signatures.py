@@ -17,12 +17,12 @@ ADDRESS = st.from_regex(
 
 
 @given(ADDRESS)
-def test_the_expression_of_an_address_finds_it(url: str) -> None:
+def test_the_expression_of_an_address_finds_it(url):
     assert re.search(signature_of(url).expression, url)
 
 
 @given(ADDRESS, ADDRESS)
-def test_addresses_of_one_signature_are_found_by_each_others_expression(a: str, b: str) -> None:
+def test_addresses_of_one_signature_are_found_by_each_others_expression(a, b):
     if signature_of(a).text == signature_of(b).text:
         assert re.search(signature_of(a).expression, b)
 
@@ -37,14 +37,14 @@ def test_addresses_of_one_signature_are_found_by_each_others_expression(a: str, 
         ("http://a.b/" + "x" * 3000, "a.b", ["http://a.bc/"]),
     ],
 )  # fmt: skip
-def test_a_signature_leaves_other_addresses_out(url: str, text: str, others: list[str]) -> None:
+def test_a_signature_leaves_other_addresses_out(url, text, others):
     signature = signature_of(url)
     assert signature.text == text
     assert re.search(signature.expression, url)
     assert not any(re.search(signature.expression, other) for other in others)
 
 
-def test_the_line_of_the_settings_can_be_pasted() -> None:
+def test_the_line_of_the_settings_can_be_pasted():
     values: dict[str, object] = {}
     exec(signature_of("http://a.b/item/a-b?q=\"'&c=1").action, values)
     [(expression, action)] = values["SIMHASH_ACTION"]  # type: ignore[misc]

@@ -23,20 +23,20 @@ def read(url: str) -> Address:
     return address
 
 
-def test_an_address_has_its_parameters_in_the_order_of_their_names() -> None:
+def test_an_address_has_its_parameters_in_the_order_of_their_names():
     address = read("http://Shop.test:81/list/?b=2&a=1#top")
     assert address == read("http://shop.test:81/list/?a=1&b=2")
     assert address.host == "shop.test:81"
     assert address.path == ("list", "")
 
 
-def test_parameters_may_be_separated_by_semicolons_and_follow_a_segment() -> None:
+def test_parameters_may_be_separated_by_semicolons_and_follow_a_segment():
     address = read("http://git.test/w;jsessionid=1F/b?p=main.git;a=blob;h=5")
     assert address.path == ("w", "b")
     assert [name for name, _ in address.parameters] == ["a", "h", "jsessionid", "p"]
 
 
-def test_a_canonical_key_has_the_signature_of_its_address() -> None:
+def test_a_canonical_key_has_the_signature_of_its_address():
     for url in (
         "http://git.test/w?p=main.git;a=blob;f=a/b.py;h=5",
         "http://wiki.test/index.php?title=Special:UserLogin&returnto=A+b&returntoquery=action%3Dedit",
@@ -49,17 +49,17 @@ def test_a_canonical_key_has_the_signature_of_its_address() -> None:
     ["mailto:a@b.c", "", "http", "http://a.test/" + "x" * 2000, "http://a b/", "http://[",
      "http://a.test/?" + "&".join(f"a{n}=1" for n in range(99))],
 )  # fmt: skip
-def test_nothing_is_learned_from_what_is_no_address_of_a_page(url: str) -> None:
+def test_nothing_is_learned_from_what_is_no_address_of_a_page(url):
     assert read_address(url) is None
 
 
-def test_a_path_that_never_ends_has_one_end() -> None:
+def test_a_path_that_never_ends_has_one_end():
     address = read("http://a.test" + "/in/js" * 20)
     assert address == read("http://a.test" + "/in/js" * 30)
     assert address.path[-1] == DEEPER
 
 
-def test_a_value_has_the_star_of_its_kind() -> None:
+def test_a_value_has_the_star_of_its_kind():
     stars = {
         "Bread": "*",
         "Talk:Bread": "Talk:*",
@@ -79,7 +79,7 @@ def test_a_value_has_the_star_of_its_kind() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str) -> None:
+def test_any_address_has_a_signature_that_reads_as_itself(path, query):
     address = read_address(f"http://a.test/{path}?{query}")
     if address is None:
         return
@@ -90,14 +90,14 @@ def test_any_address_has_a_signature_that_reads_as_itself(path: str, query: str)
 
 
 @given(st.text(max_size=200))
-def test_no_text_makes_it_fail(url: str) -> None:
+def test_no_text_makes_it_fail(url):
     read_address(url)
     read_address(f"https://{url}")
     assert read_address("http://a.test/\udc80?b=\udc80") is not None
 
 
 @pytest.mark.parametrize("place", ["http://a.test/{}", "http://a.test/?b={}/c"])
-def test_names_that_are_no_utf_8_stay_apart(place: str) -> None:
+def test_names_that_are_no_utf_8_stay_apart(place):
     """Or copies of one city would tell about another."""
     beijing, canton = (place.format(quote(city, encoding="gbk")) for city in ("北京", "广州"))
     assert read_address(beijing) != read_address(canton)

@@ -16,12 +16,12 @@ def spared(number: int) -> Estimate:
     return estimate
 
 
-def test_nothing_spared_is_nothing_lost_and_without_a_look_everything_may_be() -> None:
+def test_nothing_spared_is_nothing_lost_and_without_a_look_everything_may_be():
     assert (Estimate().lost, Estimate().at_most) == (0.0, 0.0)
     assert spared(7).at_most == 7
 
 
-def test_without_a_wrong_one_the_bound_is_three_weights() -> None:
+def test_without_a_wrong_one_the_bound_is_three_weights():
     estimate = spared(1000)
     for _ in range(50):
         estimate.explore(0.05)
@@ -29,7 +29,7 @@ def test_without_a_wrong_one_the_bound_is_three_weights() -> None:
     assert estimate.at_most == pytest.approx(3 * 19, rel=0.02)
 
 
-def test_what_is_taken_back_counts_no_more() -> None:
+def test_what_is_taken_back_counts_no_more():
     estimate = spared(1000)
     estimate.add_wrong(PATTERN, 0.05)
     assert estimate.lost == pytest.approx(19)
@@ -37,7 +37,7 @@ def test_what_is_taken_back_counts_no_more() -> None:
     assert (estimate.lost, estimate.wrong) == (0, 0)
 
 
-def test_a_pattern_that_fell_before_anything_was_spared_has_lost_nothing() -> None:
+def test_a_pattern_that_fell_before_anything_was_spared_has_lost_nothing():
     estimate = spared(10)
     estimate.add_wrong("a.test/?c=*", 0.05)
     assert (estimate.lost, estimate.wrong) == (0, 1)
@@ -45,7 +45,7 @@ def test_a_pattern_that_fell_before_anything_was_spared_has_lost_nothing() -> No
 
 
 @pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
-def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None:
+def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost):
     chance = random.Random(7)
     estimates, held, losses = [], 0, []
     for _ in range(400):
@@ -67,7 +67,7 @@ def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost: float) -> None
     assert held >= 0.93 * 400
 
 
-def test_the_bound_is_that_of_wilson() -> None:
+def test_the_bound_is_that_of_wilson():
     bounds = {(0, 0): 0.0, (9, 9): 0.7009, (73, 73): 0.95, (50, 100): 0.4038, (0, 10): 0.0}
     for counts, bound in bounds.items():
         assert lower_bound(*counts) == pytest.approx(bound, abs=2e-4)

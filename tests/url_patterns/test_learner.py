@@ -35,7 +35,7 @@ def spared(learner: Learner, url: Callable[[int], str]) -> float:
     return sum(learner.forecast(url(n)).spared for n in range(5000, 5200)) / 200
 
 
-def test_addresses_whose_like_were_copies_are_spared() -> None:
+def test_addresses_whose_like_were_copies_are_spared():
     learner = Learner()
     assert spared(learner, OLD) == 0
     learn_old_versions(learner)
@@ -44,7 +44,7 @@ def test_addresses_whose_like_were_copies_are_spared() -> None:
 
 
 @pytest.mark.parametrize("place", ["/old?id={}", "/a/b/c/d/e/f/g/h/i/j/{}?view=print"])
-def test_a_share_is_fetched_all_the_same(place: str) -> None:
+def test_a_share_is_fetched_all_the_same(place):
     """Also of addresses that differ where no part is learned: a wall may have gone."""
     learner, url = Learner(), (SITE + place).format
     for n in range(1000):
@@ -52,7 +52,7 @@ def test_a_share_is_fetched_all_the_same(place: str) -> None:
     assert 0.85 <= spared(learner, url) <= 0.99
 
 
-def test_a_wrong_forecast_ends_its_pattern_at_once() -> None:
+def test_a_wrong_forecast_ends_its_pattern_at_once():
     learner = Learner()
     learn_old_versions(learner)
     fetch(learner, next(OLD(n) for n in range(1000, 2000) if not learner.forecast(OLD(n)).spared))
@@ -60,7 +60,7 @@ def test_a_wrong_forecast_ends_its_pattern_at_once() -> None:
     assert spared(learner, OLD) == 0
 
 
-def test_of_two_addresses_of_a_page_never_both_are_spared() -> None:
+def test_of_two_addresses_of_a_page_never_both_are_spared():
     for often in (0.02, 0.3, 0.5, 0.7, 0.98):
         chance, learner = random.Random(5), Learner()
         for n in range(600):
@@ -72,14 +72,14 @@ def test_of_two_addresses_of_a_page_never_both_are_spared() -> None:
         assert not (spared(learner, OLD) and spared(learner, ARTICLE))
 
 
-def test_copies_in_half_of_the_cases_make_no_pattern() -> None:
+def test_copies_in_half_of_the_cases_make_no_pattern():
     learner = Learner()
     for n in range(200):
         fetch(learner, OLD(n), ARTICLE(n) if n % 2 else "")
     assert spared(learner, OLD) == 0
 
 
-def test_versions_of_one_file_tell_nothing_about_another() -> None:
+def test_versions_of_one_file_tell_nothing_about_another():
     learner, version = Learner(), "http://git.test/w?a=blob;f=file{};h={:040x}abc".format
     for n in range(20):
         fetch(learner, f"http://git.test/w?a=tree;f=file{n};h={n:040x}abc")
@@ -89,7 +89,7 @@ def test_versions_of_one_file_tell_nothing_about_another() -> None:
 
 
 @pytest.mark.parametrize("is_sure", [True, False])
-def test_copies_that_were_found_by_chance_are_no_evidence(is_sure: bool) -> None:
+def test_copies_that_were_found_by_chance_are_no_evidence(is_sure):
     """Where a page is near more pages than can be compared with it, its like may be distinct."""
     learner, mirrored = Learner(), "http://b.test/page{}.html".format
     for n in range(100):
@@ -101,14 +101,14 @@ def test_copies_that_were_found_by_chance_are_no_evidence(is_sure: bool) -> None
     assert (spared(learner, mirrored) > 0.5) is is_sure
 
 
-def test_what_a_path_names_needs_more_evidence() -> None:
+def test_what_a_path_names_needs_more_evidence():
     learner, mirrored = Learner(), "http://b.test/docs/page{}.html".format
     for n in range(60):
         fetch(learner, mirrored(n), f"http://a.test/docs/page{n}.html")
     assert spared(learner, mirrored) == 0
 
 
-def test_a_forbidden_signature_is_no_pattern_whatever_its_counts_say() -> None:
+def test_a_forbidden_signature_is_no_pattern_whatever_its_counts_say():
     learner = Learner()
     learn_old_versions(learner)
     table, signature = learner.table.of("wiki.test"), learner.forecast(OLD(1)).signature
@@ -120,9 +120,7 @@ def test_a_forbidden_signature_is_no_pattern_whatever_its_counts_say() -> None:
     ("topic", "post"),
     [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")],
 )
-def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(
-    topic: str, post: str
-) -> None:
+def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(topic, post):
     """Topics that were spared, because they were the copies at first, are fetched in the end."""
     learner, url_of, post_of = Learner(), (SITE + topic).format, (SITE + post).format
     late = []
@@ -139,7 +137,7 @@ def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(
     assert spared(learner, url_of) == 0
 
 
-def test_of_two_addresses_that_each_page_has_once_the_first_stands() -> None:
+def test_of_two_addresses_that_each_page_has_once_the_first_stands():
     """Links lead to it, and perhaps the better one is linked by the page itself only."""
     learner, edit = Learner(), f"{SITE}/edit?title=Story_{{}}".format
     for n in range(60):
@@ -149,7 +147,7 @@ def test_of_two_addresses_that_each_page_has_once_the_first_stands() -> None:
     assert spared(learner, lambda n: f"{edit(n)}&redlink=1") == 0
 
 
-def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise() -> None:
+def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise():
     learner = Learner()
     by_title, by_number = f"{SITE}/a?title=Story_{{}}".format, f"{SITE}/b?id={{}}".format
     for n in range(120):
@@ -163,7 +161,7 @@ def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise(
     assert spared(learner, by_title) == 0
 
 
-def test_one_page_behind_many_addresses_names_none_of_them() -> None:
+def test_one_page_behind_many_addresses_names_none_of_them():
     """The log-in form of a wiki came first with another combination of parameters."""
     learner, login = Learner(), f"{SITE}/index.php?title=Login&returnto=Story_{{}}".format
     first = f"{login(0)}&why=edit"
@@ -175,7 +173,7 @@ def test_one_page_behind_many_addresses_names_none_of_them() -> None:
     assert spared(learner, login) > 0.7
 
 
-def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not() -> None:
+def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
     learner = Learner()
     for n in range(10):
         fetch(learner, OLD(n))
@@ -187,13 +185,13 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not() ->
     assert not learner.forecast(OLD(50)).may_wait
 
 
-def test_a_repeated_parameter_names_no_other_kind_of_page() -> None:
+def test_a_repeated_parameter_names_no_other_kind_of_page():
     learner = Learner()
     forecasts = [learner.forecast(f"{SITE}/list?f=red{more}") for more in ("", "&f=red")]
     assert forecasts[0].signature == forecasts[1].signature
 
 
-def test_addresses_of_many_parameters_stay_within_bounds() -> None:
+def test_addresses_of_many_parameters_stay_within_bounds():
     """Each has its own names; a host that makes them up takes neither memory nor time."""
     learner = Learner()
     for n in range(1500):

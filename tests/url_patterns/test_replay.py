@@ -29,7 +29,7 @@ def visits_of_board(topics: int, posts: int) -> list[tuple[str, Visit]]:
     return visits
 
 
-def test_the_pages_of_a_board_are_spared_as_if_topics_had_come_first() -> None:
+def test_the_pages_of_a_board_are_spared_as_if_topics_had_come_first():
     spared, learner = replayed(*visits_of_board(60, 8))
     assert 0.6 * 60 * 8 < spared.pages < 60 * 8
     assert (spared.bytes, spared.lost) == (100 * spared.pages, 0)
@@ -37,7 +37,7 @@ def test_the_pages_of_a_board_are_spared_as_if_topics_had_come_first() -> None:
     assert not learner.forecast(f"{SITE}/topic/70/").bound
 
 
-def test_a_distinct_page_among_copies_is_lost_once() -> None:
+def test_a_distinct_page_among_copies_is_lost_once():
     chance = random.Random(3)
     visits, distinct = [], 0
     for n in range(3000):
@@ -55,12 +55,12 @@ def test_a_distinct_page_among_copies_is_lost_once() -> None:
     assert replayed(*visits, *others)[0].lost == 0
 
 
-def test_what_nobody_may_spare_is_fetched() -> None:
+def test_what_nobody_may_spare_is_fetched():
     visits = [(url, visit._replace(is_optional=False)) for url, visit in visits_of_board(60, 8)]
     assert replayed(*visits)[0] == Spared()
 
 
-def test_the_pages_of_another_crawl_stay_the_originals_of_their_copies() -> None:
+def test_the_pages_of_another_crawl_stay_the_originals_of_their_copies():
     urls = [f"{SITE}/show?id={n}&view=print" for n in range(200)]
     spared, _ = replayed(*((url, Visit(url, f"{SITE}/{n}")) for n, url in enumerate(urls)))
     assert spared.pages > 100

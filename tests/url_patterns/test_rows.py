@@ -54,12 +54,12 @@ ROWS = st.dictionaries(
 
 
 @given(ROWS)
-def test_rows_come_back_from_a_cell(rows: Rows) -> None:
+def test_rows_come_back_from_a_cell(rows):
     assert from_cell(to_cell(rows)) == rows
 
 
 @given(st.lists(ROWS, max_size=6), st.integers(1, 3))
-def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers: int) -> None:
+def test_what_several_crawlers_add_at_once_adds_up(batches, crawlers):
     cells, readers = MadeCells(), [SharedRows() for _ in range(crawlers)]
     for n, rows in enumerate(batches):
         # Another crawler comes in between.
@@ -74,7 +74,7 @@ def test_what_several_crawlers_add_at_once_adds_up(batches: list[Rows], crawlers
     assert {s: r for s, r in readers[0].rows("a.test").items() if s != "/other?x=*"} == sums
 
 
-def test_only_hosts_whose_rows_have_changed_are_told() -> None:
+def test_only_hosts_whose_rows_have_changed_are_told():
     cells, reader, writer = MadeCells(), SharedRows(), SharedRows()
     for host in ("a.test", "b.test"):
         writer.add(cells, host, {"/": Row(1)})
@@ -86,7 +86,7 @@ def test_only_hosts_whose_rows_have_changed_are_told() -> None:
     assert [*reader] == ["a.test"]
 
 
-def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
+def test_a_cell_that_others_change_all_the_time_counts_as_away():
     cells = MadeCells()
     cells.swap = lambda *_: False  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
@@ -97,7 +97,7 @@ def test_a_cell_that_others_change_all_the_time_counts_as_away() -> None:
     "cell", [b"rubbish", b"[]", b'{"/":1}', b'{"/":[1,2,3]}', b'{"/":["x",0,0,0,0,0,0,"",""]}',
              b'{"/":[1e999,0,0,0,0,0,0,"",""]}', b"[" * 100_000]
 )  # fmt: skip
-def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell: bytes) -> None:
+def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell):
     cells, reader = MadeCells(), SharedRows()
     reader.add(cells, "a.test", {"/": Row(1)})
     cells.values[FAMILY + "a.test"] = cell
@@ -106,7 +106,7 @@ def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell: bytes) -> No
     assert [*reader.rows("a.test")] == ["/"]
 
 
-def test_rows_and_hosts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_and_hosts_are_bounded(monkeypatch):
     monkeypatch.setattr(module, "MOST_HOSTS", 3)
     cells, writer = MadeCells(), SharedRows()
     for n in range(MOST_ROWS + 50):
@@ -133,7 +133,7 @@ def crawler() -> tuple[Learner, SharedRows]:
     return Learner(PatternTable(rows_of_all.rows)), rows_of_all
 
 
-def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
+def test_crawlers_that_share_an_index_see_the_same_patterns():
     cells, crawlers = MadeCells(), [crawler() for _ in range(3)]
     for n in range(300):
         learner, rows_of_all = crawlers[n % 3]
@@ -153,7 +153,7 @@ def test_crawlers_that_share_an_index_see_the_same_patterns() -> None:
     assert all(forecast == forecasts[0] for forecast in forecasts)
 
 
-def test_what_could_not_be_sent_is_sent_later() -> None:
+def test_what_could_not_be_sent_is_sent_later():
     cells, (learner, rows_of_all) = MadeCells(), crawler()
     learn_old_versions(learner, 50)
     table = learner.table.of("wiki.test")

@@ -19,32 +19,32 @@ def walk(traps: Traps, months: int, *, start: int = 0, own: str = "") -> list[in
     return told
 
 
-def test_a_trap_is_told_once() -> None:
+def test_a_trap_is_told_once():
     traps = Traps()
     assert walk(traps, 300) == [PAGES_OF_TRAP]
     traps.page(MONTH(1000), SIGNATURE)
     assert walk(traps, 300, start=2000) == []
 
 
-def test_pages_that_say_something_of_their_own_are_no_trap() -> None:
+def test_pages_that_say_something_of_their_own_are_no_trap():
     assert walk(Traps(), 300, own="of its own ") == []
 
 
-def test_a_page_with_many_links_counts_once() -> None:
+def test_a_page_with_many_links_counts_once():
     traps = Traps()
     walk(traps, 10)
     for n in range(100, 200):
         assert not traps.link(MONTH(9), MONTH(n), lambda _: SIGNATURE)
 
 
-def test_a_new_link_to_anything_else_ends_a_row() -> None:
+def test_a_new_link_to_anything_else_ends_a_row():
     traps = Traps()
     walk(traps, PAGES_OF_TRAP - 1)
     assert not traps.link(MONTH(7), "http://a.test/day/7", lambda _: "a.test/day/{number}")
     assert walk(traps, PAGES_OF_TRAP - 1, start=1000) == []
 
 
-def test_links_that_are_known_and_links_of_pages_to_themselves_make_no_trap() -> None:
+def test_links_that_are_known_and_links_of_pages_to_themselves_make_no_trap():
     traps = Traps()
     walk(traps, 10)
     for _ in range(2 * PAGES_OF_TRAP):
@@ -52,7 +52,7 @@ def test_links_that_are_known_and_links_of_pages_to_themselves_make_no_trap() ->
             assert not traps.link(MONTH(5), link, lambda _: SIGNATURE)
 
 
-def test_a_trap_is_a_pattern_until_a_page_of_it_says_something() -> None:
+def test_a_trap_is_a_pattern_until_a_page_of_it_says_something():
     traps = Traps()
     learner = Learner(traps=traps)
     for n in range(10):
@@ -67,7 +67,7 @@ def media(name: str, tab: str, image: str) -> str:
     return f"http://a.test/wiki?do=media&id={name}&tab={tab}&image={image}"
 
 
-def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatures() -> None:
+def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatures():
     traps = Traps()
     names, tabs, images = "abcdef", ("files", "upload"), [f"{n}.png" for n in range(12)]
     told = []
@@ -86,7 +86,7 @@ def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatu
     assert not traps.row(other, other)
 
 
-def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values() -> None:
+def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
     traps = Traps()
     for letter in "abcdefgh":
         traps.page(f"http://a.test/wiki?id={letter}&tab={letter}", "wiki")
@@ -99,7 +99,7 @@ def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values() -> 
     assert traps.row("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
 
 
-def test_a_value_that_another_page_has_linked_is_no_news() -> None:
+def test_a_value_that_another_page_has_linked_is_no_news():
     traps = Traps()
     for url in (MONTH(n) for n in range(60)):
         traps.page(url, SIGNATURE, "<p>Months</p>")
@@ -110,7 +110,7 @@ def test_a_value_that_another_page_has_linked_is_no_news() -> None:
     assert traps.row(MONTH(61), SIGNATURE) >= PAGES_OF_TRAP
 
 
-def test_a_long_trap_is_sampled_less() -> None:
+def test_a_long_trap_is_sampled_less():
     traps = Traps()
     learner = Learner(traps=traps)
     chances = []
@@ -122,7 +122,7 @@ def test_a_long_trap_is_sampled_less() -> None:
     assert 0 < chances[1] < chances[0] < 0.01
 
 
-def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_known() -> None:
+def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_known():
     """A wiki's forms name its pages before these come."""
     traps = Traps()
     for n in range(PAGES_OF_TRAP + 10):
@@ -137,7 +137,7 @@ def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_know
     assert not traps.row("http://a.test/?id=7", page)
 
 
-def test_combinations_of_one_name_say_nothing_in_another_folder_either() -> None:
+def test_combinations_of_one_name_say_nothing_in_another_folder_either():
     traps = Traps()
     for n in range(PAGES_OF_TRAP + 10):
         for part in "xy":
