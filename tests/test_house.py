@@ -173,7 +173,7 @@ class Watched(Pages):
         await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(self.crawl_filter))
         await until(lambda: self.crawler.stats.get_value("simhash/unique") == 3)
         sys.setprofile(None)
-        await asyncio.wrap_future(dedup._index.run(lambda _: None))
+        await asyncio.wrap_future(dedup._index.run(int))
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])

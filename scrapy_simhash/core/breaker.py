@@ -48,7 +48,9 @@ class Breaker:
     Attributes:
         refused: the error with which the store, once it could be reached, turned out to be
             unusable; else None.
+        away: whether the store failed when it was last asked.
         let_through: pages that became originals while the store was away, and are not in it.
+        damaged: the number of entries that this crawler could not read.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class Breaker:
     ) -> None:
         self.spec = spec
         self.refused: Exception | None = None
+        self.away = False
         self.let_through = 0
+        self.damaged = 0
         self._open_store = open_store
         self._store: Index | None = None
         self._memory: Index | None = None
         # The times since which the store is away, and from which it may be asked again.
-        self._away_since: float | None = None
+        self._away_since = 0.0
         self._due = 0.0
         # The keys of pages whose fate the store was not told: True if a page failed.
         self._owed: dict[str, bool] = {}
@@ -71,16 +75,6 @@ class Breaker:
             if not start_without:
                 raise
             self._failed(error)
-
-    @property
-    def away(self) -> bool:
-        """True if the store failed when it was last asked."""
-        return self._away_since is not None
-
-    @property
-    def damaged(self) -> int:
-        """The number of entries that this crawler could not read."""
-        return 0 if self._store is None else self._store.damaged
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
         """See the contract. Entries of an outage have numbers below 0.
@@ -127,7 +121,7 @@ class Breaker:
         except StoreUnavailable:
             entries = frozenset(news.entries)
             # No lease could be renewed meanwhile.
-            if time.monotonic() - (self._away_since or 0.0) > self.spec.lease:
+            if time.monotonic() - self._away_since > self.spec.lease:
                 return Unsettled(frozenset(), gone=entries)
             return Unsettled(provisional=entries, gone=frozenset())
         self._owed.clear()
@@ -177,8 +171,9 @@ class Breaker:
                 self.refused = error
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
+        self.damaged = self._store.damaged
         if self.away:
-            self._away_since = None
+            self.away = False
             self._due = 0.0
             logger.info("The index is back")
         return answer
@@ -188,6 +183,7 @@ class Breaker:
         # Claims wait for each attempt.
         self._due = now + max(STORE_PAUSE, 5 * seconds)
         if not self.away:
+            self.away = True
             self._away_since = now
             logger.warning(
                 "The index fails; until it is back, pages are compared with those that come "

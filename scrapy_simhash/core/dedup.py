@@ -72,6 +72,7 @@ class Dedup:
         run: the run as it began; None without one.
         upkeep: knows the pages in progress, and tells the index how they fared. The memory shares
             its methods ``hold``, ``delivered``, ``failed`` and ``follow``.
+        breaker: the index, which goes on while its store is away.
         unmatched: counts pages on which a selector of the recipe matches nothing, by stats.
     """
 
@@ -107,7 +108,7 @@ class Dedup:
         self._max_size = max_size
         # True once a failure of the extractor was logged in full.
         self._has_failed = False
-        self._breaker = Breaker(
+        self.breaker = Breaker(
             partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
             spec,
             # A file that cannot be opened now cannot be opened later either.
@@ -117,8 +118,8 @@ class Dedup:
             recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
         )
         self._lease = lease
-        self._index = IndexThread(self._breaker, self._workers.answers)
-        self.upkeep = Upkeep(self._index, lease, keep_runs if runs else 0)
+        self._index = IndexThread(self.breaker, self._workers.answers)
+        self.upkeep = Upkeep(self.breaker, self._index, lease, keep_runs if runs else 0)
         self.hold = self.upkeep.hold
         self.delivered = self.upkeep.delivered
         self.failed = self.upkeep.failed
@@ -151,13 +152,13 @@ class Dedup:
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
         """Give the index to ``call``, and return its result; None if the store is away."""
-        return await asyncio.wrap_future(self._index.run(lambda index: index.read(call)))
+        return await asyncio.wrap_future(self._index.run(self.breaker.read, call))
 
     async def end_run(self, *, finished: bool) -> None:
         """End the run, after which no page may come; only a finished run misses pages."""
         if self.run is not None:
             # Pages that the store does not have would be missing.
-            finished = finished and not self.let_through
+            finished = finished and not self.breaker.let_through
             await self.ask(lambda store: store.end_run(finished=finished))
 
     async def close(self) -> None:
@@ -264,26 +265,11 @@ class Dedup:
         return analysis
 
     @property
-    def refused(self) -> Exception | None:
-        """The error that makes a store, which could be reached, unusable; None without one."""
-        return self._breaker.refused
-
-    @property
-    def away(self) -> bool:
-        """True if the store failed when it was last asked."""
-        return self._breaker.away
-
-    @property
-    def let_through(self) -> int:
-        """The number of originals that came while the store was away, and are not in it."""
-        return self._breaker.let_through
-
-    @property
     def counts(self) -> dict[str, int]:
         """Counts of events besides verdicts, by the names of the stats."""
         return {
-            "damaged": self._breaker.damaged,
-            "outage": self._breaker.let_through,
+            "damaged": self.breaker.damaged,
+            "outage": self.breaker.let_through,
             "same_body": self._workers.repeats,
             "expired": self.upkeep.expired,
             "claim_seconds": round(self._index.seconds),

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index.index import CLAIMS_AT_ONCE
@@ -20,6 +20,7 @@ logger = logger_of(__name__)
 # Seconds for which a claim waits for others.
 CLAIM_WAIT = 0.01
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -59,9 +60,9 @@ class IndexThread:
             self._asking = loop.create_task(self._ask())
         return await answer
 
-    def run(self, work: Callable[[Breaker], T]) -> Future[T]:
-        """Have the thread call ``work`` after all that it was asked before; return its result."""
-        return self._thread.submit(work, self._index)
+    def run(self, method: Callable[P, T], *args: P.args, **options: P.kwargs) -> Future[T]:
+        """Have the thread call a method of the index, after all that it was asked before."""
+        return self._thread.submit(method, *args, **options)
 
     def close(self) -> None:
         """Answer what was asked before, then close the index."""

@@ -18,6 +18,7 @@ from itertools import islice
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.index_thread import IndexThread
 from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Report, Unsettled
 from scrapy_simhash.printable import logger_of
 
@@ -44,6 +45,7 @@ class Upkeep:
     one of them failed.
 
     Args:
+        index: what is told, in the thread.
         thread: asks the index.
         lease: seconds that a page in progress belongs to its crawler without a sign of life.
         keep_runs: an entry is deleted when the last ``keep_runs`` finished runs have not seen it;
@@ -53,7 +55,9 @@ class Upkeep:
         expired: the number of entries that were deleted, of old runs and of crawlers that are gone.
     """
 
-    def __init__(self, thread: IndexThread, lease: float, keep_runs: int = 0) -> None:
+    def __init__(
+        self, index: Breaker, thread: IndexThread, lease: float, keep_runs: int = 0
+    ) -> None:
         self.expired = 0
         # The number of parts on their way, by page, and the pages of which one failed.
         self._parts = Counter[str]()
@@ -62,6 +66,7 @@ class Upkeep:
         self._failed: list[str] = []
         self._missed: set[str] = set()
         self._delivered: list[str] = []
+        self._index = index
         self._thread = thread
         self._lease = lease
         self._renewed = time.monotonic()
@@ -150,7 +155,7 @@ class Upkeep:
         if self._running is not None:
             self._running.cancel()
         self.fail_all()
-        self._thread.run(lambda index: index.retry())
+        self._thread.run(self._index.retry)
         await self._round()
         copies = self._copies_by_entry
         self._copies_by_entry = {}
@@ -186,12 +191,13 @@ class Upkeep:
         entries = self._entries()
         self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
         if now >= self._expires_at:
-            expired = await asyncio.wrap_future(self._thread.run(self._expire)) or 0
+            asked = self._thread.run(self._index.read, self._expire)
+            expired = await asyncio.wrap_future(asked) or 0
             self.expired += expired
             self._expires_at = now + (1.0 if expired else 60.0)
 
-    def _expire(self, index: Breaker) -> int | None:
-        return index.read(lambda store: store.expire(self._keep_runs, PAGES_AT_ONCE))
+    def _expire(self, store: Index) -> int:
+        return store.expire(self._keep_runs, PAGES_AT_ONCE)
 
     def _entries(self) -> list[int]:
         """Return the pages to ask the index about, the one that copies wait longest for first."""
@@ -224,4 +230,4 @@ class Upkeep:
         delivered = [key for key in self._delivered if key not in self._parts]
         self._delivered = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
         news = Report(failed, delivered, renewed, entries)
-        return self._thread.run(lambda index: index.report(news))
+        return self._thread.run(self._index.report, news)

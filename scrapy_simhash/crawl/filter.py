@@ -232,7 +232,7 @@ class CrawlFilter:
         if self.preferred is not None:
             self.preferred.give_up()
         self._publish_counts()
-        self.summary.say_progress(self.dedup)
+        self.summary.say_progress(self.dedup.breaker)
         self._stop_if_told()
 
     def _publish_counts(self) -> None:
@@ -244,8 +244,8 @@ class CrawlFilter:
                 stats.set_value(f"simhash/{name}", number)
 
     def _stop_if_told(self) -> None:
-        refused = self.dedup.refused
-        must_stop = self.dedup.away and self.settings.on_unavailable == "stop"
+        refused = self.dedup.breaker.refused
+        must_stop = self.dedup.breaker.away and self.settings.on_unavailable == "stop"
         if self._stopping is None and (refused or must_stop):
             if refused:
                 logger.error("SIMHASH_INDEX_URL: %s", refused)
@@ -291,10 +291,10 @@ class CrawlFilter:
         self.queue.is_closed = True
         await self.end()
         await self.run_of_spider.end(finished=reason == "finished")
-        if self.dedup.let_through:
+        if let_through := self.dedup.breaker.let_through:
             logger.warning(
                 "The index was away, and will not learn of %s that came meanwhile",
-                count(self.dedup.let_through, "page"),
+                count(let_through, "page"),
             )
         await self.sparing.close()
         await self.dedup.close()

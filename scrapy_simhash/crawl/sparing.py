@@ -150,7 +150,7 @@ class Sparing:
         return None
 
     def _may_spare(self, request: Request) -> bool:
-        is_known = not self._store_is_away and not self._dedup.away
+        is_known = not self._store_is_away and not self._dedup.breaker.away
         is_first = "redirect_times" not in request.meta and "retry_times" not in request.meta
         return is_known and is_first and self._is_optional(request, request.url)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.alarms import Alarms
 from scrapy_simhash.crawl.requests import is_start
@@ -143,7 +143,7 @@ class Summary:
         if self._log is not None:
             self._log.close()
 
-    def say_progress(self, dedup: Dedup) -> None:
+    def say_progress(self, index: Breaker) -> None:
         """Say how the crawl goes, once a minute."""
         if time.monotonic() - self._said < SECONDS_BETWEEN_LINES:
             return
@@ -151,7 +151,7 @@ class Summary:
         # It does not tell how many pages the index has: a large file takes seconds to count them.
         counts = self._counts
         pages = counts["responses"]
-        let_through = count(dedup.let_through, "page")
+        let_through = count(index.let_through, "page")
         logger.info(
             "Near-duplicates of %s: %s (%s a minute), %s kept, %s repeated, %s spared%s",
             self._spider,
@@ -160,7 +160,7 @@ class Summary:
             count(counts["unique"] + counts["revisit"]),
             count(counts["duplicate"]),
             count(counts["spared/skipped"]),
-            f"; the index is away, {let_through} let through" if dedup.away else "",
+            f"; the index is away, {let_through} let through" if index.away else "",
         )
         self._pages_said = pages
 

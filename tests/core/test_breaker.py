@@ -232,11 +232,11 @@ class Crawl:
         self.failed: list[str] = []
         self.waiting: set[str] = set()
         self.index = Breaker(self.store.open, self.store.spec)
-        self.upkeep = Upkeep(self, self.store.spec.lease)  # type: ignore[arg-type]
+        self.upkeep = Upkeep(self.index, self, self.store.spec.lease)  # type: ignore[arg-type]
 
-    def run(self, work: Callable[[Breaker], Any]) -> Future[Any]:
+    def run(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
         future = Future[Any]()
-        future.set_result(work(self.index))
+        future.set_result(work(*args))
         return future
 
     def arrive(self, keys: Iterable[str]) -> None:

@@ -88,7 +88,7 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path):
                     file.write_bytes(b"\xff" * file.stat().st_size)
             async with dedup.page(text(f"k{number}", article(number))) as verdict:
                 assert verdict.kind == "unique"
-        return dedup.let_through
+        return dedup.breaker.let_through
 
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ class Crawl:
     """A crawler with an index, and the thread that asks it, which may fail or be late."""
 
     def __init__(self) -> None:
-        self.upkeep = Upkeep(self, lease=60.0)  # type: ignore[arg-type]
+        self.upkeep = Upkeep(self, self, lease=60.0)  # type: ignore[arg-type]
         self.told: list[bool] = []
         self.news: list[Report] = []
         self.error: Exception | None = None
@@ -46,9 +47,9 @@ class Crawl:
 
     # The thread.
 
-    def run(self, work: Any) -> Future[Any]:
+    def run(self, work: Any, *args: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        self._owed.append((future, work))
+        self._owed.append((future, partial(work, *args)))
         if not self.is_late:
             self.catch_up()
         return future
@@ -57,7 +58,7 @@ class Crawl:
         owed, self._owed = self._owed, []
         for future, work in owed:
             try:
-                future.set_result(work(self))
+                future.set_result(work())
             except RuntimeError as error:
                 future.set_exception(error)
 

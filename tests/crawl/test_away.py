@@ -120,7 +120,7 @@ class InTurn(Pages):
             elif act == SETTLED:
                 await until(lambda: is_settled(crawl))
             elif act == CAUGHT_UP:
-                await until(lambda: not crawl.dedup.away)
+                await until(lambda: not crawl.dedup.breaker.away)
             else:
                 before = self.counted("responses")
                 yield Request(self.base + act)
