@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from scrapy_simhash.fingerprint.normalisation import code_points
+from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.loading import load
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
@@ -96,14 +96,14 @@ _DIGESTS: dict[str, Callable[[str, int], bytes]] = {
 }
 
 
-def hash_ngrams(text: str, n: int, seed: str | None = None) -> Uint64s:
+def hash_ngrams(code_points: Uint32s, n: int, seed: str | None = None) -> Uint64s:
     """Return the karp-rabin values of all n-grams of a text, repeated ones too; spread() ends them.
 
     A text shorter than n is one n-gram; an empty text gives an empty array. Karp and Rabin,
     "Efficient randomized pattern-matching algorithms" (IBM J. Res. Dev. 31, 1987): the polynomial
     of the code points at a fixed point, here modulo 2**64.
     """
-    points = code_points(text).astype(np.uint64)
+    points = code_points.astype(np.uint64)
     n = min(n, len(points))
     count = len(points) - n + 1 if n else 0
     multiplier = int.from_bytes(key_from_seed(seed)[:8], "big") | 1 if seed else _MULTIPLIER

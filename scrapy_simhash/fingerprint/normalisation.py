@@ -3,9 +3,12 @@
 import functools
 import re
 import unicodedata
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+Uint32s: TypeAlias = npt.NDArray[np.uint32]
 
 # Python 3.10 knows Unicode 13.0. The letters and digits that Unicode 14 to 18 added are separators
 # here, or a page that has one would get another fingerprint under a newer Python. The ranges also
@@ -113,7 +116,7 @@ def _compatible(text: str) -> str:
     return "".join(pieces)[:LONGEST]
 
 
-def _lowered(text: str) -> npt.NDArray[np.uint32]:
+def _lowered(text: str) -> Uint32s:
     """Return the entry of each character in :func:`_lower_case`."""
     if "\u03a3" in text:  # the one letter whose lower case depends on its neighbours
         text = _LATER_LETTER.sub(" ", text).lower()
@@ -121,7 +124,7 @@ def _lowered(text: str) -> npt.NDArray[np.uint32]:
 
 
 @functools.cache
-def _lower_case() -> npt.NDArray[np.uint32]:
+def _lower_case() -> Uint32s:
     """Return the lower case of each word character, by code point, and 1 for each separator.
 
     A mark that NFC may compose is 0, a line break stays one.
@@ -155,6 +158,6 @@ def _in_ranges(characters: str) -> npt.NDArray[np.bool_]:
     return members
 
 
-def code_points(text: str) -> npt.NDArray[np.uint32]:
+def code_points(text: str) -> Uint32s:
     """Return the code points of any text, shape (len(text),)."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
-from scrapy_simhash.fingerprint.normalisation import code_points
+from scrapy_simhash.fingerprint.normalisation import Uint32s, code_points
 
 BITS = (32, 64, 128, 256)
 
@@ -118,9 +118,10 @@ def ngram_sums(
         seed: a secret that changes every hash.
         weights: of each line; lines beyond them do not count.
     """
-    values = hash_ngrams(text, n, seed)
+    points = code_points(text)
+    values = hash_ngrams(points, n, seed)
     if weights:
-        each = _weights_of_ngrams(text, n, weights)
+        each = _weights_of_ngrams(points, n, weights)
         if not each.any():
             return ngram_sums(text.replace("\n", ""), n, bits, seed)
         values = values.compress(each)
@@ -142,11 +143,11 @@ def ngram_sums(
     return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
 
 
-def _weights_of_ngrams(text: str, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:
-    """Return the weight of each n-gram of a text, 0 where it has a line break."""
-    is_break = code_points(text) == ord("\n")
+def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:
+    """Return the weight of each n-gram of some code points, 0 where it has a line break."""
+    is_break = points == ord("\n")
     lines = is_break.cumsum()
-    of_line = np.zeros(len(text) + 1, np.uint8)
+    of_line = np.zeros(len(points) + 1, np.uint8)
     of_line[: len(weights)] = weights[: len(of_line)]
     last = lines[n - 1 :]
     first = lines[: len(last)]

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import xxhash
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
+from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Arrival, IndexSpec
 
-Uint32s = npt.NDArray[np.uint32]
 #: Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
 

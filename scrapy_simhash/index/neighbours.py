@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
-from scrapy_simhash.index.lookups import SPREAD, Near, Uint32s, distances
+from scrapy_simhash.fingerprint.normalisation import Uint32s
+from scrapy_simhash.index.lookups import SPREAD, Near, distances
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
 # Numbers of look-ups, and of the entries that they find, shape (2, n).

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from scrapy_simhash.fingerprint.hashing import hash_ngrams, spread
+from scrapy_simhash.fingerprint.normalisation import code_points
 from scrapy_simhash.fingerprint.simhash import Sums, bit_sums
 
 
 def slow_sums(grams: Mapping[str, float], bits: int, seed: str | None = None) -> Sums:
-    values = [hash_ngrams(gram, len(gram), seed)[0] for gram in grams]
+    values = [hash_ngrams(code_points(gram), len(gram), seed)[0] for gram in grams]
     lanes = spread(np.array(values, np.uint64), bits)
     return Sums(bit_sums(lanes, np.array(list(grams.values())))[-bits:], lanes[0])

@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
+from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.lookups import SPREAD, Lookups, Uint32s
+from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, Talk, script
 from scrapy_simhash.index.store import (
     Answer,
