@@ -89,7 +89,7 @@ class NearDuplicateDownloaderMiddleware:
             take_identity_off(request)
             if self._preferred is not None:
                 self._preferred.before_download(request)
-        elif QUEUED in request.meta:
+        elif self._sparing.skips and QUEUED in request.meta:
             return self._sparing.before_download(request)
         return None
 

@@ -31,7 +31,7 @@ from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.keys import page_key
-from scrapy_simhash.printable import logger_of, without_userinfo
+from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import REMEMBERED
@@ -50,7 +50,11 @@ _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host
 
 
 class Sparing:
-    """Learns from the pages of a crawl, and spares requests if it may."""
+    """Learns from the pages of a crawl, and spares requests if it may.
+
+    Attributes:
+        skips: whether requests may be spared.
+    """
 
     def __init__(
         self,
@@ -66,15 +70,15 @@ class Sparing:
         self._summary = summary
         self._counts = counts
         self._is_off = settings.spare == "off"
-        self._skips = settings.spare == "skip"
+        self.skips = settings.spare == "skip"
         self._shared = SharedRows()
         self._table = PatternTable(self._shared.rows)
         self._traps = Traps()
-        self._learner = Learner(self._table, self._traps if self._skips else None)
+        self._learner = Learner(self._table, self._traps if self.skips else None)
         # The pages that a watching crawl has noted, the places of its traps, and the pages that it
         # would spare.
         self._replay = Replay()
-        self._trap_table = self._table if self._skips else PatternTable()
+        self._trap_table = self._table if self.skips else PatternTable()
         self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
@@ -85,7 +89,7 @@ class Sparing:
 
     def begin(self) -> None:
         """Begin to exchange what is learned with the other crawlers of the index."""
-        if self._skips:
+        if self.skips:
             self._exchanges = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
@@ -132,9 +136,9 @@ class Sparing:
         if level:
             request.dont_filter = False
             request.priority = request.priority + level * PRIORITY_STEP
-        if not self._skips or not self._may_spare(request):
+        if not self._may_spare(request):
             return None
-        forecast = self._learner.forecast(without_userinfo(request.url))
+        forecast = self._learner.forecast(request.url)
         behind = forecast.place_behind(level)
         if behind > level:
             self._counts["spared/held_back"] += not level
@@ -198,7 +202,7 @@ class Sparing:
         if self._is_off or request.method != "GET":
             return
         url = (request.meta.get("redirect_urls") or [request.url])[0]
-        forecast = self._on_their_way.pop(url, None) or Forecast(without_userinfo(url))
+        forecast = self._on_their_way.pop(url, None) or Forecast(url)
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
         original = verdict.original or ""
@@ -212,9 +216,9 @@ class Sparing:
             size=len(judged.response.body),
             is_canonical=verdict.better == "canonical",
             is_sure=verdict.complete,
-            is_optional=self._skips or self._is_optional(request, url),
+            is_optional=self.skips or self._is_optional(request, url),
         )
-        if self._skips:
+        if self.skips:
             self._learner.record(forecast, visit)
         else:
             self._replay.note(forecast.url, visit)
@@ -228,28 +232,32 @@ class Sparing:
 
         A redirect or the key of the request may hide that an earlier crawl got it by this one.
         """
-        first = self._learner.first.setdefault(key, without_userinfo(url))
+        first = self._learner.first.setdefault(key, url)
         return page_key(url) in (key, page_key(first))
 
     # Messages.
 
     def stats(self) -> dict[str, int]:
         """Return the estimates, by the names of the stats."""
+        if not self.skips:
+            return {
+                "spared/would_be": self._would_be.pages,
+                "spared/would_be_lost": self._would_be.lost,
+                "spared/bytes": self._would_be.bytes,
+            }
         estimate = self._learner.estimate
         return {
-            "spared/would_be": self._would_be.pages,
-            "spared/bytes": estimate.bytes if self._skips else self._would_be.bytes,
+            "spared/bytes": estimate.bytes,
             "spared/explored": estimate.fetched,
             "spared/explored_wrong": estimate.wrong,
             "spared/lost_estimate": round(estimate.lost),
             "spared/lost_at_most": round(estimate.at_most),
-            "spared/would_be_lost": self._would_be.lost,
         }
 
     def text(self) -> str:
         """Return a line on the requests that were, or would have been, spared, if there are any."""
         estimate = self._learner.estimate
-        if self._skips and estimate.spared:
+        if self.skips and estimate.spared:
             return (
                 f"{count(estimate.spared, 'page')} spared by their addresses, about "
                 f"{size(estimate.bytes)}; an estimated {estimate.lost:.0f} of them distinct, at "
@@ -286,7 +294,7 @@ class Sparing:
             if host in sent or host in changed or unsent:
                 table.read(self._shared.rows(host), unsent)
         self._store_is_away = bool(failure)
-        if self._skips and failure and failure != self._failure:
+        if self.skips and failure and failure != self._failure:
             logger.warning("Nothing is spared while address patterns are away: %s", failure)
         self._failure = failure
 

@@ -137,7 +137,7 @@ class Summary:
     def spared(self, url: str, host: str, signature: str) -> None:
         if self._log is not None:
             now = round(time.time(), 3)
-            self._log.write(SparedLine(now, url, host, signature, self._crawl))
+            self._log.write(SparedLine(now, without_userinfo(url), host, signature, self._crawl))
 
     def close(self) -> None:
         if self._log is not None:

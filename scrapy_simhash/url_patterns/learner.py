@@ -13,6 +13,7 @@ from typing import NamedTuple
 import xxhash
 from cachetools import LRUCache
 
+from scrapy_simhash.printable import without_userinfo
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import REMEMBERED, STARS
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
@@ -208,7 +209,7 @@ class Learner:
             telling=int(is_telling),
             lesser=int(is_lesser),
             bytes=visit.size,
-            example=f"{url} {first}",
+            example=without_userinfo(f"{url} {first}"),
         )
         place.add(row)
         if source is None or source.name == place.name:

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 
-from scrapy_simhash.keys import host_of
 from scrapy_simhash.url_patterns.address import REMEMBERED, read_address
 
 #: Characters of a page, and texts between its tags that differ. A page with more always says
@@ -67,7 +66,8 @@ class Novelty:
             html: the page; empty if it is known to say something new.
         """
         has_new_values = self._values.note(values_of(url))
-        host = host_of(url)
+        address = read_address(url)
+        host = address.host if address else ""
         own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = {w for w in own_words if w.isalpha() and self._names.note([(host, w)])}
         if not html or len(html) > LONGEST_PAGE or len(texts := _texts_of(html)) > MOST_LINES:
