@@ -31,7 +31,7 @@ ROOMS = {
     "readers": {"extraction", "fingerprint", "loading"},
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"loading", "printable", "fingerprint", "rule"},
-    "url_patterns": {"index", "keys", "rule"},
+    "url_patterns": {"printable", "index", "keys", "rule"},
     "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
     "report": {"core", "keys", "printable", "rule", "url_patterns"},
     "adapters": {"core", "keys"},
@@ -177,7 +177,7 @@ class Watched(Pages):
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
-def test_a_page_of_a_crawl_moves_between_files_by_at_most_ninety_different_calls(
+def test_a_page_of_a_crawl_moves_between_files_by_few_different_calls(
     crawl, site, moves, request, store, monkeypatch
 ):
     # What crawlers tell each other now and then is no way of a page; a busy machine gets so far.
@@ -188,7 +188,7 @@ def test_a_page_of_a_crawl_moves_between_files_by_at_most_ninety_different_calls
     settings = {"SIMHASH_INDEX_URL": url, "CONCURRENT_REQUESTS": 1}
     crawled = crawl(spider, settings=settings, site=site, paths=["/1", "/2", "/3"])
     assert crawled.stat("unique") == 3
-    assert 60 < len(moves) <= 90
+    assert 60 < len(moves) <= 82
 
 
 def output_of(code: str) -> list[str]:
