@@ -121,7 +121,7 @@ class Learner:
         bound = self.bound(place.name, row)
         # The less is known, the more is fetched.
         chance = max(SHARE, (1 - bound) / 2)
-        if not bound and not row.mark:
+        if not bound:
             trap = self._traps.row(url, place.name)
             bound = lower_bound(trap, trap)
             # Each page of a trap may link hundreds: a constant share of them has no end.
@@ -138,8 +138,6 @@ class Learner:
 
         ``name`` is host and signature.
         """
-        if row.mark:
-            return 0.0
         # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):
@@ -153,8 +151,7 @@ class Learner:
         self.estimate.spare(forecast.name, row.bytes // max(1, row.copies))
 
     def _may_wait(self, row: Row) -> bool:
-        has_copies = 0 < row.copies >= _needed(row)
-        return has_copies and not row.mark and not self._names_pages(row)
+        return 0 < row.copies >= _needed(row) and not self._names_pages(row)
 
     def _names_pages(self, row: Row) -> bool:
         """Tell whether a signature names pages, though they came by lesser addresses first.

@@ -4,7 +4,7 @@ Each host has a cell. Crawlers add their counts to it, and later runs begin with
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from heapq import nlargest
 from operator import add
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 MOST_ROWS = 200
 #: Hosts of one index; the counts of more hosts are not shared.
 MOST_HOSTS = 2000
-FAMILY = "patterns:"
+FAMILY = "signatures:"
 
 
 class Row(NamedTuple):
@@ -30,7 +30,6 @@ class Row(NamedTuple):
         shared: distinct pages that also came by an address of another signature.
         wrong: distinct pages whose addresses had been taken for addresses of copies.
         bytes: the size of the copies, decompressed.
-        mark: ``forbidden`` if it is no pattern, whatever the counts say.
         example: the address of a copy, a space, and the address of its original; or nothing.
     """
 
@@ -41,12 +40,11 @@ class Row(NamedTuple):
     shared: int = 0
     wrong: int = 0
     bytes: int = 0
-    mark: str = ""
     example: str = ""
 
     def plus(self, addend: "Row") -> "Row":
-        sums = map(add, self[:7], addend[:7])
-        return Row._make([*sums, addend.mark or self.mark, addend.example or self.example])
+        sums = map(add, self[:-1], addend[:-1])
+        return Row._make([*sums, addend.example or self.example])
 
 
 NO_PAGES = Row()
@@ -60,7 +58,7 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
         sums[signature] = sums.get(signature, NO_PAGES).plus(row)
     if len(sums) <= MOST_ROWS:
         return sums
-    worth = {signature: (row.mark, row.copies, row.distinct) for signature, row in sums.items()}
+    worth = {signature: (row.copies, row.distinct) for signature, row in sums.items()}
     best = nlargest(MOST_ROWS // 2, sums, key=worth.__getitem__)
     return {signature: sums[signature] for signature in best}
 
@@ -113,24 +111,17 @@ class SharedRows:
         self._known = cells
         return {name.removeprefix(FAMILY) for name in changed}
 
-    def add(
-        self, index: Index, host: str, rows: Mapping[str, Row], forget: Iterable[str] = ()
-    ) -> None:
-        """Add rows to the rows of a host, and drop some."""
+    def add(self, index: Index, host: str, rows: Mapping[str, Row]) -> None:
+        """Add rows to the rows of a host."""
         name = FAMILY + host
         # Other crawlers may change the same cell; two that meet need two rounds.
         for _ in range(20):
             old = self._known.get(name)
-            sums = merged(from_cell(old), rows)
-            for signature in forget:
-                sums.pop(signature, None)
-            new = to_cell(sums) if sums else None
+            new = to_cell(merged(from_cell(old), rows))
             if old is None and len(self._known) >= MOST_HOSTS:
                 return
             if new == old or index.swap(name, old, new):
-                self._known.pop(name, None)
-                if new is not None:
-                    self._known[name] = new
+                self._known[name] = new
                 return
             self.read(index)
         raise StoreUnavailable(f"other crawlers change the address patterns of {host} all the time")

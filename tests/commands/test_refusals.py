@@ -52,8 +52,6 @@ CASES = [
     ("stats --index redis:/user:s3cret@host", "redis:… is no URL of an index"),
     ("stats --index user:s3cret@host", "no index at '…'"),
     ("patterns --index nowhere.sqlite", NO_INDEX),
-    ("patterns --index nowhere.sqlite --forbid nothing", "'nothing' is no signature"),
-    ("patterns --index nowhere.sqlite --forbid 'http://a.test/x?y=*'", "is no signature"),
     ("report", NO_LOG),
     ("report nowhere.jsonl", "nowhere.jsonl: No such file"),
     ("report none", "none: Is a directory"),

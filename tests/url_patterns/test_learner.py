@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
-from scrapy_simhash.url_patterns.rows import MOST_ROWS, Row
+from scrapy_simhash.url_patterns.rows import MOST_ROWS
 from scrapy_simhash.url_patterns.table import MOST_PLACES
 
 SITE = "http://wiki.test"
@@ -106,14 +106,6 @@ def test_what_a_path_names_needs_more_evidence():
     for n in range(60):
         fetch(learner, mirrored(n), f"http://a.test/docs/page{n}.html")
     assert spared(learner, mirrored) == 0
-
-
-def test_a_forbidden_signature_is_no_pattern_whatever_its_counts_say():
-    learner = Learner()
-    learn_old_versions(learner)
-    table, signature = learner.table.of("wiki.test"), learner.forecast(OLD(1)).signature
-    table.read({signature: Row(mark="forbidden")})
-    assert spared(learner, OLD) == 0
 
 
 @pytest.mark.parametrize(
