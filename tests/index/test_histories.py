@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.index.entry_states import run_of
-from scrapy_simhash.index.values import Arrival, Match
-from tests.index.conftest import ON_ALL_THAT_DIFFER
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.values import Arrival, Entry, Match, Report
+from tests.index.conftest import ON_ALL_THAT_DIFFER, Store
 from tests.index.promises.made import (
     LEASE,
     WIDTHS,
@@ -30,102 +29,141 @@ few_examples = settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
-ACTS = [
-    *["claim"] * 6,
-    *["confirm", "confirm", "release", "renew", "unsettled"],
-    *["begin", "end", "gone"],
-]
+KEYS = [f"k{number}" for number in range(8)]
+DAY = 86_400
 
 
-def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
-    """Return what a match tells of its entry."""
-    return {(m.key, m.distance, m.provisional, m.reason) for m in matches}
+def scope_of(known: Known) -> str:
+    return known.page.scope
+
+
+class History:
+    """Does each act with an index and with the model, and compares what they answer."""
+
+    def __init__(self, store: Store, seed: int) -> None:
+        self.chance = random.Random(seed)
+        spiders = ["one", "one", "other"] if store.shared else ["one"]
+        self.crawlers = [store.open(judge=same_facts, lease=LEASE, spider=s) for s in spiders]
+        self.model = Model(3, spiders)
+        self.centres = values(3, seed)
+        # The entries whose positions are known.
+        self.positions: dict[int, Known] = {}
+        self.now = 1_000
+        self.acts: list[Callable[[], None]] = [
+            *[self.claim] * 6,
+            *[self.report] * 5,
+            *(self.begin, self.end, self.gone, self.put, self.expire),
+        ]
+
+    def go_on(self) -> None:
+        self.now += self.chance.choice([0, 0, 0, 1, 1, 20, 20, 70, 70, DAY + LEASE])
+        self.number = self.chance.randrange(len(self.crawlers))
+        self.index: Index = at(self.crawlers[self.number], self.now)
+        self.chance.choice(self.acts)()
+
+    def page(self) -> Arrival:
+        bits = self.chance.sample(range(64), self.chance.randrange(4))
+        return Arrival(
+            self.chance.choice(KEYS),
+            fp(flipped(self.chance.choice(self.centres), bits)),
+            self.chance.choice(["", "", "s"]),
+            self.chance.choice([b"", b"", b"1"]),
+        )
+
+    def claim(self) -> None:
+        page = self.page()._replace(aliases=self.chance.choice([(), (), (KEYS[0],)]))
+        claim, said = self.index.claim(page), self.model.claim(self.number, page, self.now)
+        assert (claim.outcome, [m.key for m in claim.matches]) == said[:2]
+        assert [m.key for m in claim.near] == said[2]
+        # The model knows no seconds, by which a revisit is the same.
+        assert claim.change == said[3] or claim.outcome == "revisit"
+        before = claim.before
+        assert (before and (before.key, before.distance, before.run)) == said[4]
+
+    def report(self) -> None:
+        """Settle some pages, renew the leases of others, and ask about all entries."""
+        some = {key: self.chance.choice("dfr") for key in self.chance.sample(KEYS, 2)}
+        delivered, failed, renewed = ([k for k in some if some[k] == kind] for kind in "dfr")
+        if self.chance.random() < 0.4:
+            self.find_positions()
+        reply = self.index.report(Report(failed, delivered, renewed or None, [*self.positions]))
+        self.model.report(self.number, delivered, failed, renewed, self.now)
+        assert reply == self.model.unsettled(self.number, self.positions, self.now)
+
+    def find_positions(self) -> None:
+        for page in {known.page[:3]: known.page for known in self.model.log}.values():
+            found = query(self.index, page.fingerprint, scope=page.scope)
+            places = sorted(m.entry for m in found if (m.key, m.distance) == (page.key, 0))
+            same = [known for known in self.model.log if known.page[:3] == page[:3]]
+            self.positions |= dict(zip(places, same, strict=True))
+
+    def begin(self) -> None:
+        assert self.index.begin_run().number == self.model.begin(self.number, self.now)
+
+    def end(self) -> None:
+        finished = self.chance.random() < 0.7
+        if self.model.crawlers[self.number].expires:  # a crawler ends once
+            self.index.end_run(finished=finished)
+            self.model.end(self.number, self.now, finished=finished)
+
+    def gone(self) -> None:
+        key = self.chance.choice(KEYS)
+        there = sorted((k for k in self.model.log if k.page.key == key), key=scope_of)
+        found = by_scope(self.index.entries_of([key, "unknown"]))
+        assert [(e.key, e.fingerprint.value, e.provisional) for e in found] == [
+            (key, k.page.fingerprint.value, k.in_progress) for k in there
+        ]
+        assert self.index.gone([key, "unknown"]) == self.model.gone(key)
+
+    def put(self) -> None:
+        pages = [self.page() for _ in range(2)]
+        entries = [Entry(p.key, p.fingerprint, p.scope, p.facts, self.now) for p in pages]
+        assert self.index.put(entries) == sum([*map(self.model.put, pages)])
+
+    def expire(self) -> None:
+        keep = self.chance.randrange(3)
+        assert self.index.expire(keep, 100) == self.model.expire(self.number, keep, self.now)
+
+    def look_at_entries(self) -> None:
+        assert [
+            (e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run)
+            for e in by_scope(self.index)
+        ] == [
+            (*(k.page.key, k.page.fingerprint, k.page.scope, k.page.facts), k.in_progress, k.run)
+            for k in sorted(self.model.log, key=scope_of)
+        ]
+
+    def look_at_runs(self) -> None:
+        runs = self.index.runs()
+        assert [(r.number, r.spider, r.ended is not None, r.finished, r.pages) for r in runs] == [
+            (number, run.spider, run.ended, run.finished, len(self.model.seen(number, failed=True)))
+            for number, run in self.model.runs.items()
+        ]
+        for run in runs:
+            model = self.model.runs[run.number]
+            if model.ended:
+                told = (run.seen, run.failed, run.missing, run.counts)
+                assert told == (model.saw, model.failed, model.missing, model.counts)
+            for entries, known in (
+                (self.index.missing(run.number), self.model.missing(run.number)),
+                (self.index.failed(run.number), self.model.failed(run.number)),
+            ):
+                assert sorted(e.key for e in entries) == sorted(k.page.key for k in known)
 
 
 @ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
 def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
-    chance = random.Random(seed)
-    store = new_store()
-    spiders = ["one", "one", "other"] if store.shared else ["one"]
-    crawlers = [store.open(judge=same_facts, lease=LEASE, spider=s) for s in spiders]
-    model, now = Model(3, spiders), 1_000
-    centres = values(3, seed)
-    positions: dict[int, Known] = {}
-    for turn in range(1, 81):
-        now += chance.choice([0, 0, 1, 20, 70])
-        number = chance.randrange(len(crawlers))
-        index, key = crawlers[number], f"k{chance.randrange(8)}"
-        crawler = model.crawlers[number]
-        act = chance.choice(ACTS)
-        if act == "claim":
-            value = flipped(chance.choice(centres), chance.sample(range(64), chance.randrange(4)))
-            page = Arrival(
-                key,
-                fp(value),
-                chance.choice(["", "", "s"]),
-                chance.choice([b"", b"", b"1"]),
-                chance.choice([(), (), (f"k{chance.randrange(8)}",)]),
-            )
-            claim = at(index, now).claim(page)
-            outcome, matches, near, change, before = model.claim(number, page, now)
-            assert claim.outcome == outcome
-            # The model knows no seconds, by which a revisit is the same.
-            assert claim.change == change or claim.outcome == "revisit"
-            assert (claim.before and claim.before.key) == before
-            assert [m.key for m in claim.matches] == matches
-            assert [m.key for m in claim.near] == near
-        elif act in ("confirm", "release"):
-            getattr(index, act)([key])
-            model.settle(number, key, good=act == "confirm")
-        elif act == "renew":
-            at(index, now).renew([key])
-            model.renew(number, key, now)
-        elif act == "begin":
-            assert at(index, now).begin_run().number == model.begin(number, now)
-        elif act == "end":
-            finished = chance.random() < 0.5
-            # A crawler ends once.
-            if crawler.expires:
-                at(index, now).end_run(finished=finished)
-                model.end(number, now, finished=finished)
-        elif act == "gone":
-            assert index.gone([key]) == sum(k.page.key == key for k in model.log)
-            model.log = [known for known in model.log if known.page.key != key]
-        else:
-            for known in model.log:
-                page = known.page
-                for neighbour in query(index, page.fingerprint, scope=page.scope):
-                    if (neighbour.key, neighbour.distance) == (page.key, 0):
-                        positions[neighbour.entry] = known
-            unsettled = at(index, now).unsettled(positions)
-            # A page that was taken back is gone for the run that saw it.
-            old = [k for k in model.log if k.owner is None and model.is_old(k, crawler)]
-            alive = [k for k in model.log if k.lives(now) and k not in old]
-            there = {place for place, known in positions.items() if any(known is k for k in alive)}
-            open_ones = {place for place in there if positions[place].owner is not None}
-            assert unsettled.gone == positions.keys() - there
-            assert unsettled.provisional == open_ones
-        if turn % 4:  # a whole look takes longer than an act
-            continue
-        entries = [
-            (e.key, e.fingerprint, e.scope, e.facts, e.provisional, e.run) for e in by_scope(index)
-        ]
-        assert entries == [
-            (
-                *(k.page.key, k.page.fingerprint, k.page.scope, k.page.facts),
-                *(k.owner is not None, k.run),
-            )
-            for k in sorted(model.log, key=lambda known: known.page.scope)
-        ]
-    counted = Counter(run_of(known.run) for known in model.log)
-    assert [(r.spider, r.ended is not None, r.finished, r.pages) for r in index.runs()] == [
-        (*run, counted[number]) for number, run in enumerate(model.runs, 1)
-    ]
+    history = History(new_store(), seed)
+    for turn in range(80):
+        history.go_on()
+        if turn % 4 == 0:  # a whole look takes longer than an act
+            history.look_at_entries()
+    history.look_at_runs()
 
 
-# A history above has 64 bits; distances are counted in Python for a file as well, and in Redis.
+# A history has 64 bits; distances are counted in Python for a file as well, and in Redis.
 @pytest.mark.parametrize("backend", ["memory", "redis"])
 @pytest.mark.parametrize(("bits", "distance"), WIDTHS[1:])
 @given(seed=st.integers(0, 2**32))
@@ -141,6 +179,11 @@ def test_claims_and_queries_answer_as_a_full_scan(new_store, bits, distance, see
         claim = at(index, 0).claim(page)
         outcome, matches, *_ = model.claim(0, page, 0)
         assert (claim.outcome, [m.key for m in claim.matches]) == (outcome, matches)
+
+
+def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
+    """Return what a match tells of its entry."""
+    return {(m.key, m.distance, m.provisional, m.reason) for m in matches}
 
 
 @ON_ALL_THAT_DIFFER

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.entry_states import failed_in, run_of
-from scrapy_simhash.index.values import Arrival, Change, Outcome
+from scrapy_simhash.index.values import Arrival, Change, Outcome, Unsettled
 from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
 
-@dataclass
+@dataclass(eq=False)
 class Known:
     """An entry of the model; of a confirmed one the owner is None."""
 
@@ -28,17 +28,35 @@ class Known:
         return self.owner is None or now < self.expires
 
     @property
+    def in_progress(self) -> bool:
+        return self.owner is not None
+
+    @property
     def delivered(self) -> bool:
-        return self.owner is None or self.back is not None
+        return not self.in_progress or self.back is not None
 
 
 @dataclass
 class Crawler:
-    """A crawler of the model: its spider, its run, and until when it lives."""
+    """A crawler of the model: its spider, its run and those before it, until when it lives."""
 
     spider: str
     run: int = 0
+    past: Sequence[int] = ()
     expires: int = 0
+
+
+@dataclass
+class Night:
+    """A run of the model, and what it came to at its end."""
+
+    spider: str
+    ended: bool = False
+    finished: bool = False
+    saw: int = 0
+    failed: int = 0
+    missing: int = 0
+    counts: bool = False
 
 
 class Model:
@@ -48,12 +66,17 @@ class Model:
         self.distance = distance
         self.log: list[Known] = []
         self.crawlers = [Crawler(spider) for spider in spiders]
-        # Spider, whether it has ended, whether it is finished.
-        self.runs: list[tuple[str, bool, bool]] = []
+        # By their numbers.
+        self.runs: dict[int, Night] = {}
+        self.last_run = 0
 
     def claim(
         self, owner: int, page: Arrival, now: int
-    ) -> tuple[Outcome, list[str], list[str], Change | None, str | None]:
+    ) -> tuple[Outcome, list[str], list[str], Change | None, tuple[str, int, int] | None]:
+        """Return outcome, keys of copies and of others, the change, and what was there before.
+
+        That is the key of an entry, its distance and its run.
+        """
         crawler = self.crawlers[owner]
         near = [
             (distance, number, known)
@@ -66,8 +89,9 @@ class Model:
         ]
         near.sort(key=lambda one: one[:2])
         found = [known for _, _, known in near]
-        own = next((known for known in found if known.page.key == page.key), None)
-        rest = [k for d, _, k in near if k is not own and d <= self.distance]
+        owns = [k for k in self.log if k in found and k.page.key == page.key]
+        own = owns[-1] if owns else None
+        rest = [k for d, _, k in near if k not in owns and d <= self.distance]
         copies = [k for k in rest if k.page.facts == page.facts]
         others = [k.page.key for k in rest if k not in copies and k.lives(now)]
         living = [k for k in copies if k.lives(now) and not self.is_old(k, crawler)]
@@ -80,53 +104,44 @@ class Model:
         names = [k.page.key for k in living]
         if own and (not crawler.run or own.run == crawler.run):
             if self.apart(own, page) <= self.distance:
-                if own.owner is not None:
+                if own.in_progress:
                     self.lease(own, owner, now)
                 return REVISIT, [page.key], [], None, None
             if not living:
-                self.admit(owner, page, now, [own, *lost])
-            elif own.owner is not None:
+                self.admit(owner, page, now, [*owns, *lost])
+            elif own.in_progress:
                 self.lease(own, owner, now)
             return REVISIT, [page.key, *names], others, None, None
         is_same = own is not None and self.apart(own, page) == 0
         came = [k for k in living if k.run == crawler.run]
         if own and is_same and not came:
-            change = "same" if own.delivered else "new"
+            told = ("same", (page.key, 0, own.run)) if own.delivered else ("new", None)
             if own.page.facts != page.facts:
                 self.admit(owner, page, now, [own])
-                return ORIGINAL, [], [], change, page.key if own.delivered else None
-            own.back = own.run if own.owner is None else own.back
-            own.run = crawler.run
-            self.lease(own, owner, now)
-            return (
-                ORIGINAL,
-                [],
-                [],
-                change,
-                page.key if own.delivered and own.back is not None else None,
-            )
+            else:
+                own.back = own.back if own.in_progress else own.run
+                own.run = crawler.run
+                self.lease(own, owner, now)
+            return ORIGINAL, [], [], *told
         if living:
-            if own and not own.delivered:
-                self.log = [known for known in self.log if known is not own]
-            elif own and own.owner is None and is_same:
+            self.log = [k for k in self.log if k.delivered or k not in owns]
+            if own and not own.in_progress and is_same:
                 own.run = crawler.run
             return DUPLICATE, names, others, None, None
         change, before = "new", None
         if own and own.delivered:
-            change, before = "changed", page.key
+            change, before = "changed", (page.key, self.apart(own, page), own.run)
         elif moved and moved[0].delivered:
-            change, before = "moved", moved[0].page.key
+            change, before = "moved", (moved[0].page.key, self.apart(moved[0], page), moved[0].run)
         gone = [k for k in moved if k.page.key in page.aliases or not k.delivered]
-        self.admit(owner, page, now, [*([own] if own else []), *lost, *gone])
+        self.admit(owner, page, now, [*owns, *lost, *gone])
         return ORIGINAL, [], others, change, before
 
     def apart(self, known: Known, page: Arrival) -> int:
         return hamming_distance(known.page.fingerprint.value, page.fingerprint.value)
 
     def is_old(self, known: Known, crawler: Crawler) -> bool:
-        run = run_of(known.run)
-        is_earlier = 0 < run < crawler.run or known.run == failed_in(crawler.run)
-        return is_earlier and self.runs[run - 1][0] == crawler.spider
+        return run_of(known.run) in crawler.past or known.run == failed_in(crawler.run)
 
     def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
         self.log = [known for known in self.log if known not in replaced]
@@ -145,40 +160,116 @@ class Model:
             if good:
                 known.owner = known.back = None
             elif known.owner == owner:
-                if known.back is None:
-                    self.log.remove(known)
-                else:
-                    known.owner, known.run, known.back = None, known.back, None
+                self.take_back(known)
         crawler = self.crawlers[owner]
         for known in () if good else of_key:
-            if known.owner is None and crawler.run and self.is_old(known, crawler):
+            if not known.in_progress and self.is_old(known, crawler):
                 known.run = failed_in(crawler.run)
 
-    def renew(self, owner: int, key: str, now: int) -> None:
-        if self.crawlers[owner].expires:
-            self.crawlers[owner].expires = now + LEASE
+    def take_back(self, known: Known) -> None:
+        if known.back is None:
+            self.log = [other for other in self.log if other is not known]
+        else:
+            known.owner, known.run, known.back = None, known.back, None
+
+    def report(
+        self,
+        owner: int,
+        delivered: Iterable[str],
+        failed: Iterable[str],
+        renewed: Iterable[str],
+        now: int,
+    ) -> None:
+        for key in delivered:
+            self.settle(owner, key, good=True)
+        for key in failed:
+            self.settle(owner, key, good=False)
         for known in self.log:
-            if known.page.key == key and known.owner == owner:
+            if known.page.key in renewed and known.owner == owner:
                 known.expires = now + LEASE
+        if renewed and self.crawlers[owner].expires:
+            self.crawlers[owner].expires = now + LEASE
+
+    def unsettled(self, owner: int, places: Mapping[int, Known], now: int) -> Unsettled:
+        """A page that was taken back is gone for the run that saw it."""
+        crawler = self.crawlers[owner]
+        there = [
+            known
+            for known in self.log
+            if known.lives(now) and (known.in_progress or not self.is_old(known, crawler))
+        ]
+        living = {place for place, known in places.items() if any(known is k for k in there)}
+        provisional = frozenset(place for place in living if places[place].in_progress)
+        return Unsettled(provisional, frozenset(places.keys() - living))
+
+    def gone(self, key: str) -> int:
+        before = len(self.log)
+        self.log = [known for known in self.log if known.page.key != key]
+        return before - len(self.log)
+
+    def put(self, page: Arrival) -> bool:
+        """Append an entry, unless its key has a confirmed one in its scope."""
+        name = page.key, page.scope
+        there = {(k.page.key, k.page.scope) for k in self.log if k.delivered}
+        if name not in there:
+            self.log.append(Known(page, None, 0, set(), 0))
+        return name not in there
 
     def begin(self, owner: int, now: int) -> int:
         own = self.crawlers[owner]
-        numbers = [n for n, run in enumerate(self.runs, 1) if run[0] == own.spider]
-        joins = (
-            numbers and not self.runs[numbers[-1] - 1][1] and self.others(owner, numbers[-1], now)
-        )
-        if not joins:
-            self.runs.append((own.spider, False, False))
-            numbers = [len(self.runs)]
-        own.run, own.expires = numbers[-1], now + LEASE
-        return own.run
+        last = max((n for n, run in self.runs.items() if run.spider == own.spider), default=0)
+        if not last or self.runs[last].ended or not self.others(owner, last, now):
+            last = self.last_run = self.last_run + 1
+            self.runs[last] = Night(own.spider)
+        own.run, own.past, own.expires = last, self.earlier(last), now + LEASE
+        return last
 
     def end(self, owner: int, now: int, *, finished: bool) -> None:
         own = self.crawlers[owner]
         own.expires = 0
-        if own.run and not self.others(owner, own.run, now):
-            self.runs[own.run - 1] = (own.spider, True, finished)
+        if own.run not in self.runs or self.others(owner, own.run, now):
+            return
+        run = self.runs[own.run]
+        run.ended, run.finished = True, finished
+        run.saw, run.failed = len(self.seen(own.run)), len(self.failed(own.run))
+        run.missing = len(self.missing(own.run))
+        good = [n for n in self.earlier(own.run) if self.runs[n].counts]
+        known = run.saw + run.failed + run.missing
+        is_whole = not good or 10 * run.saw >= self.runs[good[-1]].saw
+        run.counts = finished and is_whole and 10 * run.failed <= known
 
     def others(self, owner: int, run: int, now: int) -> bool:
         others = [c for n, c in enumerate(self.crawlers) if n != owner]
         return any(c.run == run and c.expires > now for c in others)
+
+    def expire(self, owner: int, keep: int, now: int) -> int:
+        """Delete what was abandoned for a day, and what belongs to runs before those to keep."""
+        spider = self.crawlers[owner].spider
+        good = [n for n, run in self.runs.items() if run.spider == spider and run.counts]
+        first = good[-keep] if 0 < keep <= len(good) else 0
+        old = [n for n, run in self.runs.items() if run.spider == spider and n < first]
+        abandoned = [k for k in self.log if k.in_progress and k.expires < now - 86_400]
+        for known in abandoned:
+            self.take_back(known)
+        gone = [k for k in self.log if not k.in_progress and run_of(k.run) in old]
+        self.log = [known for known in self.log if known not in gone]
+        for number in old:
+            if not self.seen(number, failed=True):
+                del self.runs[number]
+        return len(abandoned) + len([known for known in gone if known not in abandoned])
+
+    # What stands in the log of a run.
+
+    def seen(self, run: int, *, failed: bool = False) -> list[Known]:
+        """Return what was last seen in a run, and what has failed in it, if that is asked for."""
+        return [k for k in self.log if k.run == run or (failed and k.run == failed_in(run))]
+
+    def failed(self, run: int) -> list[Known]:
+        return [k for k in self.log if k.run == failed_in(run)]
+
+    def earlier(self, run: int) -> list[int]:
+        spider = self.runs[run].spider
+        return [n for n, other in self.runs.items() if n < run and other.spider == spider]
+
+    def missing(self, run: int) -> list[Known]:
+        return [k for n in self.earlier(run) for k in self.seen(n, failed=True)]
