@@ -55,6 +55,8 @@ _DATELINE = re.compile(
 )
 _SENTENCE_ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
 _DIGITS = b"0123456789"
+# Signs that say something are letters of a piece, in which no digit is left: x < 5, C#.
+_SIGNS = bytes.maketrans(b"#$%&+<=>", b"01234567")
 
 
 class Units(NamedTuple):
@@ -194,12 +196,12 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
 
 
 def _pieces(text: str) -> set[str]:
-    """Return the sentences of a text, without digits, spaces and marks."""
+    """Return the sentences of a text, without digits, spaces and marks of punctuation."""
     # It takes half of the time of str.replace; a character is found far faster than two.
     for end in _SENTENCE_ENDS:
         if end[0] in text:
             text = "\n".join(text.split(end))
-    without = text.encode("utf-8", "surrogatepass").translate(None, _DIGITS)
+    without = text.encode("utf-8", "surrogatepass").translate(_SIGNS, _DIGITS)
     text = without.decode("utf-8", "surrogatepass")
     return set(normalise(text, by_line=True).split("\n")) - {""}
 

@@ -56,6 +56,18 @@ def test_a_field_is_a_number_and_a_value() -> None:
     assert set(found.beside) == {"itisletbytheweekinmay"}
 
 
+def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation() -> None:
+    assert (
+        units("You pass the test where x < 5.").beside
+        != units("You pass the test where x > 5.").beside
+    )
+    assert (
+        units("We look for people - who write C#!").beside
+        != units("We look for people who write C").beside
+    )
+    assert units("It's so: a good, old mill.").beside == units("It’s so – a good old mill").beside
+
+
 def test_a_label_with_several_values_is_that_of_comments_or_code() -> None:
     assert not units("", pairs=(("Ann", "No."), ("Ann", "Yes."))).labels
 
