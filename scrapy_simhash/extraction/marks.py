@@ -33,6 +33,11 @@ _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
 _SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 _PAGER = frozenset(("next", "prev"))
+# A link to such a file leads to no page; the address of the file may be all that differs.
+_FILE = re.compile(
+    r"\.(?:csv|docx?|epub|gz|iso|mobi|mp[34]|od[pst]|ogg|pdf|pptx?|ps|rar|rtf|xlsx?|xz|zip|7z)$",
+    re.IGNORECASE,
+)
 
 
 def said(page: Page) -> Flags:
@@ -128,8 +133,9 @@ def _is_term(el: Element) -> bool:
 def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     """Yield the entries of the lists of a page: the names of links in its content.
 
-    A count may stand in a name, so the names are without digits. Beside a text, a link to another
-    page of the same folder is a teaser. A page that shows little may show no more than pictures.
+    A count may stand in a name, so the names are without digits. A link to a file stands for the
+    file, and so do frames and players. Beside a text, a link to another page of the same folder is
+    a teaser. A page that shows little may show no more than pictures.
 
     Args:
         page: the page.
@@ -141,12 +147,14 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
-        if few or not page.folder.has(link.get("href", "")):
+        target = page.folder.resolved(link.get("href", "")).partition("?")[0]
+        if _FILE.search(target):
+            yield target
+        elif few or not page.folder.has(link.get("href", "")):
             # Links that are left open all hold the rest of the page.
             name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
             yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
-    if few:
-        yield from page.pictures
+    yield from page.pictures if few else page.embedded
 
 
 def _named(page: Page) -> Iterator[str]:

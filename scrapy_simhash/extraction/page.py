@@ -78,6 +78,7 @@ class Page:
         in_links: whether these are more than half of a line.
         pictures: the addresses of pictures, and of what frames and players show, outside menus,
             headers, footers and asides.
+        embedded: the addresses of frames and players alone, without their queries.
         told: what fields of forms, pictures and icons say in words, such as a number of stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
@@ -100,6 +101,7 @@ class Page:
     linked: Ints
     in_links: npt.NDArray[np.bool_]
     pictures: list[str]
+    embedded: list[str]
     told: list[str]
     metas: list[dict[str, str]]
     scripts: list[Element]
@@ -236,6 +238,8 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # A picture itself has one of its sources.
     embedded = _shown(el for el in marked["embedded"] if el.getparent().tag != "picture")
     page.pictures = [*filter(None, (_picture_address(el, page.folder) for el in embedded))]
+    # Their queries say how they play, and which advertisement is shown.
+    page.embedded = [address.partition("?")[0] for address in page.pictures]
     icons = chain.from_iterable([find(body)[:MOST] for find in _TOLD])
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]

@@ -28,7 +28,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 20,
     "text": 11,
-    "facts": 33,
+    "facts": 34,
 }
 
 

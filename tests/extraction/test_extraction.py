@@ -243,6 +243,15 @@ def test_a_page_without_text_lists_all_links_and_pictures() -> None:
     assert page.listed == {"Ann", "/8.jpg"}
 
 
+def test_a_page_lists_the_files_and_players_that_it_offers() -> None:
+    body = (
+        f"<h1>Council</h1><p>{article(1)}</p><iframe src=https://tube.test/embed/7a?t=3></iframe>"
+        "<audio src=a.mp3></audio><ul><li><a href='minutes.PDF?sid=4#p2'>Minutes</a></li></ul>"
+    )
+    page = extract(f"<body><main>{body}</main>", url="http://a.test/2026/")
+    assert page.listed == {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF"}
+
+
 def test_elements_unknown_to_html_stand_inside_lines() -> None:
     """Browsers show no blocks but those of their style sheet."""
     page = (
