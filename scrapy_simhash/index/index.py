@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import Literal, TypeVar
+from typing import Literal
 
 from scrapy_simhash.index import crawler_names
 from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decisions_on
@@ -45,7 +45,7 @@ from scrapy_simhash.index.entry_states import (
     run_of,
 )
 from scrapy_simhash.index.lookups import Lookups, read_fingerprint
-from scrapy_simhash.index.run_list import Member, RunList
+from scrapy_simhash.index.run_list import RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
     RUN_BYTES,
@@ -56,6 +56,7 @@ from scrapy_simhash.index.store import (
     Store,
     Stored,
     StoreUnavailable,
+    attempts,
     counted_run,
 )
 from scrapy_simhash.index.values import (
@@ -72,15 +73,9 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-T = TypeVar("T")
-
 #: Pages that claim, are put, or are looked for by their keys at a time: a shared store serves no
 #: other crawler meanwhile.
 CLAIMS_AT_ONCE = 64
-# Attempts of an act while others change what it rests on.
-_ATTEMPTS = 100
-# The cell that has the runs.
-_RUNS = "index:runs"
 # An entry in progress is given up after this many seconds without a lease; after a shorter outage
 # its crawler may still tell that it was delivered.
 _ABANDONED = 86_400.0
@@ -114,7 +109,7 @@ class Index:
         # Positions of the entries that could not be read, and were passed over.
         self._damaged: set[int] = set()
         self._era = Era()
-        self._member = Member(self.crawler, spec.spider, self._may_live)
+        self._run_list = RunList(store, self.crawler, spec.spider, self._may_live)
         # The entries in progress of each key: their states by position, as this crawler wrote them.
         self._open: dict[str, dict[int, State]] = {}
         # Up to which position it was looked whether entries expire.
@@ -198,7 +193,7 @@ class Index:
         lookups = Lookups(arrivals, self.spec)
         with self._use() as store:
             seen = store.find(lookups) if store.is_here else Found({}, {}, {})
-            for _ in self._attempts():
+            for _ in attempts():
                 records = self._records(seen.entries)
                 left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
                 decisions = decisions_on(left, lookups.twins(), seen, records, self._terms())
@@ -287,7 +282,7 @@ class Index:
             for key in self._open.keys() & {*(news.renewed or ())}:
                 self._open[key] = {at: state for at in self._open[key] if (state := after[at])}
             if news.renewed is not None and self._era.run:
-                self._change_runs(lambda runs: self._member.renew(runs, expires))
+                self._run_list.renew(expires)
         return self.unsettled(news.entries)
 
     def _in_progress(self, keys: Iterable[str], act: Act) -> dict[int, tuple[State, Act]]:
@@ -326,14 +321,9 @@ class Index:
         spider; else the last run of the spider, if it is unfinished and one of its crawlers lives,
         because it has begun or renewed a lease within a lease's time; else a new run.
         """
-        with self._use() as store:
+        with self._use():
             now = self.now()
-            # Entries may be counted of a higher run, if the list was lost.
-            last = max(map(run_of, store.counts().by_run), default=0)
-            expires = now + self.spec.lease
-            number = self._change_runs(
-                lambda runs: self._member.begin(runs, resumed, now, expires, last)
-            )
+            number = self._run_list.begin(resumed, now, now + self.spec.lease)
             runs = self.runs()
             run = next(run for run in runs if run.number == number)
             self._era = Era.of(run, runs)
@@ -341,28 +331,13 @@ class Index:
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._use() as store:
-            now = self.now()
-            by_run = store.counts().by_run
-            self._change_runs(
-                lambda runs: self._member.leave(runs, self._era.run, now, by_run, finished=finished)
-            )
-
-    def _change_runs(self, change: Callable[[RunList], T]) -> T:
-        with self._use() as store:
-            for _ in self._attempts():
-                old = store.cells(_RUNS).get(_RUNS)
-                runs = RunList(old)
-                answer = change(runs)
-                new = runs.packed()
-                if new == old or store.swap(_RUNS, old, new):
-                    break
-        return answer
+        with self._use():
+            self._run_list.leave(self._era.run, self.now(), finished=finished)
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        with self._use() as store:
-            return RunList(store.cells(_RUNS).get(_RUNS)).shown(store.counts().by_run)
+        with self._use():
+            return self._run_list.runs()
 
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
@@ -389,8 +364,8 @@ class Index:
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
-        old = self._runs_before(keep)
         with self._use():
+            old = self._run_list.before(keep)
             act = partial(expired, old, self.now() - _ABANDONED)
             rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
             records = self._records(dict(rows)).values()
@@ -402,14 +377,8 @@ class Index:
                 self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
             empty = {run.number for run in self.runs() if run.number in old and not run.pages}
             if empty:
-                self._change_runs(lambda runs: runs.forget(empty))
+                self._run_list.forget(empty)
         return len(swept)
-
-    def _runs_before(self, keep: int) -> set[int]:
-        """Return the numbers of this spider's runs before its last ones that count."""
-        runs = [run for run in self.runs() if run.spider == self.spec.spider]
-        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
-        return {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
 
     # Acts of an operator.
 
@@ -452,7 +421,7 @@ class Index:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
         with self._use() as store:
             store.clear()
-            self._change_runs(lambda runs: runs.rows.clear())
+            self._run_list.forget([run.number for run in self.runs()])
             self._open.clear()
             self._swept = 0
 
@@ -532,19 +501,10 @@ class Index:
             return False
         return state.expires <= now or not self._may_live(state.owner)
 
-    def _attempts(self) -> Iterator[int]:
-        """Yield the numbers of the attempts of an act.
-
-        Raises:
-            StoreUnavailable: there were too many.
-        """
-        yield from range(_ATTEMPTS)
-        raise StoreUnavailable("others are always faster than this crawler")
-
     def _act(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
         """Act on states of entries, given as they are believed to be; return how they are then."""
         after: dict[int, State | None] = {}
-        for _ in self._attempts():
+        for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
             refused = self._refused(
                 [

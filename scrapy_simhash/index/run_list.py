@@ -1,21 +1,20 @@
-"""The runs of an index, in one cell of JSON."""
+"""The runs of an index, in one cell of JSON that its crawlers change in turn."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, get_type_hints
 
-from scrapy_simhash.index.entry_states import failed_in
-from scrapy_simhash.index.store import StoreDamaged
+from scrapy_simhash.index.entry_states import failed_in, run_of
+from scrapy_simhash.index.store import Store, StoreDamaged, attempts
 from scrapy_simhash.index.values import Run
 
 #: A run counts if no more than this share of the known pages failed, and if it saw no less than
 #: this share of the pages of the last run that counts.
 LEAST_SHARE = 0.1
-
-
+_CELL = "index:runs"
 # The types of the fields of a run. Anybody who can write into the store may have changed them.
 _TYPES = get_type_hints(Run)
 
@@ -44,16 +43,17 @@ def _counted(run: Run, by_run: Mapping[int, int]) -> Run:
     return run._replace(seen=seen, failed=failed) if run.ended is None else run
 
 
-class RunList:
-    """The runs, the oldest first.
+class _Cell:
+    """The content of the cell.
 
     Attributes:
         last: the number of the last run that ever was.
+        rows: the oldest first.
     """
 
-    def __init__(self, cell: bytes | None) -> None:
+    def __init__(self, packed: bytes | None) -> None:
         try:
-            content = json.loads(cell or b'{"last": 0, "rows": []}')
+            content = json.loads(packed or b'{"last": 0, "rows": []}')
             self.last = int(content["last"])
             self.rows = [_Row.read(**values) for values in content["rows"]]
         except (
@@ -73,78 +73,114 @@ class RunList:
         }
         return json.dumps(content, separators=(",", ":")).encode()
 
-    def shown(self, by_run: Mapping[int, int]) -> list[Run]:
-        """Return the runs, given how many entries have each number of a run."""
-        return [_counted(row.run, by_run) for row in self.rows]
+
+class RunList:
+    """The runs of an index, as one of its crawlers sees and changes them.
+
+    Args:
+        store: has the cell.
+        crawler: the name of the crawler, in the leases.
+        spider: the name of its spider.
+        lives: tells whether a crawler that has a name may live.
+    """
+
+    def __init__(
+        self, store: Store, crawler: str, spider: str, lives: Callable[[str], bool]
+    ) -> None:
+        self._store = store
+        self._crawler = crawler
+        self._spider = spider
+        self._lives = lives
+
+    def runs(self) -> list[Run]:
+        """Return the runs, the oldest first, with the entries that they have now."""
+        by_run = self._store.counts().by_run
+        return [_counted(row.run, by_run) for row in _Cell(self._packed()).rows]
+
+    def before(self, keep: int) -> set[int]:
+        """Return the numbers of the spider's runs before its last ``keep`` that count."""
+        runs = [run for run in self.runs() if run.spider == self._spider]
+        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
+        return {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
+
+    def begin(self, resumed: int | Literal["last"] | None, now: float, expires: float) -> int:
+        """Join a run, or begin one; return its number."""
+        # Entries may be counted of a higher run, if the list was lost.
+        highest = max(map(run_of, self._store.counts().by_run), default=0)
+        for cell in self._attempts():
+            row = self._joined(cell, resumed, now)
+            if row is None:
+                cell.last = max(cell.last, highest) + 1
+                row = _Row(Run(cell.last, self._spider, now), {})
+                cell.rows.append(row)
+            for each in cell.rows:  # a crawler takes part in one run at a time
+                each.living.pop(self._crawler, None)
+            row.run = row.run._replace(ended=None)
+            row.living[self._crawler] = expires
+            number = row.run.number
+        return number
+
+    def renew(self, expires: float) -> None:
+        """Let the crawler count as dead at a later time."""
+        for cell in self._attempts():
+            for row in cell.rows:
+                if self._crawler in row.living:
+                    row.living[self._crawler] = expires
+
+    def leave(self, number: int, now: float, *, finished: bool) -> None:
+        """Leave a run, which ends with its last living crawler."""
+        for cell in self._attempts():
+            for row in cell.rows:
+                if row.run.number == number:
+                    row.living.pop(self._crawler, None)
+                    if not self._has_others(row, now):
+                        self._end(row, cell, now, finished=finished)
 
     def forget(self, numbers: Collection[int]) -> None:
-        self.rows = [row for row in self.rows if row.run.number not in numbers]
+        """Delete the runs that have these numbers."""
+        for cell in self._attempts():
+            cell.rows = [row for row in cell.rows if row.run.number not in numbers]
 
-    def end(self, row: _Row, now: float, by_run: Mapping[int, int], *, finished: bool) -> None:
+    def _packed(self) -> bytes | None:
+        return self._store.cells(_CELL).get(_CELL)
+
+    def _attempts(self) -> Iterator[_Cell]:
+        """Yield the cell, to be changed, again and again until the store takes the change."""
+        for _ in attempts():
+            old = self._packed()
+            cell = _Cell(old)
+            yield cell
+            new = cell.packed()
+            if new == old or self._store.swap(_CELL, old, new):
+                return
+
+    def _joined(
+        self, cell: _Cell, resumed: int | Literal["last"] | None, now: float
+    ) -> _Row | None:
+        """Return the run that the crawler joins; None if it begins one."""
+        rows = [row for row in cell.rows if row.run.spider == self._spider]
+        named = rows[-1:] if resumed == "last" else [r for r in rows if r.run.number == resumed]
+        joined = [row for row in named if not row.run.finished]
+        joined += [row for row in rows[-1:] if row.run.ended is None and self._has_others(row, now)]
+        return next(iter(joined), None)
+
+    def _has_others(self, row: _Row, now: float) -> bool:
+        """Return whether another crawler of a run lives."""
+        return any(
+            ends > now and self._lives(name)
+            for name, ends in row.living.items()
+            if name != self._crawler
+        )
+
+    def _end(self, row: _Row, cell: _Cell, now: float, *, finished: bool) -> None:
         """End a run: note what it saw, and whether it counts."""
+        by_run = self._store.counts().by_run
         run = _counted(row.run._replace(ended=None), by_run)
-        others = (each.run for each in self.rows if each.run.spider == run.spider)
-        earlier = [_counted(each, by_run) for each in others if each.number < run.number]
+        runs = (each.run for each in cell.rows if each.run.spider == run.spider)
+        earlier = [_counted(each, by_run) for each in runs if each.number < run.number]
         missing = sum(each.pages for each in earlier)
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
         did_fail = run.failed > LEAST_SHARE * (run.pages + missing)
         counts = finished and not did_fail and run.seen >= LEAST_SHARE * before
         row.run = run._replace(ended=now, finished=finished, missing=missing, counts=counts)
         row.living = {}
-
-
-class Member(NamedTuple):
-    """A crawler's part in the runs of its spider.
-
-    Attributes:
-        name: the crawler's, in the leases.
-        lives: tells whether a crawler that has a name may live.
-    """
-
-    name: str
-    spider: str
-    lives: Callable[[str], bool]
-
-    def begin(
-        self,
-        runs: RunList,
-        resumed: int | Literal["last"] | None,
-        now: float,
-        expires: float,
-        last: int,
-    ) -> int:
-        """Join a run, or begin one with a number above ``last``; return its number."""
-        rows = [row for row in runs.rows if row.run.spider == self.spider]
-        named = rows[-1:] if resumed == "last" else [r for r in rows if r.run.number == resumed]
-        joined = [row for row in named if not row.run.finished]
-        joined += [row for row in rows[-1:] if row.run.ended is None and self._others(row, now)]
-        if not joined:
-            runs.last = max(runs.last, last) + 1
-            joined = [_Row(Run(runs.last, self.spider, now), {})]
-            runs.rows.append(joined[0])
-        for row in runs.rows:  # a crawler takes part in one run at a time
-            row.living.pop(self.name, None)
-        row = joined[0]
-        row.run = row.run._replace(ended=None)
-        row.living[self.name] = expires
-        return row.run.number
-
-    def renew(self, runs: RunList, expires: float) -> None:
-        for row in runs.rows:
-            if self.name in row.living:
-                row.living[self.name] = expires
-
-    def leave(
-        self, runs: RunList, number: int, now: float, by_run: Mapping[int, int], *, finished: bool
-    ) -> None:
-        """Leave a run, which ends with its last living crawler."""
-        for row in runs.rows:
-            if row.run.number == number:
-                row.living.pop(self.name, None)
-                if not self._others(row, now):
-                    runs.end(row, now, by_run, finished=finished)
-
-    def _others(self, row: _Row, now: float) -> bool:
-        """Return whether another crawler of a run lives."""
-        others = ((name, ends) for name, ends in row.living.items() if name != self.name)
-        return any(ends > now and self.lives(name) for name, ends in others)
