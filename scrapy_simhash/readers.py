@@ -34,12 +34,8 @@ Reader = Callable[[bytes, str | None], Extraction | str | None]
 Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
-# They bound how much of a PDF file is read: 100 kB may hold five million operators, which all stay.
-MOST_PDF_PAGES = 300
-MOST_PDF_OBJECTS = 300_000
-MOST_PDF_STREAMS = 20_000
+# Bytes of a PDF file that may be packed together: 100 kB may hold five million operators.
 LARGEST_PDF_STREAM = 4 << 20
-MOST_PDF_BYTES = 4 * LARGEST_PDF_STREAM
 # Values that are looked at; if a document has more, its bytes count, too.
 MOST_VALUES = 50_000
 # As pdfium reads it, a stream begins in the next line, whatever follows its keyword.
@@ -63,7 +59,7 @@ def read_text(data: bytes, charset: str | None) -> Extraction:
 
 
 def read_pdf(data: bytes, _: str | None) -> Extraction | None:
-    """Return the text of the first pages; a file without text, such as a scan, passes.
+    """Return the text of the first 300 pages; a file without text, such as a scan, passes.
 
     Of a file that has too much for its size, only exact copies are found.
     """
@@ -71,7 +67,7 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
         return read_bytes(data, None)
     texts = list[str]()
     size = 0
-    for text in islice(_pages_of_pdf(data), MOST_PDF_PAGES):
+    for text in islice(_pages_of_pdf(data), 300):
         texts.append(text)
         size += len(text)
         if size > MOST_TEXT:
@@ -81,6 +77,7 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
 
 
 def _pages_of_pdf(data: bytes) -> Iterator[str]:
+    """Yield the texts of pages until they have 300,000 objects, which stay in memory."""
     import pypdfium2
 
     objects = 0
@@ -90,7 +87,7 @@ def _pages_of_pdf(data: bytes) -> Iterator[str]:
                 objects += pypdfium2.raw.FPDFPage_CountObjects(page)
                 yield page.get_textpage().get_text_bounded()
                 page.close()
-                if objects > MOST_PDF_OBJECTS:
+                if objects > 300_000:
                     return
     except pypdfium2.PdfiumError:
         pass  # damaged, or locked by a password; the pages before the damaged one count
@@ -107,9 +104,9 @@ def _is_swollen(data: bytes) -> bool:
         if b"/Image" not in head[head.rfind(b"obj") + 3 :]:
             size = _inflated_size(data, match.end())
             total += size
-            if size > LARGEST_PDF_STREAM or total > MOST_PDF_BYTES:
+            if size > LARGEST_PDF_STREAM or total > 4 * LARGEST_PDF_STREAM:
                 return True
-        if number == MOST_PDF_STREAMS:
+        if number == 20_000:
             return True
     return False
 

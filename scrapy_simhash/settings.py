@@ -38,10 +38,6 @@ INDEX_OF_JOB = "simhash.sqlite"
 SPIDER = "{spider}"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
-# Bytes of the log beside an index, and as many again of what was before it.
-_LOG_BYTES = 100_000_000
-# No machine has more cores, and each process takes some 60 MB.
-_MOST_PROCESSES = 1024
 
 T = TypeVar("T")
 
@@ -70,7 +66,7 @@ class FilterSettings:
     on_unavailable: OnUnavailable = _setting("continue", values.choice(get_args(OnUnavailable)))
     max_body_size: int = _setting(4 * 1024 * 1024, values.number(int, 1))
     timeout: float = _setting(10.0, values.number(float, 0.1, _LONGEST_WAIT))
-    processes: int = _setting(None, values.number(int, 0, _MOST_PROCESSES))
+    processes: int = _setting(None, values.number(int, 0, 1024))
     spare: Spare = _setting("watch", values.choice(get_args(Spare)))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], values.expressions)
     log: Path | None = _setting(None, values.log)
@@ -123,9 +119,9 @@ class FilterSettings:
 
     @property
     def log_bytes(self) -> float:
-        """The size at which the log begins anew; one that somebody named may have any size."""
+        """The size at which the log begins anew: 100 MB, or none for one that somebody named."""
         is_beside = self.log is not None and self.log == log_beside(self.index_url)
-        return _LOG_BYTES if is_beside else inf
+        return 100e6 if is_beside else inf
 
     @property
     def survives(self) -> bool:

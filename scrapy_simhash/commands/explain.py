@@ -29,7 +29,6 @@ from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.report.difference import difference_lines
 from scrapy_simhash.report.words import count, moment
 
-_MOST_DIFFERENCES = 10
 _LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
 
 
@@ -120,5 +119,5 @@ def _differences(line: LogLine, logs: Sequence[Path]) -> Iterator[str]:
         if isinstance(earlier, LogLine) and earlier.key == key and earlier.text:
             compared = earlier
     if compared is not None:
-        differs = difference_lines(line.shown, compared.shown, columns() - 4, _MOST_DIFFERENCES)
+        differs = difference_lines(line.shown, compared.shown, columns() - 4, most=10)
         yield from (f"    {text}" for text in differs and [_LEGEND, *differs])

@@ -98,14 +98,14 @@ class Breaker:
     def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
         in_store = [entry for entry in news.entries if entry > 0]
-        there = self._report_to_store(news._replace(entries=in_store))
+        of_store = self._report_to_store(news._replace(entries=in_store))
         if self._memory is None:
-            return there
-        of_outage = [-entry for entry in news.entries if entry < 0]
-        here = self._memory.report(news._replace(entries=of_outage))
+            return of_store
+        in_memory = [-entry for entry in news.entries if entry < 0]
+        of_memory = self._memory.report(news._replace(entries=in_memory))
         return Unsettled(
-            provisional=there.provisional.union(-entry for entry in here.provisional),
-            gone=there.gone.union(-entry for entry in here.gone),
+            provisional=of_store.provisional.union(-entry for entry in of_memory.provisional),
+            gone=of_store.gone.union(-entry for entry in of_memory.gone),
         )
 
     def _report_to_store(self, news: Report) -> Unsettled:

@@ -191,8 +191,8 @@ class Upkeep:
         entries = self._entries()
         self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
         if now >= self._expires_at:
-            asked = self._thread.run(self._index.read, self._expire)
-            expired = await asyncio.wrap_future(asked) or 0
+            answer = self._thread.run(self._index.read, self._expire)
+            expired = await asyncio.wrap_future(answer) or 0
             self.expired += expired
             self._expires_at = now + (1.0 if expired else 60.0)
 

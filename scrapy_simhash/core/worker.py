@@ -29,10 +29,6 @@ from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 
-# Bytes of address space that a child may take beyond what it starts with, if a quarter of the
-# machine's memory is not less. A page that wants more fails.
-MOST_MEMORY = 512 << 20
-
 
 def message(values: Any) -> bytes:
     """Return plain values as they are sent; a page cannot choose their types."""
@@ -112,9 +108,11 @@ def _answer_pages(
 
 
 def _limit_memory() -> None:
+    """Let a page fail that takes a quarter of the machine's memory, or 512 MB, beyond the start."""
     # Other systems than Linux do not tell, and most of them do not keep the limit either.
     with contextlib.suppress(OSError, ValueError):
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         memory = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (taken + min(memory // 4, MOST_MEMORY), hard))
+        most = min(memory // 4, 512 << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (taken + most, hard))

@@ -33,8 +33,6 @@ from scrapy_simhash.printable import logger_of
 # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
 # character of its excerpt.
 REMEMBERED_BYTES = 12_000_000
-# Bytes of the largest answer; an excerpt may have any length.
-MOST_ANSWER = 64 << 20
 # Extraction libraries keep caches that only grow.
 PAGES_PER_PROCESS = 20_000
 
@@ -215,7 +213,7 @@ class Worker:
         try:
             writer.write(message(values))
             size = int.from_bytes(await reader.readexactly(4), "big")
-            return await reader.readexactly(size) if size <= MOST_ANSWER else None
+            return await reader.readexactly(size)
         except (ConnectionError, asyncio.IncompleteReadError):
             return None
         finally:

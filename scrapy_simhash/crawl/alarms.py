@@ -17,10 +17,6 @@ logger = logger_of(__name__)
 
 #: Pages that are told of while a crawl runs, and in its summary.
 MOST_TOLD = 3
-_EXAMPLES = 3
-# Addresses of one original that are told apart, and characters of one that is shown.
-_MOST_SEEN = 50
-_LONGEST_EXAMPLE = 300
 
 
 @dataclass(slots=True)
@@ -39,9 +35,9 @@ class Hiding:
         if name in self._seen:
             return
         self.pages += 1
-        if len(self.examples) < _EXAMPLES:
-            self.examples.append(url[:_LONGEST_EXAMPLE])
-        if len(self._seen) < _MOST_SEEN:
+        if len(self.examples) < 3:
+            self.examples.append(url[:300])
+        if len(self._seen) < 50:
             self._seen.add(name)
             self._signatures[hash(signature_of(url))] += 1
 

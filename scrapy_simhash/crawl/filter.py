@@ -44,9 +44,6 @@ from scrapy_simhash.settings import FilterSettings, one_of
 
 logger = logger_of(__name__)
 
-# The number of drops after which a copy is let through, if an errback asks for it again.
-MAX_DROPS = 2
-
 
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
@@ -99,7 +96,7 @@ class CrawlFilter:
         action: Action = "drop"
         if verdict.kind == "duplicate":
             action = self._action(verdict, request, response)
-            if action == "drop" and times >= MAX_DROPS:
+            if action == "drop" and times >= 2:  # an errback insists on it
                 action = "flag"
                 logger.warning(
                     "%s is let through, although it repeats %s, because it was asked for again "

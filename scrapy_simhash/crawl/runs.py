@@ -29,10 +29,6 @@ from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
 
-# Answers that say that a page is not there. No other error tells.
-_GONE = (404, 410)
-# Old addresses of pages that have moved; beyond that many, they count as missing.
-_MOST_OLD_ADDRESSES = 100_000
 # Spiders that the line at the start names.
 _MOST_SPIDERS = 5
 
@@ -114,7 +110,8 @@ class CrawlRun:
     def judged(self, judged: Judged) -> None:
         """Note a page that has moved, that failed, or that another spider has brought."""
         verdict = judged.verdict
-        if verdict.moved_from and len(self._old_addresses) < _MOST_OLD_ADDRESSES:
+        # Beyond this number, old addresses of pages that have moved count as missing.
+        if verdict.moved_from and len(self._old_addresses) < 100_000:
             self._old_addresses.add(verdict.moved_from)
         if verdict.kind == "duplicate" and judged.action == "drop":
             run = run_of(verdict.matches[0].run)
@@ -123,7 +120,8 @@ class CrawlRun:
             is_other = is_new or any(each.number == run for each in self._others)
             self._counts["dropped_for_others"] += is_other
         is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
-        if is_page and judged.response.status not in _GONE:
+        # No other error tells that a page is not there.
+        if is_page and judged.response.status not in (404, 410):
             self._dedup.upkeep.missed(
                 [verdict.key, *request_aliases(judged.request, judged.response.url)]
             )
@@ -187,9 +185,9 @@ def _repeats_downloads(settings: BaseSettings) -> bool:
 
 def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
     """Return in words why a finished run does not count."""
-    known = run.seen + run.failed + run.missing
-    if run.failed > LEAST_SHARE * known:
-        why = f"{run.failed:,} of {count(known, 'known page')} failed"
+    known_pages = run.seen + run.failed + run.missing
+    if run.failed > LEAST_SHARE * known_pages:
+        why = f"{run.failed:,} of {count(known_pages, 'known page')} failed"
     else:
         last = [each for each in runs if each.counts and each.spider == run.spider][-1]
         why = (

@@ -268,9 +268,9 @@ class Sparing:
             return ""
         pages = count(self._would_be.pages, "page")
         losses = count(self._would_be.lost, "distinct page")
-        some = "" if self._replay.is_whole else f" of the first {REMEMBERED:,}"
+        among = "" if self._replay.is_whole else f" of the first {REMEMBERED:,}"
         return (
-            f"SIMHASH_SPARE=skip would spare {pages}{some}, {size(self._would_be.bytes)}, and "
+            f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._would_be.bytes)}, and "
             f"lose {losses}"
         )
 

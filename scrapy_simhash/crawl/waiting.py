@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.queue import CrawlQueue
     from scrapy_simhash.crawl.summary import Judged
 
-# Originals whose fate is remembered.
-_MOST_FATES = 100_000
-
 
 class _Copy(NamedTuple):
     """A copy in a queue in Redis, as its request's meta has it.
@@ -62,7 +59,7 @@ class Copies:
         # Requests that rest in memory, by the key of the copy.
         self._resting: dict[str, Request] = {}
         # The fates of originals, by the copy: whether they were delivered.
-        self._fates: LRUCache[_Copy, bool] = LRUCache(_MOST_FATES)
+        self._fates: LRUCache[_Copy, bool] = LRUCache(100_000)
 
     def wait(self, judged: Judged) -> None:
         """Have a copy wait that is dropped or followed for a page in progress."""

@@ -12,12 +12,6 @@ import numpy as np
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, mix
 
-#: Version of the block values. Raise it when a page gets other ones.
-VERSION = 2
-
-# Places in a bin, of 2**64, at which the last value of a band counts.
-_FIRST_PLACES = np.uint64(2**64 // 20)
-
 
 @dataclass(frozen=True, slots=True)
 class Slices:
@@ -91,7 +85,9 @@ class Bands:
         # A multilinear hash: the sum of products with odd numbers, of which the high half counts.
         terms = (minima * _odd_numbers(bins)).reshape(self.count, self.length)
         last = minima[self.length - 1 :: self.length]
-        terms[:, -1] *= last * np.uint64(bins) < _FIRST_PLACES
+        # The place of a hash in its bin, of 2**64.
+        places = last * np.uint64(bins)
+        terms[:, -1] *= places < np.uint64(2**64 // 20)
         # The number of the band is in its hash, because the bands of a text of a single feature
         # are all made of few values.
         sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.count)

@@ -22,7 +22,6 @@ from scrapy_simhash.loading import load
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
 
 _MASK64 = (1 << 64) - 1
-_MULTIPLIER = 0xD1342543DE82EF95  # any odd number with irregular bits would do
 _LANE_GAMMAS = np.array(
     [[number * 0x9E3779B97F4A7C15 & _MASK64] for number in (1, 2, 3, 4)], dtype=np.uint64
 )
@@ -106,7 +105,9 @@ def hash_ngrams(code_points: Uint32s, n: int, seed: str | None = None) -> Uint64
     points = code_points.astype(np.uint64)
     n = min(n, len(points))
     count = len(points) - n + 1 if n else 0
-    multiplier = int.from_bytes(key_from_seed(seed)[:8], "big") | 1 if seed else _MULTIPLIER
+    multiplier = 0xD1342543DE82EF95  # any odd number with irregular bits would do
+    if seed:
+        multiplier = int.from_bytes(key_from_seed(seed)[:8], "big") | 1
     values: Uint64s = points[:count].copy()
     for i in range(1, n):
         values *= np.uint64(multiplier)

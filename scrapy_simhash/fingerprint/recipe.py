@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
-from scrapy_simhash.fingerprint.blocks import VERSION as BLOCKS_VERSION
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
 from scrapy_simhash.fingerprint.features import FeatureSpec, heavier, ngrams
 from scrapy_simhash.fingerprint.hashing import key_from_seed
@@ -20,11 +19,11 @@ from scrapy_simhash.fingerprint.simhash import (
 from scrapy_simhash.loading import load
 
 # The identity names the version of each algorithm of this package. Raise one when the algorithm
-# makes another fingerprint of the same page.
+# makes another fingerprint, or other block values, of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
-    **dict.fromkeys(("characters", "words"), 2),
+    **dict.fromkeys(("characters", "words", "slices", "bands"), 2),
     "fnv1": 2,
     "main": 20,
     "text": 11,
@@ -109,7 +108,7 @@ class Recipe:
             f"{_versioned('simhash')}{sign} bits={self.bits} "
             f"extractor={_versioned(self.extractor)} "
             f"features={_versioned(self.spec.kind)} n={self.spec.n} weights={self.spec.weights} "
-            f"hash={_versioned(self.hash)} seed={seed} blocks={kind}/{BLOCKS_VERSION}:{numbers} "
+            f"hash={_versioned(self.hash)} seed={seed} blocks={_versioned(kind)}:{numbers} "
             f"{_versioned('facts')}{readers and ' readers='}{readers}"
             f"{_digested('content', self.content)}{_digested('ignore', self.ignore)}"
         )

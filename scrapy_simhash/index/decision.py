@@ -185,8 +185,8 @@ class Decision:
             self._admit(case, case.replaced)
         elif entry.provisional:
             self._keep(entry)
-        own = entry._replace(reason=_OWN)
-        return Claim("revisit", (own, *case.living), case.near)
+        own_entry = entry._replace(reason=_OWN)
+        return Claim("revisit", (own_entry, *case.living), case.near)
 
     def _go_on(self, case: Case, entry: Match) -> Claim:
         """Sentence 2: the page is as an earlier run has left its entry."""

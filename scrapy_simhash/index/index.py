@@ -76,9 +76,6 @@ logger = logger_of(__name__)
 #: Pages that claim, are put, or are looked for by their keys at a time: a shared store serves no
 #: other crawler meanwhile.
 CLAIMS_AT_ONCE = 64
-# An entry in progress is given up after this many seconds without a lease; after a shorter outage
-# its crawler may still tell that it was delivered.
-_ABANDONED = 86_400.0
 
 
 class Index:
@@ -366,7 +363,9 @@ class Index:
         """
         with self._use():
             old = self._run_list.before(keep)
-            act = partial(expired, old, self.now() - _ABANDONED)
+            # After a shorter outage a crawler may still tell that a page was delivered.
+            day_ago = self.now() - 86_400
+            act = partial(expired, old, day_ago)
             rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
             records = self._records(dict(rows)).values()
             swept = [record for record in records if act(record.state) != record.state][:most]
@@ -439,11 +438,11 @@ class Index:
                 Record.unpack(position, stored)
             except ValueError as error:
                 complaints.append(f"entry {position}: {error}")
-        there = Counts(dict(pages), provisional)
+        entries = Counts(dict(pages), provisional)
         with self._use() as store:
             # Crawlers that go on change both.
-            if store.counts() == before != there:
-                complaints.append(f"it counts {_in_words(before)}, and has {_in_words(there)}")
+            if store.counts() == before != entries:
+                complaints.append(f"it counts {_in_words(before)}, and has {_in_words(entries)}")
         return complaints
 
     def census(self) -> Census:

@@ -28,11 +28,8 @@ VERDICT_KINDS = get_args(VerdictKind)
 #: Characters of each page's text.
 TEXT_LENGTH = 1000
 _FLUSH_SECONDS = 1.0
-# Bytes of a line that can be read.
-_LONGEST_LINE = 1 << 24
 # Lines that wait in memory while the disk takes none.
 _MOST_WAITING = 20_000
-_LARGEST_NUMBER = 2.5e11  # a time in the year 9892, and above any size or duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +158,8 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
     """Return whether a value is of one of some types, for which true and false are no numbers."""
     if type(value) not in types:
         return False
-    return type(value) not in (int, float) or 0 <= value < _LARGEST_NUMBER
+    # The bound is a time in the year 9892, and above any size.
+    return type(value) not in (int, float) or 0 <= value < 2.5e11
 
 
 class DedupLog:
@@ -254,12 +252,12 @@ def read_lines(
     """Yield the lines of logs, one log after the other.
 
     A line that cannot be read, such as the half one of a process that was killed, gives None, and
-    more than one if it is very long; a file that cannot be read is an OSError. ``passed`` is called
-    with the bytes of each line.
+    more than one if it is above 16 MB; a file that cannot be read is an OSError. ``passed`` is
+    called with the bytes of each line.
     """
     for path in map(Path, paths):
         with path.open("rb") as file:
-            while text := file.readline(_LONGEST_LINE):
+            while text := file.readline(1 << 24):
                 passed(len(text))
                 yield parse_line(text)
 

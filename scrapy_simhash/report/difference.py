@@ -15,8 +15,6 @@ _TOKEN = re.compile(
     rf"(?:{re.escape(_CUT)}|[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*"
 )
 _NUMERAL = re.compile(r"\d")
-# An equal part between two changes that is narrower, such as a Han character, joins them.
-_NARROW = 4
 
 
 class Shown(NamedTuple):
@@ -86,7 +84,8 @@ def stretches(before: str, after: str) -> list[Stretch]:
         removed = "".join(old[part.old])
         added = "".join(new[part.new])
         is_between = part.old.start > 0 and part.old.stop < len(old)
-        changed = not part.is_equal or (is_between and width(removed) < _NARROW)
+        # A narrow part between two changes, such as a Han character, joins them.
+        changed = not part.is_equal or (is_between and width(removed) < 4)
         if joined and joined[-1].changed == changed:
             last = joined.pop()
             removed = last.before + removed

@@ -9,9 +9,6 @@ from scrapy_simhash.report.log_table import Drop
 from scrapy_simhash.report.signatures import Signature, signature_of
 from scrapy_simhash.report.words import similarity
 
-#: Differences of two pages that are shown.
-_MOST_GROUPS = 8
-
 CSV_COLUMNS = (
     "group",
     "url",
@@ -100,12 +97,12 @@ def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
 
 
 def unlike(original: LogLine, line: LogLine) -> list[Difference]:
-    """Return the differences of two pages; of two in the same words, the first."""
+    """Return eight differences of two pages at most; of two in the same words, the first."""
     by_words = {
         (difference.removed, difference.added): difference
         for difference in reversed(differences(original.shown, line.shown))
     }
-    return [*reversed(by_words.values())][:_MOST_GROUPS]
+    return [*reversed(by_words.values())][:8]
 
 
 def csv_rows(groups: Sequence[Group], bits: int) -> Iterator[dict[str, object]]:

@@ -21,13 +21,8 @@ from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import FEW, MANY, SUSPICIOUS_SHARE
 from scrapy_simhash.rule.rule import REASONS
 
-# Changes of each kind that are shown at most.
-_SHOWN = 20
 # Rows of a table of the overview.
 _ROWS = 5
-# Drops that are shown, and characters of their groups: a report stays below some 3 MB.
-_MOST_DROPS = 2000
-_DROPS_SIZE = 1_000_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
@@ -48,14 +43,14 @@ class HtmlReport:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The drops in groups, as many as a report takes."""
+        """The drops in groups: 2,000, or some million characters, so that it stays below 3 MB."""
         pages = sum(self.table.counts(self.name, "verdict").values())
         many = min(MANY, max(FEW, SUSPICIOUS_SHARE * pages))
         shown: list[Group] = []
         length = 0
-        for group in groups_of([*self.table.drops(self.name, many, _MOST_DROPS)], many):
+        for group in groups_of([*self.table.drops(self.name, many, 2000)], many):
             length += _shown_length(group)
-            if length > _DROPS_SIZE and shown:
+            if length > 1_000_000 and shown:
                 break
             shown.append(group)
         return shown
@@ -87,7 +82,7 @@ class HtmlReport:
         environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
         counts = partial(self.table.counts, self.name)
         crawls = {each.name: each for each in self.table.crawls()}
-        changes = self.table.changes([int(run) for run in counts("run")], _SHOWN)
+        changes = self.table.changes([int(run) for run in counts("run")], most=20)
         return environment.get_template("report.html").render(
             logs=", ".join(self.logs),
             log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),

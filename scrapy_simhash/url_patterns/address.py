@@ -14,10 +14,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from scrapy_simhash.keys import host_of, split_address
 
-LONGEST_URL = 2000  # characters; nothing is learned from a longer one
-LONGEST_TITLE = 96  # characters, as a title in an address may have
 MOST_PARTS = 12  # segments of a path, or parameters
-MOST_VALUE_SEGMENTS = 3  # of the value of a parameter
 #: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
 REMEMBERED = 50_000
 #: Replaces the last segments of a path that is too deep, as a loop of links makes it.
@@ -84,12 +81,12 @@ class Address(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def read_address(url: str) -> Address | None:
-    """Take an http address apart; None if nothing can be learned from it.
+    """Take an http address apart; None if nothing can be learned from it, as from a long one.
 
     Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
     ``;name=value``.
     """
-    parts = split_address(url) if len(url) <= LONGEST_URL else None
+    parts = split_address(url) if len(url) <= 2000 else None
     if parts is None or not _HOST.fullmatch(host := host_of(url)):
         return None
     path = parts.path.removeprefix("/")
@@ -104,7 +101,7 @@ def read_address(url: str) -> Address | None:
     if len(pairs) > MOST_PARTS:
         return None
     parameters = sorted(
-        (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), MOST_VALUE_SEGMENTS))
+        (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), 3))
         for name, value in pairs
     )
     return Address(host, _segments(path, MOST_PARTS), tuple(parameters))
@@ -153,7 +150,7 @@ def shape(value: str) -> Shape:
     stem = rest.removesuffix(suffix)
     if stem in STARS.values() or value == DEEPER:
         return Shape(STAR, value)
-    if len(value) > LONGEST_TITLE:
+    if len(value) > 96:  # no title in an address is longer
         kind = "token"
     else:
         kind = (match.lastgroup if (match := _SHAPES.fullmatch(stem)) else None) or "word"

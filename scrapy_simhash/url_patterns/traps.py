@@ -120,12 +120,12 @@ class Traps:
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
-        other = self._kinds.setdefault(linked, Kind(linked))
-        if other is not kind:
-            kind.names |= other.names
-            kind.row += other.row
-            kind.row_of_new += other.row_of_new
-            self._kinds.update(dict.fromkeys(other.names, kind))
+        linked_kind = self._kinds.setdefault(linked, Kind(linked))
+        if linked_kind is not kind:
+            kind.names |= linked_kind.names
+            kind.row += linked_kind.row
+            kind.row_of_new += linked_kind.row_of_new
+            self._kinds.update(dict.fromkeys(linked_kind.names, kind))
         return kind
 
     def _end(self, signature: str, is_of_new: bool) -> None:
