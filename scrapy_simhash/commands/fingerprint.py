@@ -51,8 +51,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                     counts["old"] += sum(1 for _ in piece)
                 else:
                     counts["written"] += _write(piece, target, chosen)
-    written = count(counts["written"], "page")
-    say([f"{options.to}: {written} written, {counts['old']:,} were there", *passed_over(reader)])
+    say([f"{options.to}: {_total(counts)}", *passed_over(reader)])
+
+
+def _total(counts: Counter[str]) -> str:
+    return f"{count(counts['written'], 'page')} written, {counts['old']:,} were there"
 
 
 def _page_pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:

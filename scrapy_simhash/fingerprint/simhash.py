@@ -128,19 +128,26 @@ def ngram_sums(
         each = each.compress(each)
     else:
         each = np.ones(len(values), np.uint8)
-    order = values.argsort()
-    values = values.take(order)
-    each = each.take(order)
-    is_first = np.ones(len(values), np.bool_)
-    is_first[1:] = values[1:] != values[:-1]
-    lanes = spread(values.compress(is_first), bits)
-    each = np.maximum.reduceat(each, np.flatnonzero(is_first))
+    values, each = _distinct(values, each)
+    lanes = spread(values, bits)
     # Most have the greatest weight; counting the others several times is less than another pass.
     most = max(weights, default=1)
     is_surest = each == most
     less_sure = lanes.repeat(np.where(is_surest, 0, each), axis=1)
     sums = most * bit_sums(lanes.compress(is_surest, axis=1)) + bit_sums(less_sure)
     return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
+
+
+def _distinct(
+    values: Uint64s, weights: npt.NDArray[np.uint8]
+) -> tuple[Uint64s, npt.NDArray[np.uint8]]:
+    """Return each value once, sorted, with the greatest of its weights."""
+    order = values.argsort()
+    values = values.take(order)
+    is_first = np.ones(len(values), np.bool_)
+    is_first[1:] = values[1:] != values[:-1]
+    greatest = np.maximum.reduceat(weights.take(order), np.flatnonzero(is_first))
+    return values.compress(is_first), greatest
 
 
 def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:

@@ -8,7 +8,7 @@ In a REPL::
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
 from cachetools import LRUCache
@@ -22,6 +22,7 @@ MOST_LINES = 2000
 
 _words_in = re.compile(r"[^\W_]+").findall
 _UNSAID = ("style", "!")
+_Line = tuple[str, ...]  # its words
 _QUERY = re.compile(r"\?[^\s\"']*")
 
 
@@ -66,25 +67,32 @@ class Novelty:
             html: the page; empty if it is known to say something new.
         """
         has_new_values = self._values.note(values_of(url))
-        address = read_address(url)
-        host = address.host if address else ""
+        host = _host_of(url)
         own_words = frozenset(_words_in(unquote(url).lower()))
-        new_names = {w for w in own_words if w.isalpha() and self._names.note([(host, w)])}
+        new_names = self._new_names(host, own_words)
         if not html or len(html) > LONGEST_PAGE or len(texts := _texts_of(html)) > MOST_LINES:
             return True
-        whole = {tuple(words) for words in map(_words_in, texts)}
-        rests = {words: _without(own_words, words) for words in whole}
-        has_new_line = any(
-            self._said.lack([(host, words)]) and self._said.lack([(host, rest)])
-            for words, rest in rests.items()
-            if rest
-        )
-        self._said.note((host, words) for words in (*rests, *rests.values()))
-        is_new_whole = self._said.note([(host, frozenset(rests.values()))])
+        # Each line, and the same without the words of the address.
+        lines = {words: _without(own_words, words) for words in map(_line_of, texts)}
+        has_new_line = self._has_new_line(host, lines)
+        self._said.note((host, words) for words in (*lines, *lines.values()))
+        is_new_whole = self._said.note([(host, frozenset(lines.values()))])
         return (
             has_new_line
-            or any(not new_names.isdisjoint(words) for words in whole)
+            or any(not new_names.isdisjoint(words) for words in lines)
             or (has_new_values and is_new_whole)
+        )
+
+    def _new_names(self, host: str, words: Iterable[str]) -> set[str]:
+        """Remember the names among the words of an address; return those that are new."""
+        names = filter(str.isalpha, words)
+        return {name for name in names if self._names.note([(host, name)])}
+
+    def _has_new_line(self, host: str, lines: Mapping[_Line, _Line]) -> bool:
+        return any(
+            self._said.lack([(host, line)]) and self._said.lack([(host, rest)])
+            for line, rest in lines.items()
+            if rest
         )
 
     def has_new_values(self, url: str) -> bool:
@@ -99,7 +107,16 @@ def values_of(url: str) -> list[tuple[str, object]]:
     return [(address.host, value) for value in (*enumerate(address.path), *address.parameters)]
 
 
-def _without(own_words: frozenset[str], words: tuple[str, ...]) -> tuple[str, ...]:
+def _host_of(url: str) -> str:
+    address = read_address(url)
+    return address.host if address else ""
+
+
+def _line_of(text: str) -> _Line:
+    return tuple(_words_in(text))
+
+
+def _without(own_words: frozenset[str], words: _Line) -> _Line:
     return tuple(word for word in words if word not in own_words)
 
 
