@@ -6,9 +6,8 @@ others, but only while there are others on their way.
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index.index import CLAIMS_AT_ONCE
@@ -20,9 +19,6 @@ logger = logger_of(__name__)
 # Seconds for which a claim waits for others.
 CLAIM_WAIT = 0.01
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class IndexThread:
     """The thread that asks the index for one event loop, and closes it.
@@ -31,6 +27,7 @@ class IndexThread:
         coming: has pages that are being analysed, and will claim.
 
     Attributes:
+        run: has the thread call a method of the index, after all that it was asked before.
         seconds: the time that the index took for all claims.
     """
 
@@ -40,6 +37,7 @@ class IndexThread:
         self._coming = coming
         self._is_closed = False
         self._thread = ThreadPoolExecutor(1, "simhash-index")
+        self.run = self._thread.submit
         self._waiting: list[tuple[Arrival, asyncio.Future[Claim | None]]] = []
         # It runs while claims wait.
         self._asking: asyncio.Task[None] | None = None
@@ -60,10 +58,6 @@ class IndexThread:
             self._asking = loop.create_task(self._ask())
         return await answer
 
-    def run(self, method: Callable[P, T], *args: P.args, **options: P.kwargs) -> Future[T]:
-        """Have the thread call a method of the index, after all that it was asked before."""
-        return self._thread.submit(method, *args, **options)
-
     def close(self) -> None:
         """Answer what was asked before, then close the index."""
         self._is_closed = True
@@ -80,7 +74,7 @@ class IndexThread:
             arrivals = [arrival for arrival, _ in batch]
             claims: Sequence[Claim | None] = [None] * len(batch)
             if not self._is_closed:
-                claims = await asyncio.wrap_future(self._thread.submit(self._claim, arrivals))
+                claims = await asyncio.wrap_future(self.run(self._claim, arrivals))
             for (_, answer), claim in zip(batch, claims, strict=True):
                 if not answer.cancelled():
                     answer.set_result(claim)
