@@ -105,7 +105,6 @@ class Dedup:
         scoped = scope != "global"
         spec = spec_of(recipe, lease=lease, spider=spider, scoped=scoped)
         self._scope: Scope = scope
-        self._max_size = max_size
         # True once a failure of the extractor was logged in full.
         self._has_failed = False
         self.breaker = Breaker(
@@ -115,7 +114,11 @@ class Dedup:
             start_without=start_without and store_of(url).remote,
         )
         self._workers = Workers(
-            recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length
+            recipe,
+            processes=processes,
+            timeout=timeout,
+            excerpt_length=excerpt_length,
+            largest=max_size,
         )
         self._lease = lease
         self._index = IndexThread(self.breaker, self._workers.answers)
@@ -249,8 +252,6 @@ class Dedup:
         body = body_of(document.data, document.content_type, self._recipe)
         if body is None:
             return PageAnalysis(None, reason="other_type")
-        if len(document.data) > self._max_size:
-            return PageAnalysis(None, reason="too_large")
         body = located(body, document.url)
         analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
         self.unmatched.update(f"unmatched/{name}" for name in analysis.unmatched)

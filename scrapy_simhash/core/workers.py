@@ -232,6 +232,7 @@ class Workers:
         timeout: seconds that a worker process may take for one page. A page that has a site waits
             for twice as long at most.
         excerpt_length: characters of the main text that each analysis has with it.
+        largest: bytes of the largest page that is analysed; None for no bound.
 
     Attributes:
         repeats: the number of bodies that had been analysed before.
@@ -239,7 +240,13 @@ class Workers:
     """
 
     def __init__(
-        self, recipe: Recipe, *, processes: int, timeout: float, excerpt_length: int = 0
+        self,
+        recipe: Recipe,
+        *,
+        processes: int,
+        timeout: float,
+        excerpt_length: int = 0,
+        largest: int | None = None,
     ) -> None:
         self.repeats = 0
         self.answers: set[asyncio.Future[PageAnalysis]] = set()
@@ -247,6 +254,7 @@ class Workers:
         self._processes = processes
         self._timeout = timeout
         self._excerpt_length = excerpt_length
+        self._largest = largest
         self._order = order_of(recipe, timeout, excerpt_length)
         # Each worker takes no more than two pages that hang.
         self._turns = Turns(patience=2 * processes)
@@ -265,6 +273,8 @@ class Workers:
 
         ``site`` is the registered domain of a page, if it has one.
         """
+        if self._largest is not None and len(body.data) > self._largest:
+            return PageAnalysis(None, reason="too_large")
         name = xxhash.xxh3_128_digest(body.data, self._seed), *body[1:]
         analysis = self._seen.get(name)
         if analysis is not None:

@@ -27,18 +27,18 @@ def analyse_all(
 
     A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
     """
-    workers = Workers(recipe, processes=processes, timeout=timeout, excerpt_length=excerpt_length)
-
-    async def analyse(body: Body) -> PageAnalysis:
-        if largest is not None and len(body.data) > largest:
-            return PageAnalysis(None, reason="too_large")
-        return await workers.analyse(body)
-
+    workers = Workers(
+        recipe,
+        processes=processes,
+        timeout=timeout,
+        excerpt_length=excerpt_length,
+        largest=largest,
+    )
     running = deque[tuple[T, Future[PageAnalysis]]]()
     with LoopThread() as thread:
         try:
             for name, body in pages:
-                running.append((name, thread.begin(analyse(body))))
+                running.append((name, thread.begin(workers.analyse(body))))
                 if len(running) > 16 * max(processes, 1):
                     first, analysis = running.popleft()
                     yield first, analysis.result()
