@@ -86,13 +86,7 @@ def text(value: Any) -> str:
     return value
 
 
-def item_key_field(value: Any) -> str:
-    if not text(value):
-        raise ValueError("it is empty, so no item would have a key")
-    return text(value)
-
-
-def seed(value: Any) -> str:
+def name(value: Any) -> str:
     if not text(value):
         raise ValueError("it is empty, as a variable of the environment is that was never set")
     return text(value)

@@ -72,7 +72,7 @@ class FilterSettings:
     log: Path | None = _setting(None, values.log)
     item_text_field: str | None = _setting(None, values.text)
     item_html_field: str | None = _setting(None, values.text)
-    item_key_field: str = _setting("url", values.item_key_field)
+    item_key_field: str = _setting("url", values.name)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> FilterSettings:
@@ -132,7 +132,7 @@ class FilterSettings:
 
 # The settings that change a value of the recipe, each without a default.
 _CHANGES: dict[str, values.Read] = {
-    "seed": values.seed,
+    "seed": values.name,
     "distance": values.number(int, 0),
     "extractor": values.extractor,
     "readers": values.readers,

@@ -96,7 +96,7 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(monkey
         ("SIMHASH_IGNORE", '{"a.example"', "Expecting ':'"),
         ("SIMHASH_INDEX_URL", ["memory://"], "list"),
         ("SIMHASH_INDEX_URL", "sqlite:///:memory:", "an index in memory is memory://"),
-        ("SIMHASH_ITEM_KEY_FIELD", "", "no item would have a key"),
+        ("SIMHASH_ITEM_KEY_FIELD", "", "it is empty"),
         ("SIMHASH_PROCESSES", 100_000, "at most 1,024"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
         ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),

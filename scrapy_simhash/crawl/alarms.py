@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from cachetools import LRUCache
 
 from scrapy_simhash.printable import logger_of
-from scrapy_simhash.report.signatures import FEW, MANY, SUSPICIOUS_SHARE, signature_of
+from scrapy_simhash.report.signatures import MANY, most_hidden, signature_of
 
 logger = logger_of(__name__)
 
@@ -43,8 +43,7 @@ class Hiding:
 
     def is_suspicious(self, pages_of_crawl: int) -> bool:
         of_one_signature = max(self._signatures.values())
-        is_share = self.pages >= max(FEW, SUSPICIOUS_SHARE * pages_of_crawl)
-        return of_one_signature >= MANY or is_share
+        return of_one_signature >= MANY or self.pages >= most_hidden(pages_of_crawl)
 
 
 class Alarms:

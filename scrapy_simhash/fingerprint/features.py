@@ -5,9 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
 from scrapy_simhash.loading import load
+
+Text = TypeVar("Text", str, list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,12 @@ def heavier(text: str, weights: Sequence[int]) -> str:
     return "\n".join([line for line, weight in lines if weight > half])
 
 
-def ngrams(text: str, n: int) -> list[str]:
-    """Return all overlapping n-grams of a text, or the text itself if it is shorter."""
-    return [text[i : i + n] for i in range(max(len(text) - n + 1, 1))] if text else []
+def ngrams(text: Text, n: int) -> list[Text]:
+    """Return all overlapping n-grams of a text or its words, or all of it if it is shorter."""
+    starts = range(max(len(text) - n + 1, 1))
+    return [text[start : start + n] for start in starts] if text else []
 
 
 def shingles(words: list[str], n: int) -> list[str]:
     """Return all overlapping runs of n words, joined by a space; all words if there are fewer."""
-    if not words:
-        return []
-    return [" ".join(words[i : i + n]) for i in range(max(len(words) - n + 1, 1))]
+    return [" ".join(run) for run in ngrams(words, n)]

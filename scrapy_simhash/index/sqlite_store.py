@@ -39,8 +39,8 @@ from scrapy_simhash.index.store import (
 )
 from scrapy_simhash.index.values import IndexSpec
 
-# "simh", so that a file of this package is told from other SQLite files.
-APPLICATION_ID = 0x73696D68
+# It tells a file of this package from other SQLite files.
+APPLICATION_ID = int.from_bytes(b"simh", "big")
 FORMAT = 9
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -424,10 +424,10 @@ def _pages_of_runs(part: Part, states: Mapping[int, bytes]) -> Counter[int]:
 
 def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:
     """Return whether something stands against a part."""
-    for at, old in part.checks.items():
-        if states.get(at) != old:
-            return True
-    return bool(near) and any(at >= part.since for n in part.members for _, at in near.get(n, ()))
+    if any(states.get(at) != old for at, old in part.checks.items()):
+        return True
+    positions = (at for number in part.members for _, at in near.get(number, ()))
+    return any(at >= part.since for at in positions)
 
 
 def _stored(run: object, state: object, body: object, content: bytes = b"") -> Stored:

@@ -18,7 +18,7 @@ from scrapy_simhash.report import words
 from scrapy_simhash.report.difference import differences
 from scrapy_simhash.report.groups import Group, groups_of
 from scrapy_simhash.report.log_table import LogTable
-from scrapy_simhash.report.signatures import FEW, MANY, SUSPICIOUS_SHARE
+from scrapy_simhash.report.signatures import MANY, most_hidden
 from scrapy_simhash.rule.rule import REASONS
 
 # Rows of a table of the overview.
@@ -45,7 +45,7 @@ class HtmlReport:
     def groups(self) -> list[Group]:
         """The drops in groups: 2,000, or some million characters, so that it stays below 3 MB."""
         pages = sum(self.table.counts(self.name, "verdict").values())
-        many = min(MANY, max(FEW, SUSPICIOUS_SHARE * pages))
+        many = min(MANY, most_hidden(pages))
         shown: list[Group] = []
         length = 0
         for group in groups_of([*self.table.drops(self.name, many, 2000)], many):

@@ -15,9 +15,6 @@ from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
 
 #: Addresses of one signature that a page may hide before people should look.
 MANY = 20
-#: The same for addresses of any signature, if they are ``SUSPICIOUS_SHARE`` of a crawl, too.
-FEW = 10
-SUSPICIOUS_SHARE = 0.1
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
@@ -38,6 +35,14 @@ class Signature(NamedTuple):
         is_plain = self.expression.isprintable() and '"' not in self.expression
         value = f'[(r"{self.expression}", "flag")]' if is_plain else '"flag"'
         return f"SIMHASH_ACTION = {value}"
+
+
+def most_hidden(pages_of_crawl: int) -> float:
+    """Return the number of addresses that a page may hide before people should look.
+
+    They are of any signatures; see also ``MANY``.
+    """
+    return max(10, pages_of_crawl / 10)
 
 
 def signature_of(url: str) -> Signature:

@@ -28,10 +28,6 @@ BOUND = 0.6
 BOUND_OF_PATHS = 0.95
 #: The share of the addresses of a pattern that are fetched anyway.
 SHARE = 0.05
-#: The share of distinct pages up to which a signature is a pattern at all.
-MOST_DISTINCT = 0.05
-#: The share of lesser addresses from which a signature does not name pages.
-LESSER = 0.2
 #: The number of places by which a request may be put behind others. A request that is to be spared
 #: waits for the sample of its pattern, which may show that the pattern is wrong.
 LAST = 2
@@ -140,7 +136,8 @@ class Learner:
         """
         # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
-        if distinct > MOST_DISTINCT * (row.copies + distinct) or self._names_pages(row):
+        # Up to 5% of the pages of a pattern may be distinct.
+        if distinct > 0.05 * (row.copies + distinct) or self._names_pages(row):
             return 0.0
         bound = lower_bound(row.telling, row.telling + distinct)
         return bound if bound >= (BOUND if "?" in name else BOUND_OF_PATHS) else 0.0
@@ -238,8 +235,8 @@ class Learner:
 
 
 def _is_lesser(row: Row) -> bool:
-    """Tell whether a signature does not name pages, because pages have better addresses."""
-    return row.lesser > 0 and row.lesser >= LESSER * row.distinct
+    """Tell whether a signature does not name pages, because a fifth has better addresses."""
+    return row.lesser > 0 and row.lesser >= 0.2 * row.distinct
 
 
 def _needed(row: Row) -> int:
