@@ -10,8 +10,7 @@ from w3lib.encoding import http_content_type_encoding
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
 from scrapy_simhash.extraction.selectors import selected, selector_at
-from scrapy_simhash.fingerprint.features import heavier
-from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.keys import split_address

@@ -3,7 +3,6 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -63,13 +62,6 @@ class FeatureSpec:
             return dict.fromkeys(counts, 1.0)
         weigh = math.sqrt if self.weights == "sqrt" else float
         return {feature: weigh(count) for feature, count in counts.items()}
-
-
-def heavier(text: str, weights: Sequence[int]) -> str:
-    """Return the lines of a text that have more than half of the most weight."""
-    lines = zip(text.split("\n"), weights, strict=False)
-    half = max(weights) / 2
-    return "\n".join([line for line, weight in lines if weight > half])
 
 
 def ngrams(text: Text, n: int) -> list[Text]:

@@ -3,6 +3,7 @@
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -70,6 +71,13 @@ def normalise(text: str, *, by_line: bool = False) -> str:
         lowered = _lowered(composed(text))
     letters = lowered.compress(lowered > (_SEPARATOR_CODE if by_line else _LINE_BREAK))
     return _compatible(letters.tobytes().decode("utf-32-le"))
+
+
+def heavier(text: str, weights: Sequence[int]) -> str:
+    """Return the lines of a text that have more than half of the most weight."""
+    lines = zip(text.split("\n"), weights, strict=False)
+    half = max(weights) / 2
+    return "\n".join([line for line, weight in lines if weight > half])
 
 
 def has_words(text: str) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
-from scrapy_simhash.fingerprint.features import FeatureSpec, heavier, ngrams
+from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams
 from scrapy_simhash.fingerprint.hashing import key_from_seed
-from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.simhash import (
     Fingerprint,
     Sums,

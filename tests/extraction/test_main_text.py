@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.page import sizes_of
-from scrapy_simhash.fingerprint.features import heavier
+from scrapy_simhash.fingerprint.normalisation import heavier
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.pages import article, distance_of
 from tests.sites import SITES, chinese
