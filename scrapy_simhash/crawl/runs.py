@@ -110,9 +110,8 @@ class CrawlRun:
     def judged(self, judged: Judged) -> None:
         """Note a page that has moved, that failed, or that another spider has brought."""
         verdict = judged.verdict
-        # Beyond this number, old addresses of pages that have moved count as missing.
-        if verdict.moved_from and len(self._old_addresses) < 100_000:
-            self._old_addresses.add(verdict.moved_from)
+        if verdict.change == "moved":
+            self._old_addresses.add(str(verdict.moved_from))
         if verdict.kind == "duplicate" and judged.action == "drop":
             run = run_of(verdict.matches[0].run)
             # This spider has begun no run since.

@@ -205,8 +205,10 @@ class Sparing:
         forecast = self._on_their_way.pop(url, None) or Forecast(url)
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
-        original = verdict.original or ""
-        if verdict.kind == "revisit":
+        original = ""
+        if verdict.kind == "duplicate":
+            original = verdict.matches[0].key
+        elif verdict.kind == "revisit":
             if self._came_by(url, verdict.key):
                 return  # the page was crawled once more, as somebody wished
             original = verdict.key
