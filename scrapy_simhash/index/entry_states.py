@@ -7,10 +7,10 @@ knows of them only what :class:`.State` says of the first four bytes.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from scrapy_simhash.index.store import RUN_BYTES, Stored
+from scrapy_simhash.index.store import RUN_BYTES, Stored, StoreUnavailable
 from scrapy_simhash.index.values import Match
 
 _LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
@@ -77,6 +77,16 @@ class State(NamedTuple):
 
 #: An act makes another state of one: None deletes the entry, the same state leaves it alone.
 Act = Callable[[State], State | None]
+
+
+def attempts() -> Iterator[int]:
+    """Yield the numbers of the attempts of an act, while others change what it rests on.
+
+    Raises:
+        StoreUnavailable: there were too many.
+    """
+    yield from range(100)
+    raise StoreUnavailable("others are always faster than this crawler")
 
 
 def confirmed(state: State) -> State:

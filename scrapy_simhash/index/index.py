@@ -36,6 +36,7 @@ from scrapy_simhash.index.entry_states import (
     Act,
     Record,
     State,
+    attempts,
     confirmed,
     deleted,
     expired,
@@ -56,7 +57,6 @@ from scrapy_simhash.index.store import (
     Store,
     Stored,
     StoreUnavailable,
-    attempts,
     counted_run,
 )
 from scrapy_simhash.index.values import (

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
-from scrapy_simhash.index.entry_states import failed_in, run_of
-from scrapy_simhash.index.store import Store, StoreDamaged, attempts
+from scrapy_simhash.index.entry_states import attempts, failed_in, run_of
+from scrapy_simhash.index.store import Store, StoreDamaged
 from scrapy_simhash.index.values import Run
 
 #: A run counts if no more than this share of the known pages failed, and if it saw no less than

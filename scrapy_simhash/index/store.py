@@ -8,7 +8,7 @@ A project may bring another store; ``tests/index/store_contract.py`` proves one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from scrapy_simhash.index.lookups import Lookups, Near
@@ -118,16 +118,6 @@ class Counts(NamedTuple):
 
     by_run: dict[int, int]
     provisional: int
-
-
-def attempts() -> Iterator[int]:
-    """Yield the numbers of the attempts of an act, while others change what it rests on.
-
-    Raises:
-        StoreUnavailable: there were too many.
-    """
-    yield from range(100)
-    raise StoreUnavailable("others are always faster than this crawler")
 
 
 def counted_run(state: bytes) -> int:
