@@ -7,7 +7,6 @@ import contextlib
 import logging
 import resource
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +101,8 @@ def families(site: Any) -> Any:
 
 # What a crawl may wait for.
 SETTLED = "every page so far is settled"
+AWAY = "the store has been found to be away"
+STOPPING = "the crawl stops"
 CAUGHT_UP = "the store is back and has everything"
 
 
@@ -119,17 +120,16 @@ class InTurn(Pages):
                 await asyncio.get_running_loop().run_in_executor(None, act)
             elif act == SETTLED:
                 await until(lambda: is_settled(crawl))
+            elif act == STOPPING:
+                await until(lambda: self.crawler.engine._slot.closing)
+            elif act == AWAY:
+                await until(lambda: crawl.dedup.breaker.away)
             elif act == CAUGHT_UP:
                 await until(lambda: not crawl.dedup.breaker.away)
             else:
                 before = self.counted("responses")
                 yield Request(self.base + act)
                 await until(lambda before=before: self.counted("responses") > before)
-
-
-def wait() -> None:
-    """Longer than the index is left alone, and than the crawl takes to notice."""
-    time.sleep(1.2)
 
 
 SETTINGS = {"SIMHASH_INDEX_URL": URL}
@@ -145,7 +145,7 @@ def test_copies_that_come_while_the_index_is_away_are_judged_once(crawl, familie
 
 def test_crawl_stops_if_told_so(crawl, families, store):
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
-    acts = ["/0-0", store.go_away, "/1-0", wait, "/2-0"]
+    acts = ["/0-0", store.go_away, "/1-0", STOPPING, "/2-0"]
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
@@ -158,7 +158,7 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(crawl, families,
         store.error = StoreMismatch("made with another recipe")
 
     store.go_away()
-    acts = ["/0-0", be_another, wait, "/1-0", wait, "/2-0"]
+    acts = ["/0-0", be_another, STOPPING, "/1-0"]
     crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
@@ -224,7 +224,7 @@ def test_redis_that_fails_in_the_middle_costs_no_page(
 ):
     """No cluster is without a copy."""
     go_away, come_back = outages(server)[how]
-    acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", wait, come_back]
+    acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", AWAY, come_back]
     acts += [SETTLED, CAUGHT_UP, "/2-2", "/0-1", "/3-0"]
     settings = {"SIMHASH_INDEX_URL": server.url}
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)

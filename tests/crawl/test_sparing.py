@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import threading
-import time
 from contextlib import closing
 from itertools import product
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
+from tests import servers
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -178,6 +178,14 @@ def test_a_known_page_that_is_spared_is_not_missing(crawl, site, tmp_path):
     assert again.stat("failed") == again.stat("spared/skipped") > NUMBER / 2
 
 
+def shared_copies(url: str, site: Any) -> int:
+    """Return how many copies of a site the crawlers of an index have told each other of."""
+    rows = SharedRows()
+    with closing(open_existing(url)) as index:
+        rows.read(index)
+    return sum(row.copies for row in rows.rows(site.url.removeprefix("http://")).values())
+
+
 def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.1)
     done = threading.Event()
@@ -189,13 +197,15 @@ def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
     shop.pages["/held"] = held
     stock(shop, more=("/held",))
     stock(shop, first=1000, start="/more", ids="y")
-    settings = {"SIMHASH_INDEX_URL": server.url}
+    url = f"{server.url}?name=learned"
+    settings = {"SIMHASH_INDEX_URL": url}
     first = threading.Thread(target=run, args=(crawl, shop, settings | {"CONCURRENT_REQUESTS": 2}))
     first.start()
     try:
-        while len([path for path in shop.hits if "x" in path and "print" not in path]) < NUMBER:
-            time.sleep(0.05)
-        time.sleep(1)
+        items = [path for path in shop.pages if path.endswith("x")]
+        servers.wait_until(lambda: all(map(shop.hits.get, items)), "the first crawl stops")
+        fetched = prints(shop, "x")
+        servers.wait_until(lambda: shared_copies(url, shop) >= fetched, "nothing is learned")
         second = run(crawl, shop, settings | {"DOWNLOAD_DELAY": 0.02}, start="/more")
         assert first.is_alive()
     finally:

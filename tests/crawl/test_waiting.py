@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,26 +10,31 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_simhash import Document, SyncDedup
+from scrapy_simhash import Dedup, Document, SyncDedup
+from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import COPY
 from scrapy_simhash.crawl.waiting import Copies
-from tests.crawl.spiders import Pages, paths
+from tests.crawl.spiders import Pages, paths, until
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 
 
+def queued(spider: Pages) -> int:
+    return len(spider.crawler.engine._slot.scheduler)
+
+
 class FirstIsSlow(Pages):
-    """The callback of /first takes a moment, notes what lies in the queue, and may fail."""
+    """The callback of /first waits until the copy has come and lies in the queue; it may fail."""
 
     fails: bool
-    queued: list[int]
 
     async def parse(self, response: Any) -> AsyncIterator[Any]:
         if response.url.endswith("/first"):
-            for _ in range(20):
-                await asyncio.sleep(0.1)
-                self.queued.append(len(self.crawler.engine._slot.scheduler))
+            await until(lambda: self.counted("dropped"))
+            # It is out of the queue only in the moment in which it is put back.
+            await until(lambda: queued(self) == 1)
+            await asyncio.sleep(1)
             if self.fails:
                 raise RuntimeError("the first one fails")
         for item in super().parse(response):
@@ -42,13 +46,14 @@ def test_a_copy_stays_in_the_queue_of_scrapy_redis_until_its_original_has_ended(
     crawl, twins, scrapy_redis_settings, fails
 ):
     """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
-    spider = type("Slow", (FirstIsSlow,), {"fails": fails, "queued": []})
+    spider = type("Slow", (FirstIsSlow,), {"fails": fails})
     crawled = crawl(spider, settings=scrapy_redis_settings, site=twins, paths=["/first", "/second"])
     assert paths(crawled) == (["/second"] if fails else ["/first"])
     assert crawled.stat("crawled_again") == fails
     assert crawled.stats["downloader/request_count"] == 2
-    # It is out of the queue only in the moment in which it is put back.
-    assert 1 in spider.queued[5:]
+    # Each look at it takes a second, in which nothing else is asked.
+    looks = crawled.stats["downloader/exception_type_count/scrapy.exceptions.IgnoreRequest"]
+    assert looks < 10
 
 
 @contextmanager
@@ -63,12 +68,17 @@ def first_of_another_crawler(site: Any, settings: dict[str, Any]) -> Iterator[Sy
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, scrapy_redis_settings, fails):
+    class Meanwhile(Pages):
+        async def start(self) -> AsyncIterator[Any]:
+            async for request in super().start():
+                yield request
+            await until(lambda: self.counted("dropped"))
+            await until(lambda: queued(self) == 1)
+            end = other.failed if fails else other.delivered
+            await asyncio.to_thread(end, f"{self.base}/first")
+
     with first_of_another_crawler(twins, scrapy_redis_settings) as other:
-        end = other.failed if fails else other.delivered
-        timer = threading.Timer(1.5, end, [f"{twins.url}/first"])
-        timer.start()
-        crawled = crawl(Pages, settings=scrapy_redis_settings, site=twins, paths=["/second"])
-        timer.join()
+        crawled = crawl(Meanwhile, settings=scrapy_redis_settings, site=twins, paths=["/second"])
     assert paths(crawled) == (["/second"] if fails else [])
     assert twins.hits["/second"] == 1
 
@@ -81,15 +91,20 @@ class TakesOver(Pages):
         yield Request(f"{self.base}/second", dont_filter=True, meta={"depth": 1, COPY: copy})
 
 
-@pytest.mark.parametrize("is_delivered", [True, False])
+@pytest.mark.parametrize("fate", ["delivered", "failed", "not known"])
 def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_was_delivered(
-    crawl, twins, scrapy_redis_settings, is_delivered
+    crawl, twins, scrapy_redis_settings, monkeypatch, fate
 ):
+    async def nothing(*_: object) -> None:
+        """The index is away."""
+
     with first_of_another_crawler(twins, scrapy_redis_settings) as other:
-        (other.delivered if is_delivered else other.failed)(f"{twins.url}/first")
+        (other.failed if fate == "failed" else other.delivered)(f"{twins.url}/first")
+    if fate == "not known":
+        monkeypatch.setattr(Dedup, "ask", nothing)
     crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
-    assert paths(crawled) == ([] if is_delivered else ["/second"])
-    assert twins.hits["/second"] == (not is_delivered)
+    assert paths(crawled) == (["/second"] if fate == "failed" else [])
+    assert twins.hits["/second"] == (fate != "delivered")
 
 
 def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_original(
@@ -111,8 +126,18 @@ def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_origina
 def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(
     crawl, twins, scrapy_redis_settings
 ):
-    """Without the spider middleware, no page counts as delivered."""
+    """Something has it in progress for ever; or no page counts as delivered."""
+
+    class NeverEnds(TakesOver):
+        async def start(self) -> AsyncIterator[Any]:
+            filter_of(self.crawler).dedup.hold(f"{self.base}/first")
+            async for request in super().start():
+                yield request
+
+    settings = scrapy_redis_settings
+    assert paths(crawl(NeverEnds, settings=settings, site=twins, paths=[])) == ["/second"]
     middleware = "scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware"
-    settings = {**scrapy_redis_settings, "SPIDER_MIDDLEWARES": {middleware: None}}
+    settings = settings | {"SPIDER_MIDDLEWARES": {middleware: None}}
+    settings["SIMHASH_INDEX_URL"] = "memory://"
     crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
     assert paths(crawled) == ["/first", "/second"]
