@@ -32,9 +32,8 @@ class Folder:
         self._path = f"/{path}".rpartition("/")[0] + "/" if url and not is_trap else ""
         self._known = dict[str, str]()  # a page links to many addresses twice
 
-    def has(self, address: str) -> bool:
-        """Return whether a page stands in the folder itself."""
-        path = self.resolved(address).partition("?")[0]
+    def has(self, path: str) -> bool:
+        """Return whether the page of a resolved path stands in the folder itself."""
         return path.rpartition("/")[0] + "/" == self._path
 
     def resolved(self, address: str) -> str:

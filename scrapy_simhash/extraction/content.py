@@ -297,9 +297,11 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     about have three or more, or stand in one element with it.
     """
     parents = lines.outline.parents[lines.places]
-    is_beside = ~np.isin(parents, parents[lines.is_long])
-    short = np.flatnonzero(own & lines.is_said & is_beside).tolist()
+    with_text = np.bincount(parents[lines.is_long], minlength=len(lines.outline.numbers)) > 0
+    short = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
     found = {line: label for line in short if (label := _COUNT.match(lines.page.texts[line]))}
+    if len(found) < 2:
+        return []
     counts = [*found]
     manners = lines.outline.manners[lines.places[counts]].tolist()
     texts = lines.is_long.cumsum()[counts].tolist()

@@ -13,7 +13,6 @@ from scrapy_simhash.extraction.page import APART, Page
 from scrapy_simhash.extraction.roles import Element
 
 _DIGIT = re.compile(r"\d")
-_DIGITS = re.compile(r"\d+")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _TERM = ("dt", "th")
 #: A longer line is no name of a field, and no value that is a link; characters.
@@ -47,7 +46,8 @@ def said(page: Page) -> Flags:
     as well, and are another list on each visit.
     """
     found = ~page.in_links
-    found[[at for at in np.flatnonzero(page.in_links).tolist() if _is_value(page, at)]] = True
+    short = page.in_links & (page.lengths < _LONGEST_FIELD)
+    found[[at for at in np.flatnonzero(short).tolist() if _is_value(page, at)]] = True
     return found
 
 
@@ -58,7 +58,7 @@ def _is_value(page: Page, at: int) -> bool:
     be the date of the teaser before. A link that leads to a place on the page skips its menu.
     """
     text, holder = page.texts[at], page.holders[at]
-    if len(text) >= _LONGEST_FIELD or not at or holder.get("href", "").startswith("#"):
+    if not at or holder.get("href", "").startswith("#"):
         return False
     if holder.tag == "a" or (":" not in text and "\uff1a" not in text):
         label, above = page.texts[at - 1], page.holders[at - 1].tag
@@ -150,11 +150,13 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
         if _FILE.search(target):
             yield target
-        elif few or not page.folder.has(link.get("href", "")):
+        elif few or not page.folder.has(target):
             # Links that are left open all hold the rest of the page.
             name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
-            yield _DIGITS.sub("", name[:LONGEST_VALUE]).strip()
-    yield from page.pictures if few else page.embedded
+            yield _DIGIT.sub("", name[:LONGEST_VALUE]).strip()
+    # The query of a player says how it plays, and that of a frame which advertisement it shows.
+    embedded = [address.partition("?")[0] for address in page.embedded]
+    yield from page.pictures if few else embedded
 
 
 def _named(page: Page) -> Iterator[str]:

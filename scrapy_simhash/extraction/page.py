@@ -1,6 +1,7 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from html import unescape
 from itertools import chain, compress, islice
 from typing import Any
@@ -76,9 +77,9 @@ class Page:
         lengths: how many characters each line has.
         linked: how many of these stand in links.
         in_links: whether these are more than half of a line.
-        pictures: the addresses of pictures, and of what frames and players show, outside menus,
-            headers, footers and asides.
-        embedded: the addresses of frames and players alone, without their queries.
+        embedded: the addresses of what frames and players show, outside menus, headers, footers and
+            asides.
+        images: the elements ``img``.
         told: what fields of forms, pictures and icons say in words, such as a number of stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
@@ -100,8 +101,8 @@ class Page:
     lengths: Ints
     linked: Ints
     in_links: npt.NDArray[np.bool_]
-    pictures: list[str]
     embedded: list[str]
+    images: list[Element]
     told: list[str]
     metas: list[dict[str, str]]
     scripts: list[Element]
@@ -120,6 +121,15 @@ class Page:
     def lines(self, which: npt.NDArray[np.bool_]) -> list[str]:
         """Return the texts of some lines."""
         return [*compress(self.texts, which.tolist())]
+
+    @cached_property
+    def pictures(self) -> list[str]:
+        """The addresses of pictures, and of what frames and players show.
+
+        Few pages are asked for them, so they are not looked for before.
+        """
+        images = (_picture_address(el, self.folder) for el in self.images if _is_shown(el))
+        return [*self.embedded, *images]
 
     @property
     def heading_line(self) -> int | None:
@@ -236,27 +246,26 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() in _CHOSEN)
     page.choices = {*map(_block_around, boxes)}
     # A picture itself has one of its sources.
-    embedded = _shown(el for el in marked["embedded"] if el.getparent().tag != "picture")
-    page.pictures = [*filter(None, (_picture_address(el, page.folder) for el in embedded))]
-    # Their queries say how they play, and which advertisement is shown.
-    page.embedded = [address.partition("?")[0] for address in page.pictures]
+    embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
+    shown = filter(_is_shown, islice(embedded, MOST))
+    page.embedded = [*filter(None, (_picture_address(el, page.folder) for el in shown))]
     icons = chain.from_iterable([find(body)[:MOST] for find in _TOLD])
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
     page.canonical = absolute(canonical_address(data), url)
     # lxml takes longer to strip what is still held.
-    del marked, embedded
+    del marked, embedded, shown
     _strip(body, data)
     # That of a drawing is stripped by now.
     page.title = next(map(inner_text, root.iter("title")), "")
     # They are freed last, and from the end: whenever lxml frees an element, it climbs to the
     # nearest ancestor that is still held, which far down a page is quadratic work.
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
-    pictures = _shown(_read_lines(page))
-    page.pictures += (_picture_address(el, page.folder) for el in pictures)
+    page.images = _read_lines(page)[:MOST]
     # Words of pictures in links belong to teasers.
-    words = (el.get("alt", "") for el in pictures if el.getparent().tag != "a")
+    told_images = (el for el in page.images if el.get("alt") and el.getparent().tag != "a")
+    words = (el.get("alt") for el in told_images if _is_shown(el))
     told = chain(fields, words, icons)
     page.told = [single_spaced(text) for text in told if 0 < len(text) < LONGEST_VALUE]
     return page
@@ -321,21 +330,18 @@ def _block_around(el: Element) -> Element:
     return el
 
 
-def _shown(pictures: Iterable[Element]) -> list[Element]:
-    """Return the pictures outside parts of the site; one of a single pixel is a counter."""
-    return [
-        el
-        for el in islice(pictures, MOST)
-        if not el.get("width") == el.get("height") == "1" and not _is_apart(el)
-    ]
+def _is_shown(picture: Element) -> bool:
+    """Return whether a picture is no part of the site; one of a single pixel is a counter."""
+    is_counter = picture.get("width") == picture.get("height") == "1"
+    return not (is_counter or _is_apart(picture))
 
 
 def _is_apart(el: Element) -> bool:
     """Return whether an element stands in a part of the site; an article has its own header."""
-    if next(el.iterancestors("nav", "aside"), None) is not None:
+    parts = [*el.iterancestors(*APART)]
+    if any(part.tag in ("nav", "aside") for part in parts):
         return True
-    around = next(el.iterancestors("header", "footer"), None)
-    return around is not None and next(around.iterancestors(*_SECTIONS), None) is None
+    return bool(parts) and next(parts[0].iterancestors(*_SECTIONS), None) is None
 
 
 def _picture_address(picture: Element, folder: Folder) -> str:
@@ -414,7 +420,7 @@ def _read_lines(page: Page) -> list[Element]:
                 page.titles[tag].append((len(lines), el))
                 if tag != "h1":  # the name of a page may be all that tells it apart
                     _drop_tool(el)
-                text = el.text
+                    text = el.text
             is_open = False
             if text and not text.isspace():
                 begin(el, text)

@@ -120,10 +120,11 @@ def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int
     role, first = _TAGS.get(tag, 0), ""
     for name, value in attributes:
         # The id of a section is the slug of its heading: it tells the topic, not the role.
-        if name == "class" or (name == "id" and tag != "section"):
-            role |= _role_of_names(value if len(value) < LONGEST_NAMES else value[:LONGEST_NAMES])
-            if name == "class":
-                first = value.lstrip().partition(" ")[0]
+        if name == "class":
+            of_names, first = _role_and_first(value[:LONGEST_NAMES])
+            role |= of_names
+        elif name == "id" and tag != "section":
+            role |= _role_and_first(value[:LONGEST_NAMES])[0]
         elif name in _TELLING:
             role |= _role_of_attribute(name, value)
     return role, first
@@ -138,8 +139,8 @@ def _role_of_attribute(name: str, value: str) -> int:
 
 
 @lru_cache(maxsize=8192)
-def _role_of_names(names: str) -> int:
-    names = names.lower()
+def _role_and_first(classes: str) -> tuple[int, str]:
+    names = classes.lower()
     role = NOTICE if _NOTICE.search(names) else 0
     if _COMMENT.search(names):
         role |= COMMENT
@@ -147,4 +148,4 @@ def _role_of_names(names: str) -> int:
         role |= UNLIKELY
     if _DOUBTFUL.search(names):
         role |= DOUBTFUL | (NAMED_FOOTER if "footer" in names.split() else 0)
-    return role
+    return role, classes.lstrip().partition(" ")[0]
