@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.crawl import filter_of, sparing
+from scrapy_simhash.crawl import exchange, filter_of
 from tests.crawl.spiders import Pages, is_told, until
 from tests.pages import article, html
 
@@ -181,7 +181,7 @@ def test_a_page_of_a_crawl_moves_between_files_by_few_different_calls(
     crawl, site, moves, request, store, monkeypatch
 ):
     # What crawlers tell each other now and then is no way of a page; a busy machine gets so far.
-    monkeypatch.setattr(sparing, "EXCHANGE_SECONDS", 600)
+    monkeypatch.setattr(exchange, "EXCHANGE_SECONDS", 600)
     url = request.getfixturevalue("server").url if store == "redis" else "memory://"
     site.pages = {f"/{number}": html(article(number)) for number in (1, 2, 3)}
     spider = type("Watching", (Watched,), {"moves": moves})

@@ -5,9 +5,7 @@ goes back into the queue, behind all others: by the time it leaves that again, t
 repeat have come, and more is known. So Scrapy's own order, depth first, serves as well as breadth
 first. Nothing is kept beside the queue.
 
-What is learned goes to the index and comes from there in the background; no request waits for it,
-and while the index is away nothing is spared. A crawl that only watches notes its pages, and learns
-from them at its end.
+A crawl that only watches notes its pages, and learns from them at its end.
 """
 
 import asyncio
@@ -20,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.crawl.exchange import RowExchange
 from scrapy_simhash.crawl.requests import (
     HELD_BACK,
     PREFERRED,
@@ -29,7 +28,6 @@ from scrapy_simhash.crawl.requests import (
 )
 from scrapy_simhash.crawl.summary import Judged, Summary
 from scrapy_simhash.exceptions import SparedPage
-from scrapy_simhash.index.index import Index
 from scrapy_simhash.keys import page_key
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.words import count, size
@@ -38,13 +36,12 @@ from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
 from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE
 from scrapy_simhash.url_patterns.replay import Replay, Spared
-from scrapy_simhash.url_patterns.rows import Rows, SharedRows
+from scrapy_simhash.url_patterns.rows import SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 
 logger = logger_of(__name__)
 
-EXCHANGE_SECONDS = 5.0
 # Answers that tell nothing about an address: an error may be gone tomorrow.
 _TELL_NOTHING = ("status", "opted_out", "no_callback", "unavailable", "slow_host")
 
@@ -71,8 +68,9 @@ class Sparing:
         self._counts = counts
         self._is_off = settings.spare == "off"
         self.skips = settings.spare == "skip"
-        self._shared = SharedRows()
-        self._table = PatternTable(self._shared.rows)
+        shared = SharedRows()
+        self._table = PatternTable(shared.rows)
+        self._exchange = RowExchange(dedup, self._table, shared, is_shared=settings.survives)
         self._traps = Traps()
         self._learner = Learner(self._table, self._traps if self.skips else None)
         # The pages that a watching crawl has noted, the places of its traps, and the pages that it
@@ -82,26 +80,21 @@ class Sparing:
         self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
-        # Until the first rows come, patterns of other crawlers are unknown.
-        self._store_is_away = settings.survives
-        self._failure = ""
-        self._exchanges: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Begin to exchange what is learned with the other crawlers of the index."""
         if self.skips:
-            self._exchanges = asyncio.get_running_loop().create_task(self._run())
+            self._exchange.begin()
 
     async def close(self) -> None:
         """Learn from what was noted, and send what was learned, while the index is open."""
-        if self._exchanges is not None:
-            self._exchanges.cancel()
-        elif not self._is_off:
-            await self._exchange()
+        if self._is_off:
+            return
+        self._exchange.end()
+        if not self.skips:
+            await self._exchange.once()
             loop = asyncio.get_running_loop()
             self._would_be = await loop.run_in_executor(None, self._replay.run, self._learner)
-        if not self._is_off:
-            await self._exchange()
+        await self._exchange.once()
 
     # Requests.
 
@@ -154,7 +147,7 @@ class Sparing:
         return None
 
     def _may_spare(self, request: Request) -> bool:
-        is_known = not self._store_is_away and not self._dedup.breaker.away
+        is_known = not self._exchange.is_away and not self._dedup.breaker.away
         is_first = "redirect_times" not in request.meta and "retry_times" not in request.meta
         return is_known and is_first and self._is_optional(request, request.url)
 
@@ -275,43 +268,6 @@ class Sparing:
             f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._would_be.bytes)}, and "
             f"lose {losses}"
         )
-
-    # The index.
-
-    async def _run(self) -> None:
-        while True:
-            # An exchange that has begun when the crawl ends is finished.
-            await asyncio.shield(self._exchange())
-            await asyncio.sleep(EXCHANGE_SECONDS)
-
-    async def _exchange(self) -> None:
-        """Send the rows that were learned here, and take over the rows of other crawlers."""
-        if not self._settings.survives:
-            return
-        fresh = {host: rows for host, table in self._table if (rows := table.take())}
-        answer = await self._dedup.ask(lambda index: self._talk(index, fresh))
-        sent, changed, failure = answer or (set(), set(), "the index is away")
-        for host, table in self._table:
-            unsent = {} if host in sent else fresh.get(host, {})
-            if host in sent or host in changed or unsent:
-                table.read(self._shared.rows(host), unsent)
-        self._store_is_away = bool(failure)
-        if self.skips and failure and failure != self._failure:
-            logger.warning("Nothing is spared while address patterns are away: %s", failure)
-        self._failure = failure
-
-    def _talk(self, index: Index, fresh: dict[str, Rows]) -> tuple[set[str], set[str], str]:
-        """Send rows; return the hosts that were sent and that have changed, and what failed."""
-        sent = set[str]()
-        changed = set[str]()
-        try:
-            changed = self._shared.read(index)
-            for host, rows in fresh.items():
-                self._shared.add(index, host, rows)
-                sent.add(host)
-        except Exception as error:  # noqa: BLE001 - sparing is no reason to do without the index
-            return sent, changed, str(error) or repr(error)
-        return sent, changed, ""
 
 
 def _html(response: Response) -> str:

@@ -187,7 +187,7 @@ def shared_copies(url: str, site: Any) -> int:
 
 
 def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.1)
+    monkeypatch.setattr("scrapy_simhash.crawl.exchange.EXCHANGE_SECONDS", 0.1)
     done = threading.Event()
 
     def held(_: Any) -> tuple[int, dict[str, str], bytes]:
@@ -229,7 +229,7 @@ def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
         return read(rows, cells)
 
     monkeypatch.setattr(SharedRows, "read", read_once)
-    monkeypatch.setattr("scrapy_simhash.crawl.sparing.EXCHANGE_SECONDS", 0.01)
+    monkeypatch.setattr("scrapy_simhash.crawl.exchange.EXCHANGE_SECONDS", 0.01)
     settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
     crawled = run(crawl, shop, settings)
     assert len(asked) > 1

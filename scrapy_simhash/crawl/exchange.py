@@ -1,0 +1,83 @@
+"""Crawlers tell each other, through their index, what addresses have led to.
+
+No request waits for the exchange, and while the index is away nothing is spared.
+"""
+
+import asyncio
+
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.printable import logger_of
+from scrapy_simhash.url_patterns.rows import Rows, SharedRows
+from scrapy_simhash.url_patterns.table import PatternTable
+
+logger = logger_of(__name__)
+
+EXCHANGE_SECONDS = 5.0
+
+
+class RowExchange:
+    """Sends the rows that were learned here, and takes over the rows of other crawlers.
+
+    Args:
+        dedup: has the index.
+        table: the rows of this crawler.
+        shared: the rows of all crawlers.
+        is_shared: whether the index outlives the crawl, so that others may have it.
+
+    Attributes:
+        is_away: True until the first rows come, and while the index cannot be asked.
+    """
+
+    def __init__(
+        self, dedup: Dedup, table: PatternTable, shared: SharedRows, *, is_shared: bool
+    ) -> None:
+        self.is_away = is_shared
+        self._dedup = dedup
+        self._table = table
+        self._shared = shared
+        self._is_shared = is_shared
+        self._failure = ""
+        self._running: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Exchange rows now and then until :meth:`end`."""
+        self._running = asyncio.get_running_loop().create_task(self._run())
+
+    def end(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            # An exchange that has begun when the crawl ends is finished.
+            await asyncio.shield(self.once())
+            await asyncio.sleep(EXCHANGE_SECONDS)
+
+    async def once(self) -> None:
+        """Exchange rows, if there are others to exchange them with."""
+        if not self._is_shared:
+            return
+        unsent = {host: rows for host, table in self._table if (rows := table.take())}
+        answer = await self._dedup.ask(lambda index: self._talk(index, unsent))
+        changed, failure = answer or (set(), "the index is away")
+        for host, table in self._table:
+            if host in changed or host in unsent:
+                table.read(self._shared.rows(host), unsent.get(host))
+        self.is_away = bool(failure)
+        if self._running and failure and failure != self._failure:
+            logger.warning("Nothing is spared while address patterns are away: %s", failure)
+        self._failure = failure
+
+    def _talk(self, index: Index, unsent: dict[str, Rows]) -> tuple[set[str], str]:
+        """Send rows until something fails; return the hosts that have changed, and what failed."""
+        changed = set[str]()
+        try:
+            changed |= self._shared.read(index)
+            for host in [*unsent]:
+                self._shared.add(index, host, unsent[host])
+                changed.add(host)
+                del unsent[host]
+        except Exception as error:  # noqa: BLE001 - sparing is no reason to do without the index
+            return changed, str(error) or repr(error)
+        return changed, ""
