@@ -31,7 +31,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -78,33 +77,29 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
     counts = Counter[str]()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_log_file(target, paths)) if target else None
+        file = None
+        if target:
+            sources = itertools.chain.from_iterable(map(page_files, paths))
+            file = stack.enter_context(whole_file(target, *sources))
         reader = stack.enter_context(reading(paths, chosen))
         read = itertools.chain.from_iterable(map(reader.read, paths))
         analyses = stack.enter_context(analysed(read, chosen, TEXT_LENGTH if file else 0))
-        for page, verdict, is_kept in _verdicts(analyses, url, chosen, stack):
+        for page, verdict, is_kept in _verdicts(analyses, url, chosen):
             counts[verdict.kind if is_kept else "copies"] += 1
             if file is not None:
                 file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
     say([*_totals(counts), *passed_over(reader)])
 
 
-def _log_file(target: str, paths: list[Path]) -> contextlib.AbstractContextManager[IO[bytes]]:
-    return whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
-
-
 def _verdicts(
-    analyses: Iterator[tuple[SavedPage, PageAnalysis]],
-    url: str,
-    chosen: FilterSettings,
-    stack: contextlib.ExitStack,
+    analyses: Iterator[tuple[SavedPage, PageAnalysis]], url: str, chosen: FilterSettings
 ) -> Iterator[tuple[SavedPage, Verdict, bool]]:
     """Yield pages with their verdicts, and whether they are kept."""
     # If the first page cannot be read, no index is made.
     first = [*itertools.islice(analyses, 1)]
     spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
-    index = stack.enter_context(contextlib.closing(open_index(url, spec)))
-    return decide(itertools.chain(first, analyses), index, chosen.scope)
+    with contextlib.closing(open_index(url, spec)) as index:
+        yield from decide(itertools.chain(first, analyses), index, chosen.scope)
 
 
 def _log_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
@@ -133,23 +128,23 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     queries.pop(None, None)
     with contextlib.ExitStack() as stack:
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        engine = _engine(files, spec.distance, next(iter(queries), "."), stack)
+        beside = next(iter(queries), ".")
+        engine = stack.enter_context(_engine(files, spec.distance, beside))
         copies = find_copies(engine, spec)
         [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
-        for path in queries:
-            _write_rows(targets[path], engine, *queries[path])
+        for path, (query, spec_of_rows) in queries.items():
+            batches = engine.rows(query)
+            write_batches(targets[path], batches, batches.schema, spec_of_rows)
     say([_total(pages, copies)])
 
 
-def _engine(files: list[Path], k: int, beside: str, stack: contextlib.ExitStack) -> DuckDB:
-    """Return an engine, and a folder beside a file for what its memory does not hold.
-
-    Both end when the stack closes.
-    """
-    place = tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent)
-    engine = DuckDB(files, k, Path(stack.enter_context(place)))
-    stack.callback(engine.database.close)
-    return engine
+@contextlib.contextmanager
+def _engine(files: list[Path], k: int, beside: str) -> Iterator[DuckDB]:
+    """Return an engine, with a folder beside a file for what its memory does not hold."""
+    with tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder:
+        engine = DuckDB(files, k, Path(folder))
+        with contextlib.closing(engine.database):
+            yield engine
 
 
 def _refuse_others(files: list[Path], spec: IndexSpec) -> None:
@@ -163,8 +158,3 @@ def _refuse_others(files: list[Path], spec: IndexSpec) -> None:
             f"{files[0]}: its fingerprints were made by another recipe, or version, than the "
             f"settings have here: {made_by.recipe}, k = {made_by.distance}"
         )
-
-
-def _write_rows(file: IO[bytes], engine: DuckDB, query: str, spec: IndexSpec | None) -> None:
-    batches = engine.rows(query)
-    write_batches(file, batches, batches.schema, spec)
