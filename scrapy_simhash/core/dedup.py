@@ -274,8 +274,7 @@ class Dedup:
             "same_body": self._workers.repeats,
             "expired": self.upkeep.expired,
             "claim_seconds": round(self._index.seconds),
-            "unmatched/content": self.unmatched["unmatched/content"],
-            "unmatched/ignore": self.unmatched["unmatched/ignore"],
+            **self.unmatched,
         }
 
 

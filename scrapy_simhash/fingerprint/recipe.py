@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from scrapy_simhash.fingerprint.blocks import Bands, Slices
-from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams
+from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.hashing import key_from_seed
 from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.simhash import (
@@ -113,18 +113,9 @@ class Recipe:
             f"{_digested('content', self.content)}{_digested('ignore', self.ignore)}"
         )
 
-    def features(self, text: str, weights: Sequence[int] = ()) -> dict[str, float]:
-        """Return the weighted features of a text, whose lines may have weights, too."""
-        if not weights:
-            return self.spec.of(text)
-        if not self._is_of_ngrams:
-            return self.spec.of(heavier(text, weights))
-        grams: dict[str, float] = {}
-        lines = normalise(text, by_line=True).split("\n")
-        for weight, line in sorted(zip(weights, lines, strict=False)):
-            if len(line) >= self.spec.n:
-                grams |= dict.fromkeys(ngrams(line, self.spec.n), float(weight))
-        return grams or self.spec.of(text)
+    def features(self, text: str) -> dict[str, float]:
+        """Return the weighted features of a text."""
+        return self.spec.of(text)
 
     def fingerprint(
         self, text: str, weights: Sequence[int] = (), normal: str | None = None
@@ -144,7 +135,8 @@ class Recipe:
     def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
         """Return the sums and hashes for fingerprint and block values; see :meth:`fingerprint`."""
         if not self._is_of_ngrams:
-            return feature_sums(self.features(text, weights), self.bits, self.hash, self.seed)
+            features = self.features(heavier(text, weights) if weights else text)
+            return feature_sums(features, self.bits, self.hash, self.seed)
         normal = normalise(text, by_line=bool(weights)) if normal is None else normal
         return ngram_sums(normal, self.spec.n, self.bits, self.seed, weights)
 
