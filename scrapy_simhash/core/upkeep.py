@@ -224,7 +224,8 @@ class Upkeep:
         before it was delivered.
         """
         # A page that came after all is not missed.
-        failed = [*self._failed, *(self._missed - self._parts.keys() - {*self._delivered})]
+        missed = self._missed - self._parts.keys() - {*self._delivered}
+        failed = [*self._failed, *missed]
         self._failed = []
         self._missed = set()
         delivered = [key for key in self._delivered if key not in self._parts]

@@ -235,7 +235,8 @@ class CrawlFilter:
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
         assert stats is not None
-        for name, number in (self.counts | self.dedup.counts | self.sparing.stats()).items():
+        counts = self.counts | self.dedup.counts | self.sparing.stats()
+        for name, number in counts.items():
             # Some go back to 0.
             if number or stats.get_value(f"simhash/{name}"):
                 stats.set_value(f"simhash/{name}", number)

@@ -82,7 +82,9 @@ def keywords(text: str, most: int, *, is_whole: bool) -> dict[str, float]:
     if is_whole:
         text = "|".join(jieba_tokenizer().cut(text))
     tags = dict(_keyword_extractor().extract_tags(text, most, withWeight=True))
-    return {word: float(int(tags[word])) for word in tags if tags[word] >= 1} if is_whole else tags
+    if is_whole:
+        return {word: float(int(weight)) for word, weight in tags.items() if weight >= 1}
+    return tags
 
 
 @functools.cache

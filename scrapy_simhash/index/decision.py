@@ -35,7 +35,8 @@ class Era(NamedTuple):
 
     @classmethod
     def of(cls, run: Run, runs: Iterable[Run]) -> Era:
-        numbers = [r.number for r in runs if r.spider == run.spider and r.number <= run.number]
+        of_spider = (each.number for each in runs if each.spider == run.spider)
+        numbers = [number for number in of_spider if number <= run.number]
         past = {*numbers, *map(failed_in, numbers)} - {run.number}
         return cls(run.number, frozenset(past), run.begun)
 
@@ -245,8 +246,10 @@ class Decision:
     def _moved(self, case: Case) -> Match | None:
         """Return the entry from which a page without one has moved, if there is one."""
         era = self._era
-        named = [m for m in case.others if m.key in case.page.aliases and era.is_past(m)]
-        left = [m for m in case.copies if m.delivered and (m.expired or era.is_past(m))]
+        past = filter(era.is_past, case.others)
+        named = [match for match in past if match.key in case.page.aliases]
+        delivered = (match for match in case.copies if match.delivered)
+        left = [match for match in delivered if match.expired or era.is_past(match)]
         return next(iter(named or left), None)
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
@@ -327,10 +330,12 @@ def decisions_on(
         ]
         for number in pages
     }
-    return [
-        Decision({n: pages[n] for n in members}, {n: near[n] for n in members}, records, terms)
-        for members in groups(near)
-    ]
+    decisions = []
+    for members in groups(near):
+        together = {number: pages[number] for number in members}
+        near_them = {number: near[number] for number in members}
+        decisions.append(Decision(together, near_them, records, terms))
+    return decisions
 
 
 def groups(near: Mapping[int, Near]) -> list[list[int]]:

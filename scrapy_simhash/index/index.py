@@ -406,11 +406,14 @@ class Index:
         count = 0
         rest = iter(entries)
         while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
-            arrivals = [Arrival(e.key, e.fingerprint, e.scope, e.facts) for e in batch]
+            arrivals = [
+                Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts) for entry in batch
+            ]
             self.spec.check(arrivals)
             with self._use() as store:
-                records = self._of_keys(e.key for e in batch).values()
-                parts = _parts_of(batch, {(r.key, r.scope) for r in records if r.state.delivered})
+                records = self._of_keys(entry.key for entry in batch).values()
+                delivered = (record for record in records if record.state.delivered)
+                parts = _parts_of(batch, {(record.key, record.scope) for record in delivered})
                 if parts:
                     store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)

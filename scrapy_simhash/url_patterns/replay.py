@@ -48,7 +48,8 @@ class Replay:
         self._own_pages = {visit.key for _, visit in self._visits if not visit.original}
         self._fetched = {}
         spared: list[Visit] = []
-        queues = [deque(self._visits), *(deque[tuple[str, Visit]]() for _ in range(LAST))]
+        queues = [deque(self._visits)]
+        queues += [deque() for _ in range(LAST)]
         for place, queue in enumerate(queues):
             while queue:
                 url, visit = queue.popleft()

@@ -130,8 +130,9 @@ class HostTable:
         A signature without copies is no pattern, whatever others count.
         """
         self._fold()
-        rows = {s: row for s, row in self._fresh.items() if self.row(s).copies}
-        self._fresh = {s: row for s, row in self._fresh.items() if s not in rows}
+        rows = {name: row for name, row in self._fresh.items() if self.row(name).copies}
+        for name in rows:
+            del self._fresh[name]
         self._shared = merged(self._shared, rows)
         return rows
 
