@@ -6,7 +6,7 @@ from scrapy_simhash.printable import printable, without_userinfo
 
 
 class SettingError(ValueError):
-    """A SIMHASH_* setting or meta key has a value that cannot be used; the message names it.
+    """A SIMHASH_* setting has a value that cannot be used; the message names it.
 
     It also names REDIS_URL and REDIS_PARAMS of scrapy-redis, and TWISTED_REACTOR.
     """

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
@@ -38,8 +38,6 @@ INDEX_OF_JOB = "simhash.sqlite"
 SPIDER = "{spider}"
 # Seconds: 30 years, which every clock can add.
 _LONGEST_WAIT = 1e9
-
-T = TypeVar("T")
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
@@ -227,14 +225,6 @@ def named_url(url: str, settings: BaseSettings) -> str:
 
 def url_of_file(path: Path) -> str:
     return "sqlite:///" + quote(str(path.absolute()))
-
-
-def one_of(value: Any, choices: tuple[T, ...], name: str) -> T:
-    """Return a value that is one of the choices, or raise a SettingError with its place."""
-    try:
-        return values.choice(choices)(value)
-    except ValueError as error:
-        raise _error(name, str(error)) from None
 
 
 def is_enabled(settings: BaseSettings) -> bool:
