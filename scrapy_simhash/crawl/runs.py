@@ -29,9 +29,6 @@ from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
 
-# Spiders that the line at the start names.
-_MOST_SPIDERS = 5
-
 
 def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
     """Return the run that a crawl goes on with; None if it begins anew.
@@ -163,13 +160,13 @@ class CrawlRun:
 
 
 def _shared_with(runs: Sequence[Run]) -> str:
-    """Return the other spiders that share an index, the last ones first."""
+    """Return the other spiders that share an index, the last ones first, and at most five."""
     names = [*dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)]
     if not names:
         return ""
-    listed = ", ".join(names[:_MOST_SPIDERS])
-    more = len(names) - _MOST_SPIDERS
-    return f", shared with {listed}{f' and {more} more' if more > 0 else ''}"
+    listed = names[:5]
+    more = len(names) - len(listed)
+    return f", shared with {', '.join(listed)}{f' and {more} more' if more else ''}"
 
 
 def _repeats_downloads(settings: BaseSettings) -> bool:

@@ -8,7 +8,6 @@ from scrapy_simhash.report.words import count, percent
 
 # Reasons to keep a page for which the distance decided, or the share of it that short texts have.
 _BY_DISTANCE = ("short", "far")
-_MOST_PAIRS = 20
 
 
 def lines_for(table: LogTable, crawl: str, k: int) -> Iterator[str]:
@@ -33,8 +32,9 @@ def lines_for(table: LogTable, crawl: str, k: int) -> Iterator[str]:
 
 
 def _listed(lines: Sequence[LogLine]) -> Iterator[str]:
-    for line in sorted(lines, key=lambda line: -(line.distance or 0))[:_MOST_PAIRS]:
+    farthest = sorted(lines, key=lambda line: -(line.distance or 0))[:20]
+    for line in farthest:
         yield f"  {line.distance:>3} bits  {line.url}"
         yield f"      from  {line.original or line.near}"
-    if len(lines) > _MOST_PAIRS:
-        yield f"  and {count(len(lines) - _MOST_PAIRS)} more"
+    if more := len(lines) - len(farthest):
+        yield f"  and {count(more)} more"
