@@ -274,7 +274,8 @@ class Dedup:
             "same_body": self._workers.repeats,
             "expired": self.upkeep.expired,
             "claim_seconds": round(self._index.seconds),
-            **self.unmatched,
+            "unmatched/content": self.unmatched["unmatched/content"],
+            "unmatched/ignore": self.unmatched["unmatched/ignore"],
         }
 
 
