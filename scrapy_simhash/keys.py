@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import tldextract
 
 Scope = Literal["global", "domain", "host"]
-SCOPES: tuple[Scope, ...] = ("global", "domain", "host")
 
 # Characters of a key that is not cut; indexes read the keys of many pages together.
 LONGEST_KEY = 4096

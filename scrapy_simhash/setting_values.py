@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from scrapy_simhash.loading import load
 
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
 
 Action = Literal["drop", "follow", "flag"]
-ACTIONS: tuple[Action, ...] = get_args(Action)
 
-T = TypeVar("T")
 Read = Callable[[Any], Any]
 
 
@@ -54,13 +52,19 @@ class Actions:
         return ", ".join(f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs)
 
 
-def choice(choices: tuple[T, ...]) -> Callable[[Any], T]:
-    def read(value: Any) -> T:
-        if value not in choices:
-            raise ValueError(f"{value!r:.80} is not one of {', '.join(map(str, choices))}")
-        return cast("T", value)
+def choice(literal: Any) -> Read:
+    """Return a function that reads one of the texts of a ``Literal``."""
+    texts = get_args(literal)
+
+    def read(value: Any) -> Any:
+        if value not in texts:
+            raise ValueError(f"{value!r:.80} is not one of {', '.join(texts)}")
+        return value
 
     return read
+
+
+checked_action: Callable[[Any], Action] = choice(Action)
 
 
 def number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read:
@@ -106,14 +110,15 @@ def actions(value: Any) -> Actions:
     try:
         pairs = [(re.compile(expression), action) for expression, action in _as_list(value)]
     except WRONG as error:
-        said = f"{value!r:.80} is neither one of {', '.join(ACTIONS)} nor a list of pairs of a "
-        raise ValueError(f"{said}regular expression and one of them: {error}") from None
+        names = ", ".join(get_args(Action))
+        said = f"{value!r:.80} is neither one of {names} nor a list of pairs of a regular "
+        raise ValueError(f"{said}expression and one of them: {error}") from None
     return Actions(tuple((pattern, _action(action)) for pattern, action in pairs))
 
 
 def _action(value: Any) -> Action | OwnAction:
     if not (isinstance(value, str) and "." in value):
-        return choice(ACTIONS)(value)
+        return checked_action(value)
     if not callable(call := load(value)):
         raise ValueError(f"{value!r:.80} is no callable")
     return OwnAction(value, call)

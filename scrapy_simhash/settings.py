@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
@@ -19,7 +19,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_simhash import setting_values as values
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.keys import SCOPES, Scope
+from scrapy_simhash.keys import Scope
 from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 from scrapy_simhash.setting_values import Actions
 
@@ -53,19 +53,19 @@ class FilterSettings:
     """
 
     action: Actions = _setting("drop", values.actions)
-    scope: Scope = _setting("global", values.choice(SCOPES))
-    prefer: Prefer = _setting("first", values.choice(get_args(Prefer)))
-    recrawl: Recrawl = _setting("all", values.choice(get_args(Recrawl)))
+    scope: Scope = _setting("global", values.choice(Scope))
+    prefer: Prefer = _setting("first", values.choice(Prefer))
+    recrawl: Recrawl = _setting("all", values.choice(Recrawl))
     keep_runs: int = _setting(3, values.number(int, 1))
     recipe: Recipe = _setting("default", values.recipe)
     index_url: str = _setting(None, values.index)
     namespace: str = _setting(None, values.text)
     lease: float = _setting(60.0, values.number(float, 1, _LONGEST_WAIT))
-    on_unavailable: OnUnavailable = _setting("continue", values.choice(get_args(OnUnavailable)))
+    on_unavailable: OnUnavailable = _setting("continue", values.choice(OnUnavailable))
     max_body_size: int = _setting(4 * 1024 * 1024, values.number(int, 1))
     timeout: float = _setting(10.0, values.number(float, 0.1, _LONGEST_WAIT))
     processes: int = _setting(None, values.number(int, 0, 1024))
-    spare: Spare = _setting("watch", values.choice(get_args(Spare)))
+    spare: Spare = _setting("watch", values.choice(Spare))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], values.expressions)
     log: Path | None = _setting(None, values.log)
     item_text_field: str | None = _setting(None, values.text)

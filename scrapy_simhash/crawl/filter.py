@@ -39,12 +39,10 @@ from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH
 from scrapy_simhash.report.words import count
-from scrapy_simhash.setting_values import ACTIONS, Action, OwnAction, choice
+from scrapy_simhash.setting_values import Action, OwnAction, checked_action
 from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
-
-_checked_action = choice(ACTIONS)
 
 
 class CrawlFilter:
@@ -136,14 +134,14 @@ class CrawlFilter:
         """Return what becomes of a copy; no page is lost by a mistake of the project."""
         if (name := "simhash_action") in request.meta:
             try:
-                return _checked_action(request.meta[name])
+                return checked_action(request.meta[name])
             except ValueError as error:
                 self.warn(f'meta["{name}"]: {error}; such pages are flagged only')
                 return "flag"
         action = self.settings.action.of(request.url)
         if isinstance(action, OwnAction):
             try:
-                chosen = _checked_action(action.call(verdict, request, response))
+                chosen = checked_action(action.call(verdict, request, response))
             except Exception:
                 said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
                 logger.exception(said, action, response.url)
