@@ -12,8 +12,7 @@ def count(number: float, noun: str = "") -> str:
         return f"{text} {noun}".rstrip()
     if noun.endswith("s"):
         return f"{text} {noun}es"
-    is_regular = not noun.endswith("y") or noun.endswith(("ay", "ey", "oy"))
-    return f"{text} {noun}s" if is_regular else f"{text} {noun[:-1]}ies"
+    return f"{text} {noun[:-1]}ies" if noun.endswith("y") else f"{text} {noun}s"
 
 
 def size(number: float) -> str:
