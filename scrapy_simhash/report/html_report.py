@@ -21,8 +21,6 @@ from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import MANY, most_hidden
 from scrapy_simhash.rule.rule import REASONS
 
-# Rows of a table of the overview.
-_ROWS = 5
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
 
 
@@ -56,16 +54,15 @@ class HtmlReport:
         return shown
 
     def overview(self) -> dict[str, Any]:
-        """Return the tables of the first screen, each as names with counts."""
+        """Return the tables of the first screen, each as names with counts, the five greatest."""
         of_drops = partial(self.table.counts, self.name, verdict="duplicate")
-        return {
-            "The pages with most copies": self.table.originals(self.name, _ROWS),
+        tables = {
+            "The pages with most copies": of_drops("original"),
             "Drops by reason": of_drops("reason"),
-            "Drops by form of the address": dict(
-                self.table.signatures(self.name).most_common(_ROWS)
-            ),
-            "Drops by host": dict([*of_drops("host").items()][:_ROWS]),
+            "Drops by form of the address": dict(self.table.signatures(self.name).most_common()),
+            "Drops by host": of_drops("host"),
         }
+        return {head: dict([*numbers.items()][:5]) for head, numbers in tables.items()}
 
     def html(self) -> str:
         environment = Environment(

@@ -32,10 +32,6 @@ _DROPS_QUERY = """
         WINDOW of_original AS (PARTITION BY original)
     ) WHERE place <= ? ORDER BY copies >= ? DESC, doubt DESC, copies DESC, original, place LIMIT ?
 """
-_ORIGINALS = """
-    SELECT original, count(*) FROM pages WHERE crawl = ? AND verdict = 'duplicate'
-    GROUP BY 1 ORDER BY 2 DESC LIMIT ?
-"""
 # A page as the last run up to some run has seen it.
 _AS_SEEN = """
     SELECT * FROM pages WHERE key = ? AND verdict = 'unique' AND run <= ?
@@ -140,10 +136,6 @@ class LogTable:
             if line.original not in originals:
                 originals[line.original] = self._first(_ORIGINAL, line.original, number)
             yield Drop(line, originals[line.original], copies)
-
-    def originals(self, crawl: str, most: int) -> dict[str, int]:
-        """Return the originals with most copies in a crawl, and how many they have."""
-        return dict(self._db.execute(_ORIGINALS, (crawl, most)).fetchall())
 
     def signatures(self, crawl: str) -> Counter[str]:
         """Return how many drops of a crawl have each signature."""
