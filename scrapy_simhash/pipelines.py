@@ -17,6 +17,7 @@ from scrapy_simhash.exceptions import NearDuplicateItem
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Document, Verdict
     from scrapy_simhash.crawl.filter import CrawlFilter
+    from scrapy_simhash.setting_values import Action
 
 
 class NearDuplicatePipeline:
@@ -87,7 +88,8 @@ class NearDuplicatePipeline:
 
     def _act(self, item: Any, verdict: Verdict, delivery: Delivery) -> None:
         """Count an item by its verdict, and raise if it is dropped."""
-        self._summary.item(verdict)
+        action = self._action(verdict)
+        self._summary.item(verdict, action)
         if verdict.kind == "skipped":
             self._counts["items_skipped"] += 1
         elif verdict.owned:
@@ -95,12 +97,18 @@ class NearDuplicatePipeline:
             if verdict.unchanged and self._settings.recrawl == "changed":
                 self._drop_unchanged(verdict.key)
             self._counts["items_kept"] += 1
-        elif self._settings.action.of(verdict.key) == "flag":
+        elif action == "flag":
             self._counts["items_flagged"] += 1
         else:
             self._counts["items_dropped"] += 1
             original = verdict.matches[0]
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
+
+    def _action(self, verdict: Verdict) -> Action | None:
+        """Return what becomes of a copy, which either action that drops pages drops."""
+        if verdict.kind != "duplicate":
+            return None
+        return "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
 
     def _keep_with_page(self, delivery: Delivery) -> None:
         self._counts["items_kept"] += not delivery.unchanged

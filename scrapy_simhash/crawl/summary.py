@@ -115,11 +115,7 @@ class Summary:
                 counts["dropped_starts"] += is_start(judged.request)
         self._write("page", response.url, verdict, action, len(response.body))
 
-    def item(self, verdict: Verdict) -> None:
-        action = None
-        if verdict.kind == "duplicate":
-            # An item that repeats another is dropped by either action that drops pages.
-            action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
+    def item(self, verdict: Verdict, action: Action | None) -> None:
         self._write("item", verdict.key, verdict, action)
 
     def _write(
