@@ -13,8 +13,6 @@ Needs ../shared/data; takes two minutes.
   and paragraphs beside the text count.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

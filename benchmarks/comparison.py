@@ -15,8 +15,6 @@ A page is lost if it is dropped and no copy of it was kept. CPU is that of this 
 the time that the packages take to load.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

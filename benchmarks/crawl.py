@@ -14,8 +14,6 @@ Otherwise the pages are those of ../shared/data (articles-html, and one release 
 that folder is missing, those of the example's newspapers.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import contextlib

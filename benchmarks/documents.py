@@ -1,7 +1,5 @@
 """The documents of labelled sets, decoded, and what people marked in them."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Iterator, Mapping

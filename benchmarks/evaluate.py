@@ -13,8 +13,6 @@ Columns: k, the distance; skipped, pages that are not compared; found, missed an
 dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

@@ -18,8 +18,6 @@ clock of a file jumps. Then the notes are checked:
 - I6: the index counts what is there, and all of it can be read.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

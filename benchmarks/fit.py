@@ -8,8 +8,6 @@ main text if six tenths of its letters stand in the text that people marked; it 
 as it has, against the bytes of its page's main text.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import statistics

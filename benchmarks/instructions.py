@@ -7,8 +7,6 @@ counts them in warm passes: imports and the first pass are left out. Needs valgr
 ../shared/data; takes some five minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

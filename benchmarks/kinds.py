@@ -4,8 +4,6 @@ What is made is labelled by how it was made. Everything is drawn from the names 
 same pages give the same set.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace

@@ -8,8 +8,6 @@ tests of histories, races and claims in ``tests/index`` with SQLite (model), and
 ``benchmarks.kills`` (kills). It fails if no check notices some mutant, or if one fails without any.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The notes of crawlers that asked an index, checked against what an index promises."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator

@@ -11,8 +11,6 @@ delivers it, and neither it nor its page is delivered. The rival is MD5 of the b
 StormCrawler and Browsertrix have it.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Other packages that find near-duplicates, as their manuals have them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

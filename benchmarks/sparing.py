@@ -15,8 +15,6 @@ calendar has no end, and the media manager of a wiki has 9,600 addresses: what c
 many downloads it takes until the crawl ends, and how many of the other 40 pages were reached.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

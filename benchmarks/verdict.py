@@ -11,8 +11,6 @@ have the same text and the same facts; a MinHash has no Hamming distance, so the
 (1 - J) / (1 - .8) instead.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

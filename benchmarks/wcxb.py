@@ -7,8 +7,6 @@ types, each with its main content. The figure is that benchmark's word F1: words
 occur, in small letters, a mean of all pages.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A real crawl against a real server: what the tests of the Scrapy edge run on."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

@@ -1,7 +1,5 @@
 """Pages for tests: our own words, as many different ones as are asked for."""
 
-from __future__ import annotations
-
 import random
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body

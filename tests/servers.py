@@ -5,8 +5,6 @@ temporary folder, and stops them at the end, whatever happens in between. A serv
 and its data when it is stopped, or killed, and started again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import ipaddress

@@ -4,8 +4,6 @@ Each site is a function from paragraphs to a page. What it adds to them is the s
 pages.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 

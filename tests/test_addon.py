@@ -1,7 +1,5 @@
 """The one line: what the add-on puts where, and that it costs nothing when it is switched off."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

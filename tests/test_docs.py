@@ -1,7 +1,5 @@
 """README and documentation name everything there is, and nothing that there is not."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -1,7 +1,5 @@
 """The example project: its crawl held against what its generator planted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The shape of the house: which room may import from which."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import re

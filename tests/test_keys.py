@@ -1,7 +1,5 @@
 """Keys and scopes."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key

@@ -1,7 +1,5 @@
 """The item pipeline: items that carry the text themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import closing
@@ -158,7 +156,7 @@ def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl, site):
 
     class Before:
         @classmethod
-        def from_crawler(cls, crawler: Any) -> Before:
+        def from_crawler(cls, crawler: Any) -> Any:
             crawls.append(filter_of(crawler))
             return cls()
 

@@ -1,7 +1,5 @@
 """What strangers wrote reaches no terminal as more than text."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

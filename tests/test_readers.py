@@ -1,7 +1,5 @@
 """Readers make of JSON, XML, feeds, texts and PDF what is compared; what they read is hostile."""
 
-from __future__ import annotations
-
 import json
 import time
 import zlib

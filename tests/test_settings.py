@@ -1,7 +1,5 @@
 """The settings: what they default to, and one clear line for each that cannot be used."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import sys

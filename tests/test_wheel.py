@@ -1,7 +1,5 @@
 """The wheel and the sdist have what is needed; with FULL=1, both crawl by themselves."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

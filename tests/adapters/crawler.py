@@ -3,8 +3,6 @@
 It prints nothing; it appends the path of each page that is delivered to a file.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

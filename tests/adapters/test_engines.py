@@ -1,7 +1,5 @@
 """Crawlers without Scrapy, alone and on one index with a Scrapy crawl: each page is kept once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

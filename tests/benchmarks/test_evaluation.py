@@ -1,7 +1,5 @@
 """Scores and losses of a crawl, held against what a reader would count by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The generator labels pages by what was done to them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

@@ -1,7 +1,5 @@
 """Running subcommands as Scrapy does."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

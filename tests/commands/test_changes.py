@@ -1,7 +1,5 @@
 """`scrapy simhash changes`, and what is said of runs: a site that was crawled on three days."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

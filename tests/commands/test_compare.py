@@ -1,7 +1,5 @@
 """`scrapy simhash compare`: two pages, their distance, and what differs."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

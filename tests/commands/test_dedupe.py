@@ -1,7 +1,5 @@
 """`scrapy simhash dedupe`: the filter over saved pages, and over their fingerprints."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`scrapy simhash explain`: what became of a page, and why."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

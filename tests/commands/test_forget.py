@@ -1,7 +1,5 @@
 """`scrapy simhash forget` and `requeue`: how to undo what was dropped."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -1,7 +1,5 @@
 """`scrapy simhash` itself: its help, its start, and what it shows while it works."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

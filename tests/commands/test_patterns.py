@@ -1,7 +1,5 @@
 """`scrapy simhash patterns` and `requeue --pattern`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Wrong use of every subcommand: one line says what is wrong, and nothing is made or changed."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from contextlib import closing

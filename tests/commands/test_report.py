@@ -1,7 +1,5 @@
 """`scrapy simhash report`: what it writes, prints and refuses."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from html import unescape

@@ -1,7 +1,5 @@
 """`scrapy simhash stats`: the pages of an index, and its size."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

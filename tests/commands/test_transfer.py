@@ -1,7 +1,5 @@
 """`scrapy simhash import`: an index from one store to another, and fingerprints of others."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing

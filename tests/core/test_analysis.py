@@ -1,7 +1,5 @@
 """The analysis of one page or text: a fingerprint, or the reason why there is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The index whose store may be away: whatever the pattern of outages, no page is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """A document in, its verdict out, without Scrapy; and no page is lost whose delivery fails."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

@@ -1,7 +1,5 @@
 """The thread of the index: claims of one moment go together, and no fault costs a page."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import threading

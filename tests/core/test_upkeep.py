@@ -1,7 +1,5 @@
 """The upkeep: what the index is told of pages in progress, and their copies of how they fared."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import Future
 from functools import partial

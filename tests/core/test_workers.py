@@ -1,7 +1,5 @@
 """Workers: each page gets its own answer, none stops them for good, equal ones go through once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Sites that whole crawls are made of."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

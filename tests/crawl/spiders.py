@@ -1,7 +1,5 @@
 """Spiders of whole crawls, and what tests ask of them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable

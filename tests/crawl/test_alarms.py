@@ -1,7 +1,5 @@
 """One page that hides many addresses is told of at once, first in the summary, and with advice."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

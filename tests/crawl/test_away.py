@@ -1,7 +1,5 @@
 """Whole crawls whose index goes away and comes back: nothing is lost, and nobody waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Dropped copies of pages that are not delivered yet: they are crawled again if that page fails."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Whole crawls: what happens to a page, and that nothing is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

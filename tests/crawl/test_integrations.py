@@ -1,7 +1,5 @@
 """The filter beside other parts of Scrapy and its neighbours."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -89,7 +87,6 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl, twins):
         async def parse(self, response: poet.DummyResponse, page: TitlePage) -> Any:
             yield {"path": response.url.removeprefix(self.base), **page.to_item()}
 
-    Poetic.parse.__annotations__.update(response=poet.DummyResponse, page=TitlePage)
     settings = {**ONE_AT_A_TIME, "ADDONS": {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}}
     crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
     assert paths(crawled) == KEPT

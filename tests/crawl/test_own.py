@@ -1,7 +1,5 @@
 """A project's own action, reader, recipe and extractor: no file of the package is touched."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """SIMHASH_PREFER: the address that a page declares canonical is delivered, and no page is lost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from types import SimpleNamespace

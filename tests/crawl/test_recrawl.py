@@ -1,7 +1,5 @@
 """Crawls of one site on several days: nothing is lost, and what changed is told."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

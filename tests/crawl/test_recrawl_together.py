@@ -1,7 +1,5 @@
 """Three crawlers of one spider on one Redis, with kills and a store that fails."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Passwords in addresses, headers, cookies, proxies and settings stay where the user wrote them."""
 
-from __future__ import annotations
-
 import base64
 import logging
 from collections.abc import AsyncIterator

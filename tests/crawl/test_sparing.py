@@ -1,7 +1,5 @@
 """Sparing in whole crawls: what is not sent, what is always sent, and what is learned together."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading

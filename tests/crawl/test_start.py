@@ -1,7 +1,5 @@
 """Errors of the index that waiting cannot heal stop the start, with one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

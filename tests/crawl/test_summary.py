@@ -1,7 +1,5 @@
 """What a crawl says of itself: the dedup log, the stats and the summary."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Copies that wait in the queue of scrapy-redis, which outlives each of its crawlers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager

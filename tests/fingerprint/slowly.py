@@ -1,7 +1,5 @@
 """The slow way from n-grams to sums: each n-gram is hashed by itself, and has a weight."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

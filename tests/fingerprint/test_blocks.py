@@ -1,7 +1,5 @@
 """Block values: slices find every pair within their distance, bands the pairs that overlap."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -3,8 +3,6 @@
 The programs are written here anew, from their descriptions, with loops over bits.
 """
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 import warnings

@@ -1,7 +1,5 @@
 """Features of a text and their weights."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Simhash against its definition, and the fast path against the slow one."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature hashes: published test vectors, widths and seeds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

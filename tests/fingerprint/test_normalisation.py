@@ -1,7 +1,5 @@
 """Normalised text: what it keeps, and that it does not depend on the Python version."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

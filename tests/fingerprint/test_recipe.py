@@ -1,7 +1,5 @@
 """Recipes: their fingerprints never change, and their identity says what would change them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages of reference manuals: they share a template and most of a text, and none is a copy."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash import Document, SyncDedup

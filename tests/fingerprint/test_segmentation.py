@@ -1,7 +1,5 @@
 """Words of every script, and the two engines for Han text."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

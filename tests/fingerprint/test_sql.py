@@ -1,7 +1,5 @@
 """The statements of *From the classics* find the pairs that differ in less than four bits."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

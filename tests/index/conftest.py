@@ -1,7 +1,5 @@
 """The back ends that the contract runs over."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Everything that a store promises; see :class:`.Store`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A claim is answered as the contract says, alone and among others."""
 
-from __future__ import annotations
-
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS

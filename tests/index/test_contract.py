@@ -1,7 +1,5 @@
 """One contract over every back end, and what is asked of these back ends alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.index import open_index

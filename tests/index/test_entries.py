@@ -1,7 +1,5 @@
 """Entries come out of an index as they went in."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint

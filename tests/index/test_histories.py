@@ -1,7 +1,5 @@
 """Any history of acts goes as a model of the contract says."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """Crawlers and threads claim at the same time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 

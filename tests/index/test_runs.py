@@ -1,7 +1,5 @@
 """Runs tell pages of earlier ones from new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What only a file can go through: foreign, damaged, full, locked, read-only, killed writers."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

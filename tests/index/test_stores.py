@@ -1,7 +1,5 @@
 """The verbs of each store, and of one that is named by its import path."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

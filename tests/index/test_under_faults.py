@@ -1,7 +1,5 @@
 """No promise of the index is broken while its crawlers and its server are killed and stopped."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.faults import check

@@ -1,7 +1,5 @@
 """Fingerprints of pages that nobody wrote: copies, copies of copies, and floods of one bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from random import Random

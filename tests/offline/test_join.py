@@ -1,7 +1,5 @@
 """Fingerprints as Parquet, and the join of them: the verdict of a crawl."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

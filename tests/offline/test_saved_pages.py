@@ -1,7 +1,5 @@
 """Reading pages that were saved, in whatever form."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

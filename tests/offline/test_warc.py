@@ -1,7 +1,5 @@
 """Reading archives: what a page is, what is passed over, and what it takes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import subprocess

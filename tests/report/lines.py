@@ -1,7 +1,5 @@
 """Lines of dedup logs for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

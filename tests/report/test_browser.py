@@ -1,7 +1,5 @@
 """The report in Chromium: what is seen there is what the log says."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dedup log: what is written is read again, whatever happens in between."""
 
-from __future__ import annotations
-
 import errno
 import json
 import logging

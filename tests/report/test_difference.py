@@ -1,7 +1,5 @@
 """Differences between two pages, on a terminal and in the report."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

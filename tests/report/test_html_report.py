@@ -1,7 +1,5 @@
 """The report as a file: whole, small, and with nothing in it that a stranger wrote as markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A signature is the form of an address, and its expression finds all addresses of that form."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

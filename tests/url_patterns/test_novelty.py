@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from urllib.parse import unquote
 
 from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE, MOST_LINES, Novelty

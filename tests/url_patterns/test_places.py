@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from scrapy_simhash.url_patterns.address import MANY_VALUES, read_address, read_signature
 from scrapy_simhash.url_patterns.table import Places
 

@@ -1,7 +1,5 @@
 """A replay tells what skipping does to the same pages in its own order."""
 
-from __future__ import annotations
-
 import random
 
 from scrapy_simhash.url_patterns.learner import Learner, Visit

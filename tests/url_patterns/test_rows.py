@@ -1,7 +1,5 @@
 """The counts of several crawlers add up in the cells of their index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

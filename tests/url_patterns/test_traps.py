@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 from scrapy_simhash.url_patterns.learner import Learner, Visit

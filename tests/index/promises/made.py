@@ -1,7 +1,5 @@
 """Tests of an index make fingerprints, blocks and pages with these, without a text."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from typing import Any

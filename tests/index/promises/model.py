@@ -1,7 +1,5 @@
 """The contract in the plainest words: a model that looks at every entry."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
