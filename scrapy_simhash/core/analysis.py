@@ -71,7 +71,8 @@ class Body(NamedTuple):
         data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
         charset: that the Content-Type header declares, if it names one.
         reader: the name of its reader; see :mod:`scrapy_simhash.readers`.
-        url: the folder of its address, against which the addresses in it are resolved.
+        url: the folder of its address, against which the addresses in it are resolved; the whole
+            path, if the body may name it.
     """
 
     data: bytes
@@ -91,7 +92,12 @@ def text_body(text: str) -> Body:
 
 def located(body: Body, url: str) -> Body:
     """Return a body at an http address; anything else is no address."""
-    return body._replace(url=urljoin(url, ".")) if split_address(url) else body
+    if (parts := split_address(url)) is None:
+        return body
+    # One body at many addresses is analysed once, unless it says which.
+    end = "/".join(parts.path.split("/")[-3:])
+    names_itself = end not in ("", "/") and end.encode() in body.data
+    return body._replace(url=urljoin(url, parts.path if names_itself else "."))
 
 
 def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:

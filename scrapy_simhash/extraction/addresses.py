@@ -2,13 +2,15 @@
 
 import re
 from posixpath import normpath
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin
 
-from scrapy_simhash.keys import without_visit
+from scrapy_simhash.keys import split_address, without_visit
 
 #: Characters of an address that are looked at.
 LONGEST_ADDRESS = 300
 _HTTP = re.compile(r"(?:https?:)?//", re.IGNORECASE)
+#: A text has addresses in these.
+_QUOTES = "\"'.,;:!?()[]<>\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _OTHER_SCHEME = re.compile(r"[a-z]{2,11}:", re.IGNORECASE)
 
 
@@ -18,6 +20,28 @@ def absolute(address: str, url: str) -> str:
         return urljoin(url, address) if address else ""
     except ValueError:  # such as http://[
         return address
+
+
+def path_of(url: str) -> str:
+    """Return the path of an address as a text shows it; nothing for what is none."""
+    parts = split_address(url)
+    return unquote(parts.path) if parts else ""
+
+
+def without_path(line: str, path: str) -> str:
+    """Return a line without the path of its page, which an error repeats.
+
+    The last three names of it or more are as good, as in "No results for images/js/menu.js", but
+    not without a letter, as in 2026/11/29.
+    """
+    if "/" not in line:
+        return line
+    return " ".join(word for word in line.split(" ") if not _is_path(word.strip(_QUOTES), path))
+
+
+def _is_path(word: str, path: str) -> bool:
+    is_end = word.count("/") > 1 and path.endswith(f"/{word}") and word.upper() != word.lower()
+    return is_end or (word == path != "/")
 
 
 class Folder:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_simhash.extraction.addresses import absolute
+from scrapy_simhash.extraction.addresses import absolute, without_path
 from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address, held, site_name
 from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
@@ -52,7 +52,8 @@ class Extraction:
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
         content: the lines of the content, see :mod:`.content`, that are not mostly links, the
-            values of its fields, and the prices that it names to programs.
+            values of its fields, and the prices that it names to programs. The path of the page
+            itself is left out.
         own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
         marks: what tells the page from others whose texts are the same, see :mod:`.marks`.
@@ -170,6 +171,7 @@ def _extraction(
     few = thin or content.is_list
     headings, subheading = page.headings, page.subheading(text)
     values = [*offers(page), *values]
+    lines = [*page.lines(own & is_said), *page.told]
     return Extraction(
         text,
         thin,
@@ -178,7 +180,7 @@ def _extraction(
         headings,
         subheading,
         () if thin or headings or subheading else page.labels(text),
-        content="\n".join([*page.lines(own & is_said), *page.told, *values]),
+        content="\n".join([*(without_path(line, page.path) for line in lines), *values]),
         own="\n".join([*page.lines(own), *values]),
         template="\n".join(page.lines(is_said & ~own)),
         marks=marks(page, own, few),

@@ -135,7 +135,8 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
 
     A count may stand in a name, so the names are without digits. A link to a file stands for the
     file, and so do frames and players. Beside a text, a link to another page of the same folder is
-    a teaser. A page that shows little may show no more than pictures.
+    a teaser. A page that shows little may show no more than pictures, and so may one that has more
+    of them than lines.
 
     Args:
         page: the page.
@@ -154,9 +155,14 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
             # Links that are left open all hold the rest of the page.
             name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
             yield _DIGIT.sub("", name[:LONGEST_VALUE]).strip()
+    if few:
+        yield from page.pictures
+        return
     # The query of a player says how it plays, and that of a frame which advertisement it shows.
-    embedded = [address.partition("?")[0] for address in page.embedded]
-    yield from page.pictures if few else embedded
+    yield from (address.partition("?")[0] for address in page.embedded)
+    lines = len({*page.lines(own)})
+    if len(page.images) > lines and len({*page.gallery}) > lines:
+        yield from page.gallery
 
 
 def _named(page: Page) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from html import unescape
 from itertools import chain, compress, islice
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from lxml import etree
 
-from scrapy_simhash.extraction.addresses import Folder, absolute
+from scrapy_simhash.extraction.addresses import Folder, absolute, path_of
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
@@ -69,6 +69,7 @@ class Page:
 
     Attributes:
         body: the root of all that is shown, without inline elements but links and images.
+        path: of its own address, as a text shows it.
         folder: from which the relative addresses in it start.
         texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
         shown: all lines.
@@ -85,7 +86,8 @@ class Page:
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        choices: the blocks around checkboxes.
+        choices: the blocks around checkboxes; of radio buttons, a reader has to choose one.
+        tools: the names of links in brackets that were taken out of headings, such as "edit".
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
@@ -93,6 +95,7 @@ class Page:
 
     body: Element
     title: str
+    path: str
     folder: Folder
     texts: list[str]
     shown: str
@@ -109,6 +112,7 @@ class Page:
     stated: list[tuple[str, str]]
     canonical: str
     choices: set[Element]
+    tools: list[str]
     titles: dict[str, list[tuple[int, Element]]]
     elements: list[Element]
 
@@ -116,6 +120,7 @@ class Page:
         self.body = body
         self.folder = Folder(url)
         self.holders = []
+        self.tools = []
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
 
     def lines(self, which: npt.NDArray[np.bool_]) -> list[str]:
@@ -130,6 +135,12 @@ class Page:
         """
         images = (_picture_address(el, self.folder) for el in self.images if _is_shown(el))
         return [*self.embedded, *images]
+
+    @property
+    def gallery(self) -> list[str]:
+        """The addresses of pictures that are no teasers, which are links to another page."""
+        shown = (el for el in self.images if not _leads_on(el) and _is_shown(el))
+        return [_picture_address(el, self.folder) for el in shown]
 
     @property
     def heading_line(self) -> int | None:
@@ -240,10 +251,11 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     _show_shadows(marked["template"])
     _close_drawings(marked["drawing"])
     base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
-    url = absolute(base, url) or url
+    path, url = path_of(url), absolute(base, url) or url
     page = Page(body, url)
+    page.path = path
     fields = [_value(el) for el in marked["field"][:MOST]]
-    boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() in _CHOSEN)
+    boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() == "checkbox")
     page.choices = {*map(_block_around, boxes)}
     # A picture itself has one of its sources.
     embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
@@ -266,7 +278,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # Words of pictures in links belong to teasers.
     told_images = (el for el in page.images if el.get("alt") and el.getparent().tag != "a")
     words = (el.get("alt") for el in told_images if _is_shown(el))
-    told = chain(fields, words, icons)
+    told = chain(fields, words, icons, dict.fromkeys(page.tools))
     page.told = [single_spaced(text) for text in told if 0 < len(text) < LONGEST_VALUE]
     return page
 
@@ -359,6 +371,12 @@ def is_picture(name: str) -> bool:
     return name.lower().endswith(_PICTURES)
 
 
+def _leads_on(picture: Element) -> bool:
+    """Return whether a picture stands in a link to another page; one to a picture enlarges it."""
+    link = next(picture.iterancestors("a"), None)
+    return link is not None and not is_picture(link.get("href", "").partition("?")[0])
+
+
 def _close_drawings(found: Iterable[Element]) -> None:
     """Make elements of a page of the drawings and formulas that were left open.
 
@@ -419,7 +437,7 @@ def _read_lines(page: Page) -> list[Element]:
             if tag in page.titles:
                 page.titles[tag].append((len(lines), el))
                 if tag != "h1":  # the name of a page may be all that tells it apart
-                    _drop_tool(el)
+                    page.tools += _dropped_tool(el)
                     text = el.text
             is_open = False
             if text and not text.isspace():
@@ -443,12 +461,16 @@ def _read_lines(page: Page) -> list[Element]:
     return pictures
 
 
-def _drop_tool(heading: Element) -> None:
-    """Take a link in brackets out of a heading, such as "[edit]"; a number is no tool's name."""
+def _dropped_tool(heading: Element) -> Iterator[str]:
+    """Take a link in brackets out of a heading, such as "[edit]", and yield its name.
+
+    A number is no tool's name.
+    """
     link, text = next(iter(heading), None), heading.text or ""
     if link is None or link.tag != "a" or any(map(str.isdigit, link.text or "")):
         return
     if text.endswith("[") and link.tail == "]":
+        yield link.text or ""
         link.text = link.tail = None
         heading.text = text.removesuffix("[")
 

@@ -27,7 +27,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 20,
     "text": 11,
-    "facts": 34,
+    "facts": 35,
 }
 
 

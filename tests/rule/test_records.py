@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
+from scrapy_simhash.core.analysis import Body, located
 from tests.pages import article, edited, html, judged
 
 PROSE = (
@@ -98,3 +99,78 @@ def test_a_copy_is_doubtful_if_each_page_has_another_number_among_one_text(
         dedup.check(Document("http://a.example/1", html(TEXT)))
         verdict = dedup.check(Document("http://b.test/2", html(after)), wait=False)
     assert (verdict.kind, verdict.doubtful) == ("duplicate", doubtful)
+
+
+def framed(text: str, *, beside: str = "", name: str = "Summer at the lake") -> str:
+    return (
+        f"<title>{name}</title><body><nav><a href=/>Home</a></nav><main><h1>{name}</h1>{text}"
+        f"</main><div class=options>{beside}</div><footer>The lake club</footer>"
+    )
+
+
+def pictures(year: int, start: str = "<p>") -> str:
+    return "".join(f"{start}<img src=/{year}/{number}.jpg>" for number in range(6))
+
+
+@pytest.mark.parametrize("start", ["<p>", "<p><a href=/big/7.jpg>"])
+def test_two_galleries_with_one_text_have_pictures_of_their_own(start: str) -> None:
+    text = f"<p>{article(6)}"
+    one, other = (framed(text + pictures(year, start)) for year in (2024, 2025))
+    first, second = "http://lake.test/a", "http://lake.test/b"
+    assert judged((first, one), (second, other)) == (False, "own-values")
+    assert judged((first, one), (second, one)).is_copy
+    # A picture that leads to another page is a teaser, and few pictures may be advertisements.
+    teasers = [framed(text + pictures(year, f"<p><a href=/{year}>")) for year in (2024, 2025)]
+    assert judged((first, teasers[0]), (second, teasers[1])).is_copy
+    posts = [framed(f"{text}<p>{article(7)}<img src=/{n}.png>") for n in (1, 2)]
+    assert judged((first, posts[0]), (second, posts[1])).is_copy
+
+
+def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more() -> None:
+    section = f"<h2>Colour{{}}</h2><p>{PROSE}"
+    red, blue, plain = (
+        framed(section.format(tool))
+        for tool in (" [<a href=/red>red</a>]", " [<a href=/blue>blue</a>]", "")
+    )
+    page, other, view = (f"http://lake.test/{name}" for name in ("a", "b", "a?printable=yes"))
+    assert judged((page, red), (other, blue)) == (False, "own-values")
+    assert judged((page, red), (view, blue)) == (False, "own-values")
+    assert judged((page, red), (view, plain)).is_copy
+
+
+def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> None:
+    for kind, is_copy in (("radio", False), ("checkbox", True)):
+        one, other = (
+            framed(
+                f"<p>{PROSE}",
+                beside="".join(
+                    f"<div><label><input type={kind}>{size} cm</label></div>" for size in sizes
+                ),
+            )
+            for sizes in ((40, 50, 60), (70, 80, 90))
+        )
+        ruling = judged(("http://lake.test/a", one), ("http://lake.test/b", other))
+        assert ruling.is_copy is is_copy, kind
+
+
+@pytest.mark.parametrize("said", ["The page “/{}” was not found.", "/{}", "No results for {}!"])
+def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said: str) -> None:
+    paths = "lib/2012/menu.js", "lib/2015/menu.css"
+    one, other = (framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search") for path in paths)
+    found = [
+        (address, located(Body(page.encode(), "utf-8"), address))
+        for page, path in zip((one, other), paths, strict=True)
+        if (address := f"http://lake.test/{path}")
+    ]
+    assert judged(*found).is_copy
+    assert not judged(("http://lake.test/1", one), ("http://lake.test/2", other)).is_copy
+
+
+@pytest.mark.parametrize("said", ["2026/11/29", "7", "flat-7", "a/flat-7"])
+def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str) -> None:
+    """Days, numbers and names are what a page is about."""
+    one, other = (f"{said[:-1]}{digit}" for digit in "78")
+    pages = [
+        (f"http://lake.test/a/{each}", framed(f"<p>{PROSE}<p>{each}")) for each in (one, other)
+    ]
+    assert not judged(*pages).is_copy
