@@ -5,7 +5,7 @@
     python -m benchmarks.redis --beside 1000000
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
-Each has a key of some 60 bytes and 81 bytes of facts. CPU is that of the server and of the client,
+Each has a key of some 60 bytes and 80 bytes of facts. CPU is that of the server and of the client,
 memory is the server's, and what is written is the growth of its append-only file. In the race each
 process claims a copy of each cluster, in batches of its own sizes; the pages share half of their
 block values, as those of one template do.
@@ -50,7 +50,7 @@ def pages(seed: int = 1) -> Iterator[Arrival]:
         value, blocks = chance.getrandbits(256), chance.randbytes(4 * BLOCKS)
         name = f"section/{number % 31}/article-{chance.getrandbits(32):x}.html"
         key = f"https://www.example-{number % 997}.com/{name}"
-        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(83))
+        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(80))
 
 
 class Costs:
@@ -165,7 +165,7 @@ def flood() -> Iterator[Arrival]:
     for number in itertools.count():
         blocks = shared + chance.randbytes(2 * BLOCKS)
         fingerprint = Fingerprint(chance.getrandbits(256), 256, blocks)
-        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(83))
+        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(80))
 
 
 def changed(page: Arrival, chance: Random) -> Arrival:

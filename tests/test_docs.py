@@ -214,8 +214,8 @@ KINDS = {
     "are two views": Kinship.VIEW,
     "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
-    "are one page of two releases": Kinship.RELEASE,
-    "have one path on two hosts of a site": Kinship.HOSTS,
+    "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
+    "are one page in two languages": Kinship.LANGUAGE,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }

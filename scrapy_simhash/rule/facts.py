@@ -34,7 +34,6 @@ _SIZES = {
     "heading": 3,
     "site": 1,
     "unsaid": 2,
-    "details": 3,
     "said": 3,
     "canonical": 3,
     "steps": 1,
@@ -55,7 +54,7 @@ SKETCHES = {
 #: The sketches of samples, with the size of the sample.
 _SAMPLES = {"text": 32, "rest": 32}
 #: The sorts of units that together are what a page says.
-_SAID = ("numbers", "fields", "sentences", "beside", "words")
+_SAID = ("numbers", "fields", "sentences", "beside", "words", "unsaid")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
 FACTS_SIZE = sum(_SIZES.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 
@@ -64,12 +63,14 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 83 bytes.
+    """Facts about a page beside its fingerprint, in 80 bytes.
 
     Attributes:
-        headings, title, heading, site, unsaid, details, backed: what it calls itself; see
-            :mod:`.names`.
-        said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`.
+        headings, title, heading, site, backed: what it calls itself; see :mod:`.names`.
+        unsaid: odd sketch of 16 bits of what the text lacks of the heading. It counts in how many
+            words two pages differ; only the next hash tells each part of a series from all others.
+        said: 24-bit hash of these, and of all numbers, fields and sentences of the content, see
+            :mod:`.sketch`.
         canonical: 24-bit hash of the address that the page declares canonical; 0 if it declares
             none, or the front page of a site, as all pages of some sites do.
         steps: length of the normalised main text in UTF-8 bytes, because in characters a text in
@@ -93,7 +94,6 @@ class Facts:
     heading: int
     site: int
     unsaid: int
-    details: int
     said: int
     canonical: int
     steps: int
@@ -164,12 +164,13 @@ def facts_of(
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     text = normalise(extraction.text) if normal is None else normal
     size = size_in_bytes(_once(text, extraction.text))
-    hashes = _hashes(extraction, int.from_bytes(key[:8], "little"))
+    names = names_of(extraction, text, size, key)
+    hashes = _hashes(extraction, names.unsaid, int.from_bytes(key[:8], "little"))
     sketches: dict[str, Any] = {
         sort: sketch(hashes[sort], width, _SAMPLES.get(sort)) for sort, width in SKETCHES.items()
     }
     return Facts(
-        **names_of(extraction, text, size, key)._asdict(),
+        **names._asdict() | {"unsaid": sketch(hashes["unsaid"], 16).bits},
         said=reduce(xor, (digest(hashes[sort]) for sort in _SAID)),
         canonical=address_hash(extraction.canonical),
         steps=min(255, round(_STEPS * math.log2(max(size, 1)))),
@@ -181,12 +182,11 @@ def facts_of(
     ).to_bytes()
 
 
-def _hashes(extraction: Extraction, seed: int) -> dict[str, list[int]]:
+def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:
     """Return the hashes of the units of a page by their sort, and of the entries of its lists."""
-    units = units_of(extraction)._asdict().items()
+    units = units_of(extraction)._asdict() | {"listed": extraction.listed, "unsaid": unsaid}
     # A unit of two sorts would cancel itself out in the digest of them all.
-    hashes = {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units)}
-    return hashes | {"listed": hashes_of(extraction.listed, seed)}
+    return {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())}
 
 
 def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes:

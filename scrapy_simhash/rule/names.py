@@ -13,7 +13,6 @@ from typing import NamedTuple
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.segmentation import MARKS
-from scrapy_simhash.rule.sketch import digest, hashes_of, sketch
 from scrapy_simhash.rule.state import lasting
 
 #: From so many bytes on, a text says by itself what its page is.
@@ -58,7 +57,7 @@ _KOREAN = re.compile("[\uac00-\ud7af]{2}")
 
 
 class Names(NamedTuple):
-    """The names of a page, as hashes that are keyed with the recipe's seed; 0 is no name.
+    """The names of a page; hashes are keyed with the recipe's seed, and 0 is no name.
 
     Attributes:
         headings: 24-bit hash of the whole title and the first three ``h1``.
@@ -69,11 +68,8 @@ class Names(NamedTuple):
         heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
             does, of the last of the first three, because themes have the site's name in the first.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        unsaid: odd sketch of 16 bits of the words of the heading, or else of the title, that the
-            text does not have, and of its numbers.
-        details: 24-bit hash of these words, short ones too, of its numbers, and of its signs, such
-            as those of an operator. The sketch counts in how many of them two pages differ; only
-            the hash tells each part of a long series from all others.
+        unsaid: the words of the heading, or else of the title, that the text does not have, its
+            numbers, and its signs, such as those of an operator.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -82,8 +78,7 @@ class Names(NamedTuple):
     title: int
     heading: int
     site: int
-    unsaid: int
-    details: int
+    unsaid: set[str]
     backed: bool
 
 
@@ -99,8 +94,6 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_NAME])]
     name, heading, site = _called(extraction, headings, text)
     is_backed = max(_share_said(heading, text), _share_said(name, text)) >= HALF
-    unsaid, details = _unsaid(heading or name, text)
-    seed = int.from_bytes(key[:8], "little")
     names = [extraction.title[:_LONGEST_NAME], *headings]
     names += map(lasting, extraction.labels[:_MOST])
     may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(names[0])
@@ -112,8 +105,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        unsaid=sketch(hashes_of(unsaid, seed), 16).bits,
-        details=digest(hashes_of(details, seed)),
+        unsaid=_unsaid(heading or name, text),
         backed=is_backed,
     )
 
@@ -193,13 +185,10 @@ def _words(heading: str, text: str, shortest: int = 4) -> tuple[list[str], list[
     return sample, [word for word in sample if word not in searched]
 
 
-def _unsaid(heading: str, text: str) -> tuple[set[str], set[str]]:
-    """Return the words that a text does not have, with all numbers; and with short words, signs."""
-    numbers = _DIGITS.findall(heading)
-    _, words = _words(heading, text)
-    _, all_words = _words(heading, text, shortest=1)
-    signs = _LETTERS.sub("", _plain(heading))
-    return {*words, *numbers}, {*all_words, *numbers, signs}
+def _unsaid(heading: str, text: str) -> set[str]:
+    """Return the words of a heading that a text does not have, and its numbers and signs."""
+    _, words = _words(heading, text, shortest=1)
+    return {*words, *_DIGITS.findall(heading), _LETTERS.sub("", _plain(heading))} - {""}
 
 
 def _share_said(heading: str, text: str) -> float:

@@ -37,8 +37,7 @@ REASONS = {
 SITES_APART = 4 / 3
 #: The same for short texts, which may come from one program.
 SHORT_APART = {
-    Kinship.RELEASE: 0.45,
-    Kinship.HOSTS: 0.45,
+    Kinship.BRANCH: 0.45,
     Kinship.TEXT: 0.45,
     Kinship.SITES: 0.6,
 }
@@ -82,6 +81,9 @@ def kinships(page: Page, other: Page) -> Iterator[Kinship]:
         yield Kinship.TEXT
         return
     kin = kinship(page.key, other.key)
+    # A page that is translated stands in a translated template.
+    if kin is Kinship.LANGUAGE and _is_one_template(a, b):
+        kin = Kinship.DOMAIN
     # All parts of a list may declare the first one, so a list needs the same headings as well.
     if kin is not Kinship.SITES and (a.headings == b.headings or not (a.thin or b.thin)):
         if (
@@ -144,9 +146,7 @@ class Pair:
 
     @property
     def is_one_template(self) -> bool:
-        """True if the templates around both pages are much the same, or one is not known."""
-        a, b = self.a.rest, self.b.rest
-        return not (a.size and b.size) or a.likeness(b) > HALF
+        return _is_one_template(self.a, self.b)
 
     @property
     def clashes(self) -> float:
@@ -188,6 +188,11 @@ class Pair:
         return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
 
 
+def _is_one_template(a: Facts, b: Facts) -> bool:
+    """Return whether the templates around two pages are much the same, or one is not known."""
+    return not (a.rest.size and b.rest.size) or a.rest.likeness(b.rest) > HALF
+
+
 def _is_print_view(a: Facts, b: Facts) -> bool:
     """Return whether the title of a page is the ``h1`` of another, whose title names the site."""
     is_site_alone = b.title == 0 and b.site == a.site != 0
@@ -221,6 +226,8 @@ def _values(pair: Pair) -> str:
         differ = pair.lists_others or (a.said != b.said and not are_sentences)
     elif kin is Kinship.SITES:
         differ = _are_records(pair)
+    elif kin is Kinship.LANGUAGE:
+        differ = numbers > 0
     else:
         # Another release of a long text has another number here and there.
         differ = numbers > (max(1, pair.most) if pair.headings_alike else 1)
@@ -248,6 +255,8 @@ def _sentences(pair: Pair) -> str:
         differ = kin is not Kinship.ADDRESS and a.sentences.replaced(b.sentences) > 0
     elif kin is Kinship.DOMAIN or pair.is_thin:
         differ = a.said != b.said
+    elif kin is Kinship.LANGUAGE:
+        differ = a.sentences != b.sentences
     elif kin is Kinship.SITES:
         differ = pair.near > MOST and a.text.own_share(b.text) > 1 - MOST
     return "own-text" if differ else ""
@@ -264,11 +273,12 @@ def _headings(pair: Pair) -> str:
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
         details = pair.unsaid + a.sentences.replaced(b.sentences)
         is_same = is_subject and not pair.is_one_template and details <= pair.most
-    elif kin in (Kinship.HOSTS, Kinship.RELEASE):
+    elif kin is Kinship.BRANCH:
         is_same = fills
+    elif kin is Kinship.LANGUAGE:
+        is_same = False
     else:
         is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
-        is_same = is_same and (kin in VIEWS or a.details == b.details)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"
 

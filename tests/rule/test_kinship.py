@@ -52,13 +52,23 @@ RELATED = {
         a/s.php?article44 a/s.php?id_article=44&page=print
         a/print/44 a/news/44/tea.html
         a/20451-tea-is-back a/20451-tea-returns""",
-    Kinship.RELEASE: """
+    Kinship.BRANCH: """
         a/4.2/install a/3.0/install
         a/en/latest/install.html a/en/5.0.dev0/install/
         a/v1/users a/stable/users
         a/en/dev/users a/en/users
         http://v3.a.com/users http://v4.a.com/users
-        http://stable.docs.a.com/users http://docs.a.com/users""",
+        http://stable.docs.a.com/users http://docs.a.com/users
+        a/ http://www.a.com/
+        a/news/tea/ http://m.a.com/news/tea
+        a/en/x.html http://www.a.com/fr/x.html
+        a/x.en.html http://www.a.com/x.zh-cn.html""",
+    Kinship.LANGUAGE: """
+        a/en/mill a/de/mill
+        a/en/mill/ a/pt-br/mill
+        a/docs/en_US/mill.html a/docs/zh_CN/mill.html
+        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
+        a/faq/en/mill.html a/faq/de/mill.de.html""",
     Kinship.DOMAIN: """
         a/one a/two
         a/News/Tea a/news/tea
@@ -89,16 +99,16 @@ RELATED = {
         a/2019.04/fees a/2019.05/fees
         a/4/tea a/5/tea
         a/4.2/install a/3.0/use
+        a/en/mill a/de/lock
+        a/en/tv/7 a/de/pc/7
+        a/en/mill?p=1 a/de/mill?p=2
+        a/mill a/mill.de.html
+        a/mill/tea a/de/tea
         a/print/44 a/news/45/tea.html
         a/printers/44 a/scanners/44
         a/1 http://www.a.com/2
         a/en/index.html http://www.a.com/fr/index.html
         a/en/x.html?p=1 http://www.a.com/fr/x.html""",
-    Kinship.HOSTS: """
-        a/ http://www.a.com/
-        a/news/tea/ http://m.a.com/news/tea
-        a/en/x.html http://www.a.com/fr/x.html
-        a/x.en.html http://www.a.com/x.zh-cn.html""",
     Kinship.SITES: """
         a/ b/
         a/old/Tea.html b/new/Tea.html

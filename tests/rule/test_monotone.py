@@ -64,7 +64,6 @@ class Made:
             rest=sketch([*range(7, 39)], SKETCHES["rest"]),
             site=1,
             unsaid=0,
-            details=0,
             said=hash(repr([self.units[sort] for sort in SORTS if sort != "listed"])) & 0xFFFFFF,
             labels=sketch([label * 5 for label in self.pairs], SKETCHES["pairs"]),
             pairs=sketch([*self.pairs.values()], SKETCHES["pairs"]),
