@@ -174,20 +174,21 @@ def analyse_text(
     if extraction is not None and not text.strip():
         return PageAnalysis(None, reason="empty")
     lines, weights = extraction.to_fingerprint if extraction else (text, ())
-    counted = normalise(lines, by_line=bool(weights))
-    normal = heavier(counted, weights).replace("\n", "") if weights else counted
+    normal_lines = normalise(lines, by_line=bool(weights))
+    normal_text = heavier(normal_lines, weights).replace("\n", "") if weights else normal_lines
     beginning = excerpt(text, excerpt_length) if excerpt_length else ""
     if extraction and excerpt_length:
         # On many templates, half of these lines come before the first value of a record.
         details = first_lines(extraction.details, 4 * excerpt_length)
         beginning = "\n".join([beginning, *details])
-    if len(normal) < recipe.min_length:
+    if len(normal_text) < recipe.min_length:
         # Features that a project has made itself may need some text.
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
-    fingerprint = recipe.fingerprint(lines, weights, counted)
+    fingerprint = recipe.fingerprint(lines, weights, normal_lines)
     if fingerprint.value == recipe.nothing:
         return PageAnalysis(None, reason="too_short", excerpt=beginning)
     if extraction is None:
-        return PageAnalysis(fingerprint, facts_of_text(text, recipe, normal), excerpt=beginning)
-    facts = facts_of(extraction, recipe, normal)
+        facts = facts_of_text(text, recipe, normal_text)
+        return PageAnalysis(fingerprint, facts, excerpt=beginning)
+    facts = facts_of(extraction, recipe, normal_text)
     return PageAnalysis(fingerprint, facts, excerpt=beginning, canonical=extraction.canonical)

@@ -80,7 +80,7 @@ class CrawlRun:
         if run is not None and _flushes(self._crawler):
             # scrapy-redis also forgets what it knows of the spider.
             await dedup.ask(lambda store: _forget_missing(store, run.number))
-        runs = await dedup.ask(lambda store: store.runs()) if run else None
+        runs = await dedup.ask(Index.runs) if run else None
         self.begun = {each.number: each.begun for each in runs or ()}
         self._others = [each for each in runs or () if run and each.spider != run.spider]
         # The counts of the runs are at hand; a large file takes seconds to count its pages.
@@ -144,7 +144,7 @@ class CrawlRun:
             old = self._old_addresses
             await self._dedup.ask(lambda store: _forget_missing(store, run.number, old))
         await self._dedup.end_run(finished=finished)
-        runs = await self._dedup.ask(lambda store: store.runs()) or ()
+        runs = await self._dedup.ask(Index.runs) or ()
         this_run = next((each for each in runs if each.number == run.number), None)
         if this_run is None or not this_run.finished:
             return
