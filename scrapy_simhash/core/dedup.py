@@ -207,7 +207,7 @@ class Dedup:
         arrival = Arrival(
             key,
             analysis.fingerprint,
-            page_scope(document.url, self._scope) if document.scope is None else document.scope,
+            page_scope(document.url, self._scope),
             analysis.facts,
             aliases=document.aliases,
         )

@@ -33,7 +33,6 @@ class Document:
         content_type: the header, which may declare a charset and names the reader. A str of plain
             text is compared whole, like an item. A type without a reader is skipped.
         key: the document's name in the index; by default, its canonical URL.
-        scope: documents of different scopes never match; None for the rule of the :class:`Dedup`.
         aliases: other keys of it, by which an earlier run may have known it.
     """
 
@@ -41,7 +40,6 @@ class Document:
     data: bytes | str
     content_type: str = "text/html"
     key: str = ""
-    scope: str | None = None
     aliases: tuple[str, ...] = ()
 
 
