@@ -89,7 +89,7 @@ class CrawlFilter:
 
     # Pages.
 
-    async def judge(self, request: Request, response: Response, times: int = 0) -> Judged:
+    async def judge(self, request: Request, response: Response, times: int) -> Judged:
         """Judge a response that was dropped a number of times in a row; tell the listeners."""
         key = request_key(request, response.url)
         verdict = await self._verdict(request, response, key)

@@ -161,10 +161,10 @@ class Learner:
         first = self.table.place(row.example.partition(" ")[2])
         return first is not None and _is_lesser(first.row)
 
-    def record(self, forecast: Forecast, visit: Visit) -> str:
-        """Learn from a fetched page, and from its forecast; return the signature of its address."""
+    def record(self, forecast: Forecast, visit: Visit) -> None:
+        """Learn from a fetched page, and from its forecast."""
         if (place := self.table.place(forecast.url, learn=True)) is None:
-            return ""
+            return
         self._settle_wrong(forecast, visit.original)
         if forecast.bound:
             self.estimate.explore(forecast.chance)
@@ -177,7 +177,6 @@ class Learner:
         else:
             self.first[visit.key] = forecast.url
             place.add(Row(distinct=1))
-        return place.signature
 
     def _settle_wrong(self, forecast: Forecast, original: str) -> None:
         """Take a wrong forecast back, if its page has another address, fetched in any case."""
