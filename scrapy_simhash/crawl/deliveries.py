@@ -39,6 +39,7 @@ class Delivery:
     Args:
         upkeep: is told how the page and its items fare.
         key: the page in progress; None if its delivery does not count.
+        request: the request of a page that is on its way to the spider.
         drops_items: whether the spider's requests go on without its items.
         unchanged: whether the page did not change, and only changed pages are wanted.
     """
@@ -48,10 +49,12 @@ class Delivery:
         upkeep: Upkeep,
         key: str | None = None,
         *,
+        request: Request | None = None,
         drops_items: bool = False,
         unchanged: bool = False,
     ) -> None:
         self.key = key
+        self.request = request
         self.drops_items = drops_items
         self.unchanged = unchanged
         self._upkeep = upkeep
@@ -124,13 +127,6 @@ class _OutsideDelivery(Delivery):
         """Do nothing: each claim ends with its item."""
 
 
-class _Expected(NamedTuple):
-    """A page on its way to the spider."""
-
-    request: Request
-    delivery: Delivery
-
-
 class Deliveries:
     """The deliveries of a crawl, by response and by item."""
 
@@ -140,7 +136,7 @@ class Deliveries:
         self._upkeep = upkeep
         self._outside = _OutsideDelivery(upkeep)
         # Pages on their way to the spider, by their keys.
-        self._expected: dict[str, list[_Expected]] = {}
+        self._expected: dict[str, list[Delivery]] = {}
         # A response's meta does not have them, because a spider may change it.
         self._of_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
         # Deliveries of items on their way to our pipeline, with the item, by its identity.
@@ -162,10 +158,11 @@ class Deliveries:
         delivery = Delivery(
             self._upkeep,
             key if owned else None,
+            request=request,
             drops_items=drops_items,
             unchanged=unchanged,
         )
-        self._expected.setdefault(key, []).append(_Expected(request, delivery))
+        self._expected.setdefault(key, []).append(delivery)
 
     def arrived(self, response: Response) -> None:
         """Note that the spider gets a response."""
@@ -173,7 +170,7 @@ class Deliveries:
         # Other middlewares may have made another response, and given it another request.
         key = request_key(request, response.url) if request is not None else ""
         if expected := self._expected.get(key):
-            self._of_response[response] = expected.pop(0).delivery
+            self._of_response[response] = expected.pop(0)
             if not expected:
                 del self._expected[key]
 
@@ -183,7 +180,7 @@ class Deliveries:
             turned_down = [page for page in expected if page.request not in on_the_way]
             for page in turned_down:
                 expected.remove(page)
-                if page.delivery.key is not None:
+                if page.key is not None:
                     self._upkeep.failed(key)
             if not expected:
                 del self._expected[key]
