@@ -51,13 +51,17 @@ import os, time
 
 def extract(html):
     if "wait here" in html and "GO" not in os.environ:
+        open("waits", "w").close()
         time.sleep(600)
     return html
 """
 
 
 def waiting(folder: Path, monkeypatch: Any) -> list[str]:
-    """Return options with which pages that say "wait here" wait in processes without GO."""
+    """Return options with which pages that say "wait here" wait in processes without GO.
+
+    A file "waits" tells of them.
+    """
     (folder / "waiting.py").write_text(WAITING)
     monkeypatch.syspath_prepend(folder)
     return ["-s", "SIMHASH_EXTRACTOR=waiting.extract", "-s", "SIMHASH_PROCESSES=1"]

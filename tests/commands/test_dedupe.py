@@ -183,7 +183,7 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
         file.write_bytes(feed({f"http://{file.name}/": html(text)}))
     first = tmp_path / "prints" / "a.jsonl.000000.parquet"
     arguments = ["fingerprint", *files, "--to", first.parent, *waiting(tmp_path, monkeypatch)]
-    interrupted(*arguments, folder=tmp_path, when=first.exists)
+    interrupted(*arguments, folder=tmp_path, when=(tmp_path / "waits").exists)
     assert [path.name for path in first.parent.iterdir()] == [first.name]
     before = first.stat().st_mtime_ns
     monkeypatch.setenv("GO", "1")
