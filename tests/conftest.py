@@ -121,7 +121,7 @@ def reactor_loop() -> Iterator[asyncio.AbstractEventLoop]:
     reactor._asyncioEventloop.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
     """Run a spider with the add-on; an exception at start-up is raised here."""
 

@@ -1,8 +1,9 @@
 """`scrapy simhash changes`, and what is said of runs: a site that was crawled on three days."""
 
 import json
+import shutil
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from scrapy import Request
 
 from scrapy_simhash.index import open_existing
 from tests.commands.running import log_line, refused, simhash
+from tests.conftest import Site
 from tests.crawl.spiders import Following
 from tests.pages import article, html
 
@@ -27,11 +29,21 @@ class Blog(Following):
         yield Request(self.base + "/")
 
 
-@pytest.fixture
-def three_days(crawl: Any, site: Any, tmp_path: Path) -> list[str]:
-    """The options for the index and log of three days: an edit, a move, and a loss."""
-    url, log = f"sqlite:///{tmp_path / 'pages.sqlite'}", tmp_path / "dedup.jsonl"
-    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log), "SIMHASH_RECRAWL": "changed"}
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with closing(Site()) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def crawled(crawl: Any, site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the index and the log of three days: an edit, a move, and a loss."""
+    folder = tmp_path_factory.mktemp("days")
+    settings = {
+        "SIMHASH_INDEX_URL": f"sqlite:///{folder}/pages.sqlite",
+        "SIMHASH_LOG": f"{folder}/dedup.jsonl",
+        "SIMHASH_RECRAWL": "changed",
+    }
 
     def crawl_day(posts: dict[str, str]) -> None:
         site.pages.clear()
@@ -47,7 +59,14 @@ def three_days(crawl: Any, site: Any, tmp_path: Path) -> list[str]:
     texts |= {"/8": article(8), "/moved": texts.pop("/2")}
     del texts["/3"]
     crawl_day(texts)
-    return ["--index", url, "--log", str(log)]
+    return folder
+
+
+@pytest.fixture
+def three_days(crawled: Path, tmp_path: Path) -> list[str]:
+    """The options for a copy of the three days."""
+    folder = shutil.copytree(crawled, tmp_path / "days")
+    return ["--index", f"sqlite:///{folder}/pages.sqlite", "--log", f"{folder}/dedup.jsonl"]
 
 
 def listed(site: Any, capsys: Any, *arguments: str) -> list[tuple[str, str]]:

@@ -1,6 +1,8 @@
 """SIMHASH_PREFER: the address that a page declares canonical is delivered, and no page is lost."""
 
 import asyncio
+from collections import Counter
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -8,9 +10,11 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.http import HtmlResponse
 
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.preferred import _canonical_url
+from scrapy_simhash.crawl.preferred import Preferred, _canonical_url
 from scrapy_simhash.crawl.requests import bare_request
+from scrapy_simhash.crawl.summary import Judged
 from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
 from tests.pages import article, html
 
@@ -233,6 +237,21 @@ def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl, site):
     crawled = crawl(Pages, settings=SETTINGS | ONE_AT_A_TIME, site=site, paths=names)
     assert sorted(paths(crawled)) == sorted(names)
     assert sum(hits for path, hits in site.hits.items() if "gone" in path) == 4
+
+
+@pytest.mark.parametrize(("in_vain", "waits"), [(4, True), (5, False)])
+def test_pages_wait_while_no_more_than_three_and_one_of_a_hundred_waited_in_vain(in_vain, waits):
+    crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
+    queue: Any = SimpleNamespace(keep=lambda *_: None)
+    preferred = Preferred(crawler, queue, Counter())
+    for n in range(100):
+        request = Request(f"http://a.example/old/{n}", meta={"simhash_queued": True})
+        response = HtmlResponse(request.url, body=page(n, "/new"), request=request, protocol="1.1")
+        if n < in_vain:
+            preferred.has_waited(request.url)
+        preferred.judged(Judged(request, response, Verdict("unique", request.url), "drop"))
+    last = request.replace(url="http://a.example/old/last")
+    assert (preferred.request_before(last, response.replace(url=last.url)) is not None) is waits
 
 
 def test_a_page_that_cannot_wait_any_longer_is_delivered(crawl, prints, monkeypatch):

@@ -180,26 +180,6 @@ def test_host_that_redirects_to_its_www_is_delivered_as_moved(day, site, monkeyp
     assert second.items[1]["page"]["moved_from"] == f"{site.url}/post-0"
 
 
-def test_copy_of_a_page_that_is_gone_is_delivered(day, site):
-    posts(site, range(3))
-    copy = html(article(0), title="Post 0", links=("/",))
-    site.pages |= {"/": front("/post-0", "/copy", "/post-1"), "/copy": copy}
-    assert paths(day(site)) == ["/", "/post-0", "/post-1"]
-    del site.pages["/post-0"]
-    second = day(site)
-    assert changes(second) == {"/": "same", "/copy": "moved", "/post-1": "same"}
-    assert second.stat("missing") == 0
-
-
-def test_page_that_answers_with_404_is_missing_and_the_same_when_it_returns(day, site):
-    posts(site, range(3))
-    day(site)
-    page, site.pages["/post-1"] = site.pages["/post-1"], (404, {}, b"")
-    assert day(site).stat("missing") == 1
-    site.pages["/post-1"] = page
-    assert changes(day(site))["/post-1"] == "same"
-
-
 class Crashing(Blog):
     """Fails with one page."""
 

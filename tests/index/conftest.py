@@ -53,6 +53,7 @@ def redis_servers() -> Iterator[Servers]:
 REDIS: dict[str, Callable[[Servers], str]] = {
     "redis": lambda started: started.single.url + "?",
     "rediss": lambda started: started.tls.url + "&",
+    "password": lambda started: started.password.url + "?",
     "valkey": lambda started: started.single.url.replace("redis:", "valkey:") + "?",
     "redis-unix": lambda started: started.single.unix_url + "&",
     "sentinel": lambda started: started.sentinel.url + "?",

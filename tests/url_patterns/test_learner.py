@@ -181,6 +181,16 @@ def test_a_repeated_parameter_names_no_other_kind_of_page():
     assert forecasts[0].signature == forecasts[1].signature
 
 
+def test_a_host_that_makes_up_places_keeps_the_patterns_that_were_shared(monkeypatch):
+    monkeypatch.setattr("scrapy_simhash.url_patterns.table.MOST_PLACES", 50)
+    learner = Learner()
+    learn_old_versions(learner)
+    learner.table.of("wiki.test").take()
+    for n in range(200):
+        fetch(learner, f"{SITE}/made-up?n{n}=a&m{n}=b")
+    assert spared(learner, OLD) > 0.7
+
+
 def test_addresses_of_many_parameters_stay_within_bounds():
     """Each has its own names; a host that makes them up takes neither memory nor time."""
     learner = Learner()

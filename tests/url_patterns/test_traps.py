@@ -82,6 +82,9 @@ def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatu
     # A value that no page had in its address may lead to something new.
     other = media("g", "files", "1.png")
     assert not traps.row(other, other)
+    # One page that says something new ends the trap for all.
+    traps.page(urls[7], urls[7], "<p>Something else</p>")
+    assert not traps.row(urls[3], urls[3])
 
 
 def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
@@ -93,6 +96,8 @@ def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
         traps.page(url, "wiki", "<p>Files</p>")
         traps.link(url, following, lambda _: "wiki")
         traps.page(f"http://a.test/wiki?id={n}&tab=a", "wiki", f"<p>Page {n} {'x' * n}</p>")
+    for name, text in (("next", "Files"), ("last", "Something else")):
+        traps.page(f"http://a.test/wiki?id={name}&tab=a", "wiki", f"<p>{text}</p>")
     assert traps.row("http://a.test/wiki?id=h&tab=3", "wiki") == 0
     assert traps.row("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
 
