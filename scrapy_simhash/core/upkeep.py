@@ -1,9 +1,9 @@
 """The upkeep: it keeps the index true to what was delivered.
 
 Every tenth of a second it confirms pages that were delivered, releases those that failed, and asks
-how pages of other crawlers fared that copies wait for. Now and then it renews the leases of pages
-in progress, and deletes entries of old runs. If a round fails, what it had to tell is left to the
-leases: they run out, and copies take the places of the pages.
+what became of pages of other crawlers for which copies wait. Now and then it renews the leases of
+pages in progress, and deletes entries of old runs. If a round fails, what it had to tell is left to
+the leases: they run out, and copies take the places of the pages.
 """
 
 import asyncio

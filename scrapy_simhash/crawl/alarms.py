@@ -1,4 +1,4 @@
-"""One page that hides many addresses is told of while the crawl runs.
+"""While a crawl runs, its log names a page that hides many addresses.
 
 A page that a script fills in, a notice of consent or a wall for robots has the same text at every
 address. The filter cannot know what it does not see, so people look at such a page first.
@@ -15,7 +15,7 @@ from scrapy_simhash.report.signatures import MANY, most_hidden, signature_of
 
 logger = logger_of(__name__)
 
-#: Pages that are told of while a crawl runs, and in its summary.
+#: Pages that the log of a crawl, and its summary, name at most.
 MOST_TOLD = 3
 
 
