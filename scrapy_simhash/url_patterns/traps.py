@@ -41,11 +41,12 @@ class Traps:
         self._novelty = Novelty()
         # The addresses of pages and links, and the values in them.
         self._linked = Seen()
-        # By their addresses, pages that may be part of a trap, and those of them that have brought
-        # a new link. Pages of a signature with new values in their addresses, and those without,
-        # are groups, and so are those of a name; the last page of each group was poor or not.
+        # The pages that may be part of a trap, by their addresses, each with its group: pages of a
+        # signature with new values in their addresses, or without.
         self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
+        # The pages among these that have brought a new link.
         self._counted: LRUCache[str, None] = LRUCache(REMEMBERED)
+        # Whether the last page of each group was poor; all signatures of a name are a group, too.
         self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
         self._told: LRUCache[str, None] = LRUCache(REMEMBERED)
