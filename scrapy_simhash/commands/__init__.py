@@ -19,6 +19,8 @@ from typing import Any, ClassVar
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from scrapy_simhash.offline.interrupts import ending_by_interrupt
+
 SUBCOMMANDS = (
     "compare",
     "explain",
@@ -63,6 +65,13 @@ class SimhashCommand(ScrapyCommand):
             metavar="SUBCOMMAND",
             prog="scrapy simhash",
         )
+        try:
+            self._add_subcommands(subparsers)
+        except KeyboardInterrupt:
+            sys.stderr.write("scrapy simhash: interrupted\n")
+            sys.exit(128 + signal.SIGINT)
+
+    def _add_subcommands(self, subparsers: Any) -> None:
         for name in SUBCOMMANDS:
             module = _load(name)
             subparser = subparsers.add_parser(
@@ -79,17 +88,10 @@ class SimhashCommand(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         from scrapy_simhash.index.store import StoreError
-        from scrapy_simhash.settings import refuse_unknown
 
         try:
-            if args:
-                raise UsageError(f"unrecognized arguments: {' '.join(args)}")
-            assert self.settings is not None
-            refuse_unknown(self.settings)
-            if opts.subcommand is None:
-                self._list()
-            else:
-                self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
+            with ending_by_interrupt():
+                self._run(args, opts)
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -102,6 +104,18 @@ class SimhashCommand(ScrapyCommand):
         except (UsageError, StoreError, ValueError) as error:
             # Settings, URLs and files that cannot be used raise ValueError with one line.
             self._end(opts, 2, f"error: {error}")
+
+    def _run(self, args: list[str], opts: argparse.Namespace) -> None:
+        from scrapy_simhash.settings import refuse_unknown
+
+        if args:
+            raise UsageError(f"unrecognized arguments: {' '.join(args)}")
+        assert self.settings is not None
+        refuse_unknown(self.settings)
+        if opts.subcommand is None:
+            self._list()
+        else:
+            self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
 
     def _list(self) -> None:
         """Print the subcommands with a line each, and the add-on's line if the project lacks it."""

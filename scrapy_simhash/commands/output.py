@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from tqdm import tqdm
 
+from scrapy_simhash.offline.interrupts import uninterrupted
 from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report.words import pad, width
@@ -104,4 +105,5 @@ def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
             yield file
         part.replace(whole)
     finally:
-        part.unlink(missing_ok=True)
+        with uninterrupted():
+            part.unlink(missing_ok=True)

@@ -1,6 +1,12 @@
 """`scrapy simhash dedupe`: the filter over saved pages, and over their fingerprints."""
 
+import asyncio
+import gc
 import json
+import os
+import signal
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,6 +14,7 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.index import open_existing
 from tests.commands.running import interrupted, simhash, waiting
 from tests.pages import article, edited, html
@@ -191,3 +198,62 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
     assert "1 page written, 1 were there\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
     assert len(rows(first)) == 1
+
+
+def test_ctrl_c_while_worker_processes_end_is_one_message(
+    items, tmp_path, monkeypatch, capsys, caplog
+):
+    ended = []
+
+    class Slow(Workers):
+        async def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.1)
+            await super().close()
+            ended.append(True)
+
+    monkeypatch.setattr("scrapy_simhash.offline.analyses.Workers", Slow)
+    arguments = ("dedupe", items, "--verdicts", tmp_path / "verdicts")
+    assert simhash(*arguments, settings={"SIMHASH_PROCESSES": 1}) == 130
+    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    assert ended
+    gc.collect()
+    assert not caplog.records  # a task that is lost says so
+    assert [*tmp_path.iterdir()] == [items]
+
+
+def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, capsys, caplog):
+    made = asyncio.new_event_loop
+
+    def interrupted_loop() -> asyncio.AbstractEventLoop:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        return made()
+
+    monkeypatch.setattr(asyncio, "new_event_loop", interrupted_loop)
+    loops = threading.active_count()
+    assert simhash("dedupe", items, settings={"SIMHASH_PROCESSES": 1}) == 130
+    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    assert threading.active_count() == loops
+    gc.collect()
+    assert not caplog.records
+
+
+def test_ctrl_c_is_no_error_of_the_database(items, tmp_path, monkeypatch, capsys):
+    """DuckDB makes an error of its own of it, within a query or a function that it calls."""
+    pytest.importorskip("duckdb")
+    prints = tmp_path / "prints"
+    assert simhash("fingerprint", items, "--to", prints) == 0
+    capsys.readouterr()
+
+    def interrupts(k: int) -> Any:
+        def ruling(d: int, key: str, facts: bytes, other: str, others: bytes) -> str:
+            os.kill(os.getpid(), signal.SIGINT)
+            return ""
+
+        return ruling
+
+    monkeypatch.setattr("scrapy_simhash.offline.join.ruling_at", interrupts)
+    assert simhash("dedupe", prints, "--verdicts", tmp_path / "verdicts.parquet") == 130
+    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    assert {*tmp_path.iterdir()} == {items, prints}
