@@ -130,6 +130,15 @@ class Pair:
         return self.a.thin or self.b.thin
 
     @property
+    def is_view(self) -> bool:
+        """True of two views; branches with little text are asked the same, as cities on two hosts.
+
+        Names of cities and results of votes are as near as two releases of a page.
+        """
+        is_little = self.size < LONG_TEXT and not self.is_thin
+        return self.kin in VIEWS or (self.kin is Kinship.BRANCH and is_little)
+
+    @property
     def size(self) -> float:
         """The length of the shorter text, in bytes."""
         return min(self.a.text_bytes, self.b.text_bytes)
@@ -217,7 +226,7 @@ def _values(pair: Pair) -> str:
         return ""
     if kin is Kinship.TEXT:
         differ = has_more
-    elif kin in VIEWS:
+    elif pair.is_view:
         differ = numbers > (COUNTS if kin is Kinship.DECLARED else 0)
         differ = differ or a.words.replaced(b.words) > 0 or pair.clashes >= 1
         differ = differ or pair.lists_others or (kin is Kinship.SIBLING and has_more)
@@ -230,7 +239,7 @@ def _values(pair: Pair) -> str:
         differ = numbers > 0
     else:
         # Another release of a long text has another number here and there.
-        differ = numbers > (max(1, pair.most) if pair.headings_alike else 1)
+        differ = numbers > (pair.most if pair.headings_alike else 1)
     return "own-values" if differ else ""
 
 
@@ -251,7 +260,7 @@ def _are_records(pair: Pair) -> bool:
 def _sentences(pair: Pair) -> str:
     a, b, kin = pair.a, pair.b, pair.kin
     differ = False
-    if kin in VIEWS:
+    if pair.is_view:
         differ = kin is not Kinship.ADDRESS and a.sentences.replaced(b.sentences) > 0
     elif kin is Kinship.DOMAIN or pair.is_thin:
         differ = a.said != b.said
@@ -285,8 +294,8 @@ def _headings(pair: Pair) -> str:
 
 def _length(pair: Pair) -> str:
     longer = max(pair.a.text_bytes, pair.b.text_bytes)
-    is_view = pair.kin in VIEWS and pair.kin is not Kinship.ADDRESS
-    return "other-length" if is_view and pair.size < MOST * longer else ""
+    is_one_page = pair.kin in (*VIEWS, Kinship.BRANCH) and pair.kin is not Kinship.ADDRESS
+    return "other-length" if is_one_page and pair.size < MOST * longer else ""
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:

@@ -163,7 +163,7 @@ def test_short_texts_of_two_hosts_have_to_be_nearer(kin: Kinship, most: int) -> 
     assert rule(short, elsewhere, kin, bits(most + 1)) == (False, "short")
 
 
-@pytest.mark.parametrize("kin", [kin for kin in VIEWS if kin is not Kinship.ADDRESS])
+@pytest.mark.parametrize("kin", [Kinship.DECLARED, Kinship.VIEW, Kinship.SIBLING, Kinship.BRANCH])
 def test_of_two_views_the_shorter_text_has_three_quarters_of_the_longer_one(kin: Kinship) -> None:
     assert rule(STORY, page(size=3500), kin, 0) == (False, "other-length")
     assert rule(STORY, page(size=4000), kin, 0) == COPY
@@ -183,11 +183,23 @@ def test_records_of_one_program_on_two_sites_differ_in_a_number_or_in_long_texts
 
 
 def test_branches_with_one_path_have_a_number_for_each_1500_bytes() -> None:
-    for size, allowed in ((1400, "3"), (3200, "34")):
-        one = page(size=size, numbers=["30", "40", "50"])
-        more = [*allowed, "9"]
-        assert rule(one, page(size=size, numbers=[*allowed]), Kinship.BRANCH, 0.5) == COPY
-        assert rule(one, page(size=size, numbers=more), Kinship.BRANCH, 0.5) == VALUES
+    one, two = (page(size=size, numbers=["30", "40", "50"]) for size in (1600, 3200))
+    for original, allowed in ((one, "3"), (two, "34")):
+        size = round(original.text_bytes)
+        other, more = (page(size=size, numbers=[*found]) for found in (allowed, f"{allowed}9"))
+        assert rule(original, other, Kinship.BRANCH, 0.5) == COPY
+        assert rule(original, more, Kinship.BRANCH, 0.5) == VALUES
+
+
+@pytest.mark.parametrize(
+    ("sort", "own"), [("numbers", "37"), ("words", ["Ulm", "Linz"]), ("sentences", [RENTED, LET])]
+)
+def test_branches_with_little_text_replace_nothing_as_two_views(sort: str, own: list[Any]) -> None:
+    for size, is_copy in ((1400, False), (5000, True)):
+        one, other = (page(size=size, **{sort: [*units]}) for units in own)
+        assert rule(one, other, Kinship.BRANCH, 0.3).is_copy is is_copy
+    more = page(size=1400, sentences=LET[:1])
+    assert rule(page(size=1400), more, Kinship.BRANCH, 0.3) == COPY
 
 
 def test_a_page_in_two_languages_has_one_heading_one_text_and_no_other_number() -> None:
