@@ -60,9 +60,10 @@ def test_line_is_read_as_it_was_written(tmp_path_factory, url, text, time):
     assert list(read_log([path])) == lines
 
 
-def test_every_line_is_an_object_with_all_fields(tmp_path):
+def test_every_line_is_an_object_with_all_fields_in_readable_letters(tmp_path):
     """As a feed of Scrapy's in JSON Lines has it."""
-    written(tmp_path / "log", line(), line(verdict="duplicate", original="http://a/", distance=3))
+    written(tmp_path / "log", line(text="中文"), line(verdict="duplicate", original="http://a/"))
+    assert "中文" in (tmp_path / "log").read_text("utf-8")
     rows = [json.loads(row) for row in (tmp_path / "log").read_text("utf-8").splitlines()]
     assert [list(row) for row in rows] == 2 * [
         "time what url key host verdict reason action original near distance k bytes text run "

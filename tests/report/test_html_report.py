@@ -13,7 +13,7 @@ from scrapy_simhash.report.dedup_log import Line, LogLine
 from scrapy_simhash.report.groups import csv_rows, groups_of
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
-from scrapy_simhash.report.words import clipped, count, percent, size
+from scrapy_simhash.report.words import clipped, count, percent, size, width
 from tests.pages import article
 from tests.report.lines import CRAWL, HOSTILE, copy, line
 
@@ -282,11 +282,12 @@ def test_numbers_are_written_for_people():
     counts = [(1, "page"), (2000, "copy"), (1, "host"), (3, "entry")]
     written = ["1 page", "2,000 copies", "1 host", "3 entries"]
     assert [count(*each) for each in counts] == written
-    sizes = ["0 bytes", "1 byte", "999 bytes", "1.5 kB", "73.5 MB"]
-    assert [size(number) for number in (0, 1, 999, 1_500, 73_466_031)] == sizes
+    sizes = ["0 bytes", "1 byte", "999 bytes", "1.5 kB", "100 kB", "73.5 MB"]
+    assert [size(number) for number in (0, 1, 999, 1_500, 99_600, 73_466_031)] == sizes
     shares = [(0, 9), (1, 9999), (9999, 10_000), (3, 3)]
     assert [percent(*share) for share in shares] == ["0%", "<0.1%", "99.9%", "100%"]
     assert clipped("a" * 99, 9) == "aaaaa…aaa"
+    assert width("中文a") == 5
 
 
 def test_only_web_addresses_are_links():
