@@ -159,8 +159,8 @@ class StoreContract:
         pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
         admitted(store, *pages.values())
         after, contents = 0, dict[str, bytes]()
-        while rows := store.scan(after, 7, blocks=True):
-            assert len(rows) <= 7
+        while rows := store.scan(after, 20, blocks=True):
+            assert len(rows) <= 20
             after = rows[-1][0]
             contents |= {stored.body.decode(): stored.content for _, stored in rows}
         size = None if store_of(url).lasting else SPEC.bits // 8
