@@ -36,6 +36,7 @@ _MARKED = {
 #: Parts of a site, by their tags.
 APART = ("nav", "header", "footer", "aside")
 _SECTIONS = ("article", "main", "section")
+_IN_HEAD = ("base", "link", "meta", "noscript", "script", "style", "template", "title")
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
 # that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset", "data")
@@ -286,6 +287,9 @@ def read_page(html: str | bytes, url: str = "") -> Page:
 def _body(root: Element) -> Element:
     """Return the body of a page, with all that browsers show in it."""
     body = next(root.iterchildren("body"), root)
+    # A body whose tag is left out begins with its first element; this parser knows few of them.
+    for head in root.iterchildren("head") if body is not root else ():
+        body[:0] = [el for el in head if el.tag not in _IN_HEAD]
     # Browsers show what comes after the end of a body or of a page, and templates end them early.
     if body.tail:
         etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)

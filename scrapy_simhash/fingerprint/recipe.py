@@ -25,8 +25,8 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words", "slices", "bands"), 2),
     "fnv1": 2,
-    "main": 20,
-    "text": 11,
+    "main": 21,
+    "text": 12,
     "facts": 35,
 }
 

@@ -252,6 +252,15 @@ def test_a_page_lists_the_files_and_players_that_it_offers() -> None:
     assert page.listed == {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF"}
 
 
+@pytest.mark.parametrize("after", ["", "<div class=a></div>", "<div><p>Opening hours</div>"])
+def test_a_body_whose_tag_is_left_out_begins_with_its_first_element(after: str) -> None:
+    body = f"<header>The club</header><main><h1>Lake</h1><p>{article(1)}</main>{after}<footer>Ulm"
+    head = "<!doctype html><meta name=a><script>1</script><title>Lake</title>"
+    one, other = extract(f"{head}{body}"), extract(f"{head}<body>{body}")
+    assert article(1) in one.text
+    assert (one.text, one.content, one.own) == (other.text, other.content, other.own)
+
+
 def test_elements_unknown_to_html_stand_inside_lines() -> None:
     """Browsers show no blocks but those of their style sheet."""
     page = (
