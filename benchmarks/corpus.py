@@ -10,8 +10,6 @@ as MinHash bands: its LSH is asked for each page, which is added if there is no 
 no distance and at no page.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

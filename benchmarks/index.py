@@ -11,8 +11,6 @@ A near page differs in half the bits of k; each block of 256 bits survives with 
 that four MinHash values have for sets of that similarity, .7.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import gc

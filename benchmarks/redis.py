@@ -17,8 +17,6 @@ template cost beside unrelated ones, turn by turn, and how many copies of the ol
 measures what pages cost in both, turn by turn; figures are medians of the turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import subprocess

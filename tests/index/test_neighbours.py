@@ -1,7 +1,5 @@
 """Fingerprints in RAM: the tail, the runs and their merges find what a full scan finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """What the tests of the index in Redis have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

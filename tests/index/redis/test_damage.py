@@ -1,7 +1,5 @@
 """What was lost in Redis: single entries are passed over, and what is gone as a whole is told."""
 
-from __future__ import annotations
-
 import logging
 import tracemalloc
 

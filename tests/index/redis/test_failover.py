@@ -1,7 +1,5 @@
 """What the index in Redis does when Sentinel or Cluster moves it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

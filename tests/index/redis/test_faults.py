@@ -3,8 +3,6 @@
 The servers are the tests' own: they are stopped, killed and filled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

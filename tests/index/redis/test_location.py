@@ -1,7 +1,5 @@
 """URLs, passwords and certificates: what is refused, and what no message may show."""
 
-from __future__ import annotations
-
 import contextlib
 from urllib.parse import quote
 

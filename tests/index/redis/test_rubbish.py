@@ -1,7 +1,5 @@
 """What the index in Redis does when what it reads is rubbish."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any

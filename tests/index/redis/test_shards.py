@@ -1,7 +1,5 @@
 """Scopes are spread over shards, and together the shards are one index."""
 
-from __future__ import annotations
-
 import pytest
 from redis.crc import key_slot
 
