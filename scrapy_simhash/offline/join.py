@@ -2,21 +2,30 @@
 
 A crawl compares a page with the originals that share a bucket with it, at most the newest ones of
 each, and judges the nearest. Whether a page is an original depends on the pages before it, which no
-join knows. So the join guesses which pages are copies, pairs each page with the originals of that
-guess, and decides in the order of the pages; what comes out is the next guess, until it is the same
-again. Each round is right about one page more at least, and only the verdicts of a crawl that takes
-one page after the other stay as they are. From the second round on, only pages are paired again
-that share a bucket with an earlier page about which the last guess was wrong. A page that is a copy
-of its nearest original is judged beside no other one.
+join knows. So the join pairs pages first, and decides in their order, while the engine rules on the
+pairs that come into question.
+
+Most buckets are so small that a crawl reads all of each, and their pages are paired once. Of large
+buckets it reads the newest originals. So the join guesses which pages are copies, pairs the pages
+of large buckets with the originals of that guess, and decides; what comes out is the next guess,
+until it is the same again. Each round is right about one page more at least, and only the verdicts
+of a crawl that takes one page after the other stay as they are. From the second round on, only
+pages are paired again that share a large bucket with an earlier page about which the last guess was
+wrong. Pages that hang on no large bucket take part in no round.
 
 The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view ``prints``,
 with the columns of prints and ``id``, their place, and the function ``ruling`` of
 :func:`ruling_at`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe
@@ -29,6 +38,7 @@ from scrapy_simhash.rule.ruling import Page
 
 # Rows of a file at most, as a power of two: a page's place is its file's place and its row.
 _FILE_ROWS = 40
+_Numbers = npt.NDArray[np.integer[Any]]
 #: The verdict on each page, after :func:`find_copies`.
 VERDICTS = """
     select p.key, p.url, c.id is null kept, case when c.id is not null then 'duplicate'
@@ -43,23 +53,27 @@ KEPT = """
     select * exclude (id) from prints
     where f0 is not null and id not in (select id from copies) order by id
 """
-_NOTHING_KNOWN = "select id p, id q, cast(0 as int) d, '' reason from pages where false"
-# Only the first page of each bucket is an original.
+# Pages that share a small bucket are paired with all earlier ones, because a crawl reads all of it.
+_IN_SMALL_BUCKETS = f"""
+    select distinct y.id p, x.id q from members x join members y
+    on x.block = y.block and x.scope = y.scope and x.v = y.v and x.id < y.id
+    where x.size <= {RULINGS}
+"""
+_IN_LARGE_BUCKETS = f"select block, scope, v, id from members where size > {RULINGS}"
+# Pairs of pages that hang on no large bucket.
+_NEAR_AND_SETTLED = """
+    select p, q, d, 0 is_large from always a
+    where not exists (select 1 from open o where o.id = a.p)
+"""
+_ALWAYS_OPEN = """
+    select p, q, d from always a join open o on a.p = o.id
+    where not exists (select 1 from settled s where s.id = a.q)
+"""
+# Only the first page of each large bucket is an original.
 _FIRST_GUESS = """
     select id, id original from (select id, row_number() over (partition by block, scope, v
-        order by id) place from members) m
+        order by id) place from large) m
     group by id having min(place) > 1
-"""
-# Pages behind one in a bucket about which the guess has changed, and all that shares their buckets.
-_AGAIN = """
-    select distinct m.id from members m join (select block, scope, v, min(m.id) first
-        from members m join changed c on m.id = c.id group by block, scope, v) t
-    on m.block = t.block and m.scope = t.scope and m.v = t.v and m.id > t.first
-"""
-_BESIDE_AGAIN = """
-    select m.* from members m join (select distinct block, scope, v
-        from members m join again a on m.id = a.id) t
-    on m.block = t.block and m.scope = t.scope and m.v = t.v
 """
 # The number of originals that come before a page in its bucket.
 _RANKED = """
@@ -68,26 +82,48 @@ _RANKED = """
         order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
     from beside m left join copies c on m.id = c.id
 """
+# A crawl reads the newest originals of a large bucket: those of the page's stretch of ranks, and of
+# the stretch before.
+_STRETCH = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
+_AMONG_THE_NEWEST = f"""
+    select distinct y.id p, x.id q
+    from (select m.*, {_STRETCH} part from ranked m join again a on m.id = a.id) y
+    join (select *, {_STRETCH} part from ranked where is_original
+        union all select *, {_STRETCH} + 1 part from ranked where is_original) x
+    on x.block = y.block and x.v = y.v and x.scope = y.scope and x.part = y.part
+    and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT}
+"""
+_NEAREST = f"""
+    select p, q, d from (select p, q, d, row_number() over (partition by p order by d, q) nth
+        from found) n where nth <= {RULINGS}
+    union all select p, q, d from nearest n where not exists
+        (select 1 from again a where a.id = n.p)
+"""
 _NEAR = """
-    select p, q, d from near n where not exists (select 1 from again a where a.id = n.p)
-    union all select p, q, d from found
+    select p, q, d, max(is_large) is_large
+    from (select *, 0 is_large from always union all select *, 1 is_large from nearest) a
+    group by p, q, d
 """
-# The pairs that are judged: a page with its nearest original, and with the others if it is no copy.
-_NEAREST = "select p, q, d from found where nth = 1"
-_OTHERS = """
-    select p, q, d from found f where nth > 1 and not exists (select 1 from asked a
-        join known k on k.p = a.p and k.q = a.q where a.p = f.p and k.reason <> '')
+# Pages behind one in a bucket about which the guess has changed, and all that shares their buckets.
+_AGAIN = """
+    select distinct m.id from large m join (select block, scope, v, min(m.id) first
+        from large m join changed c on m.id = c.id group by block, scope, v) t
+    on m.block = t.block and m.scope = t.scope and m.v = t.v and m.id > t.first
 """
-_KNOWN = """
-    select * from known union all
-    select n.p, n.q, n.d, ruling(n.d, x.key, x.facts, y.key, y.facts) reason from asked n
-    join pages x on n.p = x.id join pages y on n.q = y.id
-    where not exists (select 1 from known k where k.p = n.p and k.q = n.q)
+_BESIDE_AGAIN = """
+    select m.* from large m join (select distinct block, scope, v
+        from large m join again a on m.id = a.id) t
+    on m.block = t.block and m.scope = t.scope and m.v = t.v
 """
-# A pair that was not judged counts as a copy until the next round judges it: its page had a nearer
-# original, which has become a copy itself.
-_JUDGED = """
-    select n.p, n.q, coalesce(k.reason <> '', true) is_copy
+_NO, _YES, _UNKNOWN = range(3)
+_NO_PAIRS = "select id p, id q, cast(0 as int) d from pages where false"
+_RULINGS = """
+    select a.p, a.q, a.d, a.n, ruling(a.d, x.key, x.facts, y.key, y.facts) reason
+    from asked a join pages x on a.p = x.id join pages y on a.q = y.id
+"""
+_JUDGED = f"""
+    select n.p, n.q, n.d, n.is_large, case when k.reason is null then {_UNKNOWN}
+        when k.reason = '' then {_NO} else {_YES} end ruling
     from near n left join known k on k.p = n.p and k.q = n.q order by n.p, n.d, n.q
 """
 
@@ -123,7 +159,7 @@ class DuckDB:
             raise FileError("the join needs DuckDB: pip install 'scrapy-simhash[corpus]'") from None
         self._error = duckdb.Error
         settings: Any = {"temp_directory": str(folder), "preserve_insertion_order": "false"}
-        self.database = duckdb.connect(str(folder / "join"), config=settings)
+        self.database = duckdb.connect(config=settings)
         types: Any = ["integer", "varchar", "blob", "varchar", "blob"]
         self.database.create_function("ruling", ruling_at(k), types, "varchar")
         names = [str(file) for file in files]
@@ -160,8 +196,8 @@ class DuckDB:
 class Spark:
     """Joins on many machines.
 
-    Each worker has this package installed. The near pairs and the verdicts pass through the driver,
-    with some 50 bytes a pair.
+    Each worker has this package installed. The near pairs and the rulings pass through the driver,
+    with some 100 bytes a pair.
 
     Args:
         session: of Spark 4.
@@ -202,9 +238,8 @@ class Spark:
     def put(self, name: str, table: Any) -> None:
         self._session.createDataFrame(table).createOrReplaceTempView(name)
 
-    def rows(self, sql: str) -> Iterable[Any]:
-        batches: list[Any] = self._session.sql(sql).toArrow().to_batches()
-        return batches
+    def rows(self, sql: str) -> Any:
+        return self._session.sql(sql).toArrow().to_reader()
 
 
 def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
@@ -215,34 +250,133 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
     words, blocks = column_names(spec)
     columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {columns} from prints where f0 is not null")
-    engine.keep("members", _members(words, blocks))
+    engine.keep("members", _members(blocks))
+    engine.keep("always", _near(_IN_SMALL_BUCKETS, "pages", words, spec.reach))
+    engine.keep("large", _IN_LARGE_BUCKETS)
+    engine.keep("crowd", "select * from pages where id in (select id from large)")
+    engine.keep("known", f"select p, q, '' reason from ({_NO_PAIRS}) n")
+    known: list[Any] = []
+    engine.put("open", _table_of(id=_open(engine)))
+    engine.keep("near", _NEAR_AND_SETTLED)
+    settled = _decided(engine, known)
+    engine.put("settled", _table_of(id=settled[0]))
+    engine.keep("always", _ALWAYS_OPEN)
     engine.keep("copies", _FIRST_GUESS)
-    engine.keep("known", _NOTHING_KNOWN)
-    engine.keep("near", "select p, q, d from known")
-    engine.keep("again", "select id from pages")
-    engine.keep("beside", "select * from members")
-    guess = {copy for rows in engine.rows("select id from copies") for copy in rows[0].to_pylist()}
+    engine.keep("nearest", _NO_PAIRS)
+    engine.keep("again", "select distinct id from large")
+    engine.keep("beside", "select * from large")
+    guess = _column(engine, "select id from copies")
     while True:
         engine.keep("ranked", _RANKED)
-        engine.keep("found", _found(words, spec.reach))
+        engine.keep("found", _near(_AMONG_THE_NEWEST, "crowd", words, spec.reach))
+        engine.keep("nearest", _NEAREST)
         engine.keep("near", _NEAR)
-        for asked in (_NEAREST, _OTHERS):
-            engine.keep("asked", asked)
-            engine.keep("known", _KNOWN)
-        copies = _decide(engine.rows(_JUDGED))
-        engine.put("copies", _table_of(id=copies, original=copies.values()))
-        changed = copies.keys() ^ guess
-        if not changed:
-            return len(copies)
-        engine.put("changed", _table_of(id=changed))
+        copies, originals = np.concatenate((settled, _decided(engine, known)), axis=1)
+        engine.put("copies", _table_of(id=copies, original=originals))
+        engine.put("changed", _table_of(id=np.setxor1d(copies, guess)))
         engine.keep("again", _AGAIN)
+        if not _column(engine, "select id from again limit 1").size:
+            return len(copies)
         engine.keep("beside", _BESIDE_AGAIN)
-        guess = {*copies}
+        guess = copies
 
 
-def _table_of(**columns: Iterable[int]) -> Any:
+def _open(engine: DuckDB | Spark) -> _Numbers:
+    """Return the pages of large buckets, and all later ones whose outcome may hang on theirs."""
+    p = _column(engine, "select p from always order by p, q")
+    q = _column(engine, "select q from always order by p, q")
+    pages = _column(engine, "select distinct id from large")
+    size = -1
+    while len(pages) > size:
+        size = len(pages)
+        pages = np.union1d(pages, p[np.isin(q, pages)])
+    return pages
+
+
+def _decided(engine: DuckDB | Spark, known: list[Any]) -> _Numbers:
+    """Return the pages that repeat an original before them, and those originals.
+
+    The engine rules on the pairs of the table "near" until the outcome for each page is known. The
+    rulings are added to those that are known, which are Arrow tables.
+    """
     pa, _ = pyarrow()
-    return pa.table({name: pa.array([*ids], pa.int64()) for name, ids in columns.items()})
+    columns = engine.rows(_JUDGED).read_all().columns
+    p, q, d, is_large, rulings = map(np.array, columns)
+    rulings = rulings.copy()
+    _, numbers = np.unique(np.concatenate((p, q)), return_inverse=True)
+    pairs = _Pairs(numbers[: len(p)].data, numbers[len(p) :].data, rulings.data)
+    # At once, because the pages of large buckets are near many others.
+    asked = ((is_large == 1) & (rulings == _UNKNOWN)).nonzero()[0]
+    while True:
+        engine.put("asked", _table_of(p=p[asked], q=q[asked], d=d[asked], n=asked))
+        answers = engine.rows(_RULINGS).read_all()
+        known.append(answers)
+        rulings[answers["n"]] = np.where(np.array(answers["reason"]) == "", _NO, _YES)
+        possible = np.array(pairs.possible())
+        asked = possible[rulings[possible] == _UNKNOWN]
+        if not asked.size:
+            engine.put("known", pa.concat_tables(known))
+            return np.array((p[possible], q[possible]))
+
+
+class _Pairs(NamedTuple):
+    """Near pairs, ordered by their pages, the nearest first.
+
+    Attributes:
+        pages: their numbers, in the order of the pages.
+        earlier: the numbers of the other pages.
+        rulings: _YES, _NO or _UNKNOWN.
+    """
+
+    pages: Sequence[int]
+    earlier: Sequence[int]
+    rulings: Sequence[int]
+
+    def possible(self) -> "array[int]":
+        """Let each page, in their order, repeat the nearest of the originals before it.
+
+        Return, by their numbers, the pairs that may say what a page repeats: one with the ruling
+        that it does, or all on which this depends. A page that has any counts as a copy.
+        """
+        is_copy = bytearray(2 * len(self.pages))
+        possible = array("q")
+        first = 0
+        for page, pairs in groupby(self.pages):
+            end = first + len([*pairs])
+            some = self._possible_of(range(first, end), is_copy)
+            is_copy[page] = bool(some)
+            possible.extend(some)
+            first = end
+        return possible
+
+    def _possible_of(self, pairs: range, is_copy: bytearray) -> list[int]:
+        """Return which pairs of a page may make it a copy, given which pages before it are copies.
+
+        A page that does not repeat its nearest original is judged beside all others.
+        """
+        possible = []
+        rank = 0
+        for pair in pairs:
+            if is_copy[self.earlier[pair]]:
+                continue
+            rank += 1
+            if self.rulings[pair] != _NO:
+                possible.append(pair)
+                if rank == 1 or self.rulings[pair] == _YES:
+                    break
+            if rank == RULINGS:
+                break
+        return possible
+
+
+def _column(engine: DuckDB | Spark, sql: str) -> _Numbers:
+    numbers: _Numbers = engine.rows(sql).read_all().column(0).to_numpy()
+    return numbers
+
+
+def _table_of(**columns: Any) -> Any:
+    pa, _ = pyarrow()
+    return pa.table(columns)
 
 
 def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
@@ -257,59 +391,23 @@ def spark_verdicts(session: Any, prints: str, recipe: Recipe) -> Any:
     return session.sql(VERDICTS)
 
 
-def _members(words: list[str], blocks: list[str]) -> str:
-    """Return a query for the pages of each bucket that has more than one."""
-    shown = ", ".join(f"m.{word}" for word in words)
+def _members(blocks: list[str]) -> str:
+    """Return a query for the pages of each bucket that has more than one, and their number."""
     return " union all ".join(
-        f"select {number} block, m.id, m.scope, s.v, {shown} from pages m join "
-        f"(select scope, {block} v from pages group by scope, {block} having count(*) > 1) s "
-        f"on m.scope = s.scope and m.{block} = s.v"
+        f"select {number} block, m.scope, s.v, m.id, s.size from pages m join "
+        f"(select scope, {block} v, count(*) size from pages group by scope, {block} "
+        f"having count(*) > 1) s on m.scope = s.scope and m.{block} = s.v"
         for number, block in enumerate(blocks)
     )
 
 
-def _found(words: list[str], reach: int) -> str:
-    """Return a query for the nearest originals of each page that is paired again."""
+def _near(pairs: str, pages: str, words: list[str], reach: int) -> str:
+    """Return a query for the pairs of a query that are near, with their distance."""
     # Exclusive or in the words that all dialects have.
     distance = " + ".join(
         f"cast(bit_count((x.{w} | y.{w}) - (x.{w} & y.{w})) as int)" for w in words
     )
-    # A crawl reads the originals of the page's stretch of ranks, and of the stretch before.
-    stretch = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
-    originals = " union all ".join(
-        f"select *, {stretch} + {n} part from ranked where is_original" for n in range(2)
-    )
-    near = (
-        f"select distinct y.id p, x.id q, {distance} d "
-        f"from (select m.*, {stretch} part from ranked m join again a on m.id = a.id) y "
-        f"join ({originals}) x "
-        "on x.block = y.block and x.v = y.v and x.scope = y.scope and x.part = y.part "
-        f"and x.id < y.id and y.r - x.r <= {BUCKET_LIMIT} where {distance} <= {reach}"
-    )
-    nearest = "row_number() over (partition by p order by d, q)"
     return (
-        f"select * from (select p, q, d, {nearest} nth from ({near}) near) n where nth <= {RULINGS}"
+        f"select p, q, {distance} d from ({pairs}) c "
+        f"join {pages} x on c.q = x.id join {pages} y on c.p = y.id where {distance} <= {reach}"
     )
-
-
-def _decide(batches: Iterable[Any]) -> dict[int, int]:
-    """Let each page, in their order, repeat the nearest of the originals before it.
-
-    ``batches`` have the page, an earlier page and whether it is a copy of that, ordered by page
-    and distance. Each page that is dropped is returned with its original.
-    """
-    copies: dict[int, int] = {}
-    last = -1
-    rulings = 0
-    for batch in batches:
-        columns = (column.to_pylist() for column in batch.columns)
-        for page, earlier, is_copy in zip(*columns, strict=True):
-            if page != last:
-                last = page
-                rulings = 0
-            if earlier in copies or page in copies or rulings == RULINGS:
-                continue
-            rulings += 1
-            if is_copy:
-                copies[page] = earlier
-    return copies
