@@ -32,16 +32,17 @@ def without_path(line: str, path: str) -> str:
     """Return a line without the path of its page, which an error repeats.
 
     The last three names of it or more are as good, as in "No results for images/js/menu.js", but
-    not without a letter, as in 2026/11/29.
+    not without a letter, as in 2026/11/29. A folder may be all that is known of the path, and that
+    is a value.
     """
-    if "/" not in line:
+    if "/" not in line or path.endswith("/"):
         return line
     return " ".join(word for word in line.split(" ") if not _is_path(word.strip(_QUOTES), path))
 
 
 def _is_path(word: str, path: str) -> bool:
     is_end = word.count("/") > 1 and path.endswith(f"/{word}") and word.upper() != word.lower()
-    return is_end or (word == path != "/")
+    return is_end or word == path
 
 
 class Folder:

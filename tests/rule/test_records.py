@@ -174,3 +174,12 @@ def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str
         (f"http://lake.test/a/{each}", framed(f"<p>{PROSE}<p>{each}")) for each in (one, other)
     ]
     assert not judged(*pages).is_copy
+
+
+def test_the_folder_of_a_page_is_a_value_of_it() -> None:
+    found = [
+        (address, located(Body(framed(f"<p>{PROSE}<p>Files of {folder}").encode()), address))
+        for folder in ("/red/", "/blue/")
+        if (address := f"http://lake.test{folder}list.html")
+    ]
+    assert not judged(*found).is_copy
