@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from redis import Redis
 
 from tests import servers
 from tests.crawl.spiders import ONE_AT_A_TIME
@@ -35,9 +34,11 @@ def articles(site: Any) -> Any:
 
 
 @pytest.fixture
-def scrapy_redis_settings(server: servers.RedisServer, client: Redis) -> Iterator[dict[str, Any]]:
-    """Its scheduler on an empty Redis; its clients are closed here, because it closes none."""
+def scrapy_redis_settings() -> Iterator[dict[str, Any]]:
+    """Its scheduler on a Redis; the clients are closed here, because it never closes them."""
     pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
+    from redis import Redis
+
     with contextlib.ExitStack() as stack:
 
         class Closed(Redis):
@@ -45,10 +46,15 @@ def scrapy_redis_settings(server: servers.RedisServer, client: Redis) -> Iterato
             def from_url(cls, url: str, **options: Any) -> Redis:
                 return stack.enter_context(Redis.from_url(url, **options))
 
+        url = (
+            stack.enter_context(servers.redis_server()).url
+            if servers.PROGRAM
+            else stack.enter_context(servers.fake_server())
+        )
         yield {
             **ONE_AT_A_TIME,
             "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
             "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-            "REDIS_URL": server.url,
+            "REDIS_URL": url,
             "REDIS_PARAMS": {"redis_cls": Closed},
         }
