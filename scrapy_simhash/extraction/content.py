@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_simhash.extraction.main_text import is_thin as says_little
+from scrapy_simhash.extraction.marks import said
 from scrapy_simhash.extraction.outline import Flags, Floats, Ints, Outline
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
@@ -25,6 +26,7 @@ from scrapy_simhash.extraction.roles import (
     HINTS,
     MAIN,
     NAMED_FOOTER,
+    OUTER,
     SUBHEADING,
     TERM,
     TITLE,
@@ -68,11 +70,13 @@ class Content(NamedTuple):
         own: for each line of the page whether it is content.
         text: the numbers of the lines of the main text; empty if no text stands out.
         is_list: links make up most of the content.
+        said: for each line whether it stands outside links, or is the value of a field.
     """
 
     own: Flags
     text: Ints
     is_list: bool
+    said: Flags
 
 
 class _Lines(NamedTuple):
@@ -123,19 +127,19 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     """
     is_likely = np.zeros(len(page.texts), np.bool_)
     if not page.texts:
-        return Content(is_likely, likely, is_list=False)
+        return Content(is_likely, likely, False, is_likely)
     is_likely[likely] = True
     lines = _lines_of(page, outline, is_likely)
     subject, is_thin = _subject(lines, is_likely)
     first, heading = int(subject.argmax()), page.heading_line
-    below = lines.since(first if heading is None else min(first, heading))
+    below = lines.since(first if heading is None else heading)
     own = _own(lines, subject, is_thin=is_thin)
     if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
         own |= below
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
-    return Content(own, np.flatnonzero(text), is_list)
+    return Content(own, np.flatnonzero(text), is_list, said(page, lines.roles))
 
 
 def _own(lines: _Lines, subject: Flags, *, is_thin: bool) -> Flags:
@@ -158,7 +162,8 @@ def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
     """Find the site's parts.
 
     They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
-    site, unless elements of such a kind hold most of the text.
+    site, unless elements of such a kind hold most of the text. Beside ``main``, headers and footers
+    of the site are its own whatever they hold.
     """
     roles = outline.roles[outline.places]
     sizes = page.lengths.astype(np.float64)
@@ -167,9 +172,12 @@ def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
     if sizes @ text < _LONG:
         text = is_said
     believed = _believed(roles, sizes * (text & (roles & SUBHEADING == 0)))
+    # A footer may say more than a list of links, and the header of a shop more than its page. An
+    # element around the heading is neither.
     if page.heading_line is not None:
-        # A footer may say more than a list of links. An element around the heading is no footer.
         believed |= NAMED_FOOTER
+    if (roles & MAIN).any():
+        believed |= OUTER
     site = believed & ~HINTS
     return _Lines(
         page=page,

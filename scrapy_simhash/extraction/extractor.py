@@ -166,8 +166,7 @@ def _extraction(
     page: Page, text: str, content: Content, values: Sequence[str] = (), *, thin: bool = False
 ) -> Extraction:
     """Return what is taken from a page."""
-    own = content.own
-    is_said = said(page)
+    own, is_said = content.own, content.said
     few = thin or content.is_list
     headings, subheading = page.headings, page.subheading(text)
     values = [*offers(page), *values]
@@ -194,7 +193,8 @@ def _extraction(
 def _whole(page: Page, text: str) -> Extraction:
     """Return what is taken from a page of which nothing tells where its lists are."""
     every = np.ones(len(page.texts), np.bool_)
-    content = Content(every, np.flatnonzero(every), is_list=False)
+    is_said = said(page, np.zeros(len(page.texts), np.intp))
+    content = Content(every, np.flatnonzero(every), False, is_said)
     return replace(_extraction(page, text, content), listed=frozenset())
 
 
@@ -207,7 +207,7 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = page.lines(content.own & said(page))
+        lines = page.lines(content.own & content.said)
         # Links are the text of a list alone.
         if is_content or content.is_list or not lines:
             lines = page.lines(content.own)

@@ -8,9 +8,9 @@ from itertools import chain, compress, islice, pairwise
 import numpy as np
 
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
-from scrapy_simhash.extraction.outline import Flags
-from scrapy_simhash.extraction.page import APART, Page
-from scrapy_simhash.extraction.roles import Element
+from scrapy_simhash.extraction.outline import Flags, Ints
+from scrapy_simhash.extraction.page import Page
+from scrapy_simhash.extraction.roles import APART, Element
 
 _DIGIT = re.compile(r"\d")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -33,20 +33,24 @@ _LONGEST_PART = 60
 _SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 _PAGER = frozenset(("next", "prev"))
 # A link to such a file leads to no page; the address of the file may be all that differs.
-_FILE = re.compile(
-    r"\.(?:csv|docx?|epub|gz|iso|mobi|mp[34]|od[pst]|ogg|pdf|pptx?|ps|rar|rtf|xlsx?|xz|zip|7z)$",
-    re.IGNORECASE,
+_FILES = tuple(
+    ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
+    " .rtf .xls .xlsx .xz .zip .7z".split()
 )
 
 
-def said(page: Page) -> Flags:
+def said(page: Page, roles: Ints) -> Flags:
     """Return of each line of a page whether it stands outside links, or is the value of a field.
 
     The value of a field may be a link, such as the author of a book; teasers and menus are links
     as well, and are another list on each visit.
+
+    Args:
+        page: the page.
+        roles: for each of its lines those of the elements around it.
     """
     found = ~page.in_links
-    short = page.in_links & (page.lengths < _LONGEST_FIELD)
+    short = page.in_links & (page.lengths < _LONGEST_FIELD) & (roles & APART == 0)
     found[[at for at in np.flatnonzero(short).tolist() if _is_value(page, at)]] = True
     return found
 
@@ -60,16 +64,15 @@ def _is_value(page: Page, at: int) -> bool:
     text, holder = page.texts[at], page.holders[at]
     if not at or holder.get("href", "").startswith("#"):
         return False
-    if holder.tag == "a" or (":" not in text and "\uff1a" not in text):
-        label, above = page.texts[at - 1], page.holders[at - 1].tag
-        is_name = len(label) < _LONGEST_FIELD and not label.endswith(_SENTENCE_ENDS)
-        if page.linked[at - 1] or not is_name or _DIGIT.search(label):
-            return False
-        # A value may be several links in a table, or in a list of terms.
-        after = at + 1 < len(page.texts) and page.in_links[at + 1]
-        if above in _HEADINGS or (after and above not in ("td", *_TERM)):
-            return False
-    return next(holder.iterancestors(*APART), None) is None
+    if holder.tag != "a" and (":" in text or "\uff1a" in text):
+        return True
+    label, above = page.texts[at - 1], page.holders[at - 1].tag
+    if page.linked[at - 1] or len(label) >= _LONGEST_FIELD or above in _HEADINGS:
+        return False
+    # A value may be several links in a table, or in a list of terms.
+    is_alone = at + 1 == len(page.texts) or not page.in_links[at + 1]
+    is_name = not (label.endswith(_SENTENCE_ENDS) or _DIGIT.search(label))
+    return is_name and (is_alone or above in ("td", *_TERM))
 
 
 def shown_bytes(page: Page, own: Flags) -> int:
@@ -149,7 +152,7 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
-        if _FILE.search(target):
+        if target.lower().endswith(_FILES):
             yield target
         elif few or not page.folder.has(target):
             # Links that are left open all hold the rest of the page.

@@ -33,8 +33,7 @@ _MARKED = {
     **dict.fromkeys(("input", "option"), "field"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
 }
-#: Parts of a site, by their tags.
-APART = ("nav", "header", "footer", "aside")
+_PARTS_OF_SITE = ("nav", "header", "footer", "aside")
 _SECTIONS = ("article", "main", "section")
 _IN_HEAD = ("base", "link", "meta", "noscript", "script", "style", "template", "title")
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
@@ -354,7 +353,7 @@ def _is_shown(picture: Element) -> bool:
 
 def _is_apart(el: Element) -> bool:
     """Return whether an element stands in a part of the site; an article has its own header."""
-    parts = [*el.iterancestors(*APART)]
+    parts = [*el.iterancestors(*_PARTS_OF_SITE)]
     if any(part.tag in ("nav", "aside") for part in parts):
         return True
     return bool(parts) and next(parts[0].iterancestors(*_SECTIONS), None) is None
@@ -422,7 +421,7 @@ def _read_lines(page: Page) -> list[Element]:
             is_open = True
         tag, text, tail = el.tag, el.text, el.tail
         # Unknown elements are inline: those of components and of word processors.
-        if tag in _INSIDE_LINES or "-" in tag or ":" in tag:
+        if tag in _INSIDE_LINES or not tag.isalnum():
             if tag == "img":
                 pictures.append(el)
             elif text and is_open:

@@ -277,9 +277,10 @@ def test_what_says_most_of_a_page_is_no_part_of_the_site() -> None:
 
 
 def test_the_heading_above_the_text_is_that_of_the_page() -> None:
-    beside = "<div><p>Stall 12 is open</p></div>"
-    body = f"<div><div>{ARTICLE}</div>{beside}</div><div><h1>Newsletter</h1></div>"
+    stall = "<p>Stall 12 is open</p>"
+    body = f"<div><div>{ARTICLE}</div><div>{stall}</div></div><div><h1>Newsletter</h1></div>"
     assert "Stall 12 is open" not in own(body)
+    assert "Stall 12 is open" not in own(f"<div><h1>Mills</h1>{stall}</div><div>{ARTICLE}</div>")
 
 
 def test_a_count_beside_short_texts_is_of_their_authors() -> None:
@@ -306,3 +307,21 @@ def test_boxes_to_check_in_an_aside_are_no_fields() -> None:
     boxes = f"<div>{boxes}{boxes.replace('Red', 'Blue')}{boxes.replace('Red', 'Oak')}</div>"
     assert "Red (4)" not in own(f"{ARTICLE}<aside>{boxes}</aside>")
     assert "Red (4)" in own(ARTICLE.replace("</article>", f"{boxes}</article>"))
+
+
+def test_a_header_beside_main_is_the_sites_however_much_it_says() -> None:
+    lines = "".join(f"<p>{article(n, 30)}</p>" for n in range(9))
+    body = f"<header>{lines}</header><{{0}}><h1>Rates</h1>{FIELDS}</{{0}}>"
+    assert article(3, 30) not in own(body.format("main"))
+    assert article(3, 30) in own(body.format("div"))
+
+
+def test_links_beside_a_stray_line_of_a_thin_page_are_the_sites() -> None:
+    stray = "<div><p>Stall 12 is open</p><ul><li><a href=/ann>Ann</a></ul></div>"
+    assert "Ann" not in own(f"<div>{THIN}</div>{stray}")
+
+
+def test_lines_of_an_element_right_beside_the_page_are_no_row() -> None:
+    box = "<div>It is 12:03<br>Sunny<br>24 degrees</div>"
+    assert "Sunny" not in own(f"{box}<div>{ARTICLE}</div>")
+    assert "Sunny" in own(f"<div>{box}</div><div>{ARTICLE}</div>")
