@@ -325,3 +325,8 @@ def test_lines_of_an_element_right_beside_the_page_are_no_row() -> None:
     box = "<div>It is 12:03<br>Sunny<br>24 degrees</div>"
     assert "Sunny" not in own(f"{box}<div>{ARTICLE}</div>")
     assert "Sunny" in own(f"<div>{box}</div><div>{ARTICLE}</div>")
+
+
+def test_the_region_of_a_page_that_says_little_is_more_than_its_heading() -> None:
+    table = "<table><tr><td>Rooms<td>3<tr><td>Owner<td><a href=/ann>Ann</a></table>"
+    assert "Ann" in own(f"<div><h1>{article(3, 24)}</h1></div><div>{table}</div>")
