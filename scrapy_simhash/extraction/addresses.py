@@ -28,15 +28,21 @@ def path_of(url: str) -> str:
     return unquote(parts.path) if parts else ""
 
 
-def without_path(line: str, path: str) -> str:
-    """Return a line without the path of its page, which an error repeats.
+def without_path(lines: list[str], path: str) -> list[str]:
+    """Return lines without the path of their page, which an error repeats.
 
     The last three names of it or more are as good, as in "No results for images/js/menu.js", but
     not without a letter, as in 2026/11/29. A folder may be all that is known of the path, and that
     is a value.
     """
-    if "/" not in line or path.endswith("/"):
-        return line
+    name = path.rpartition("/")[2]
+    # Few pages show the last name of their path.
+    if not name or name not in "\n".join(lines):
+        return lines
+    return [_without_path(line, path) if "/" in line else line for line in lines]
+
+
+def _without_path(line: str, path: str) -> str:
     return " ".join(word for word in line.split(" ") if not _is_path(word.strip(_QUOTES), path))
 
 
