@@ -22,7 +22,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,8 +82,8 @@ _RANKED = """
         order by m.id rows between unbounded preceding and 1 preceding), 0) as bigint) r
     from beside m left join copies c on m.id = c.id
 """
-# A crawl reads the newest originals of a large bucket: those of the page's stretch of ranks, and of
-# the stretch before.
+# A crawl reads the newest originals of a large bucket, whose ranks are in the page's stretch of
+# ranks, or in the stretch before.
 _STRETCH = f"cast(floor(r / {BUCKET_LIMIT}) as bigint)"
 _AMONG_THE_NEWEST = f"""
     select distinct y.id p, x.id q
@@ -300,37 +300,46 @@ def _decided(engine: DuckDB | Spark, known: list[Any]) -> _Numbers:
     rulings are added to those that are known, which are Arrow tables.
     """
     pa, _ = pyarrow()
-    columns = engine.rows(_JUDGED).read_all().columns
-    p, q, d, is_large, rulings = map(np.array, columns)
-    rulings = rulings.copy()
-    _, numbers = np.unique(np.concatenate((p, q)), return_inverse=True)
-    pairs = _Pairs(numbers[: len(p)].data, numbers[len(p) :].data, rulings.data)
+    pairs = _Pairs(engine.rows(_JUDGED).read_all())
     # At once, because the pages of large buckets are near many others.
-    asked = ((is_large == 1) & (rulings == _UNKNOWN)).nonzero()[0]
+    asked = pairs.unknown(pairs.is_large.nonzero()[0])
     while True:
-        engine.put("asked", _table_of(p=p[asked], q=q[asked], d=d[asked], n=asked))
+        engine.put("asked", pairs.table_of(asked))
         answers = engine.rows(_RULINGS).read_all()
         known.append(answers)
-        rulings[answers["n"]] = np.where(np.array(answers["reason"]) == "", _NO, _YES)
+        is_copy = np.array(answers["reason"]) != ""
+        pairs.rulings[answers["n"]] = np.where(is_copy, _YES, _NO)
         possible = np.array(pairs.possible())
-        asked = possible[rulings[possible] == _UNKNOWN]
+        asked = pairs.unknown(possible)
         if not asked.size:
             engine.put("known", pa.concat_tables(known))
-            return np.array((p[possible], q[possible]))
+            return np.array((pairs.p[possible], pairs.q[possible]))
 
 
-class _Pairs(NamedTuple):
+class _Pairs:
     """Near pairs, ordered by their pages, the nearest first.
 
     Attributes:
-        pages: their numbers, in the order of the pages.
-        earlier: the numbers of the other pages.
+        p, q, d: the pages, the earlier pages, and their distances.
+        is_large: whether the pages share a large bucket.
         rulings: _YES, _NO or _UNKNOWN.
     """
 
-    pages: Sequence[int]
-    earlier: Sequence[int]
-    rulings: Sequence[int]
+    def __init__(self, table: Any) -> None:
+        self.p, self.q, self.d, self.is_large, rulings = map(np.array, table.columns)
+        self.rulings: _Numbers = rulings.copy()
+        # Numbers in the order of the pages. Python reads one number after the other from a view.
+        _, numbers = np.unique(np.concatenate((self.p, self.q)), return_inverse=True)
+        self._pages = numbers[: len(self.p)].data
+        self._earlier = numbers[len(self.p) :].data
+        self._rulings = self.rulings.data
+
+    def unknown(self, pairs: _Numbers) -> _Numbers:
+        unknown: _Numbers = pairs[self.rulings[pairs] == _UNKNOWN]
+        return unknown
+
+    def table_of(self, pairs: _Numbers) -> Any:
+        return _table_of(p=self.p[pairs], q=self.q[pairs], d=self.d[pairs], n=pairs)
 
     def possible(self) -> "array[int]":
         """Let each page, in their order, repeat the nearest of the originals before it.
@@ -338,10 +347,10 @@ class _Pairs(NamedTuple):
         Return, by their numbers, the pairs that may say what a page repeats: one with the ruling
         that it does, or all on which this depends. A page that has any counts as a copy.
         """
-        is_copy = bytearray(2 * len(self.pages))
+        is_copy = bytearray(2 * len(self.p))
         possible = array("q")
         first = 0
-        for page, pairs in groupby(self.pages):
+        for page, pairs in groupby(self._pages):
             end = first + len([*pairs])
             some = self._possible_of(range(first, end), is_copy)
             is_copy[page] = bool(some)
@@ -357,12 +366,12 @@ class _Pairs(NamedTuple):
         possible = []
         rank = 0
         for pair in pairs:
-            if is_copy[self.earlier[pair]]:
+            if is_copy[self._earlier[pair]]:
                 continue
             rank += 1
-            if self.rulings[pair] != _NO:
+            if self._rulings[pair] != _NO:
                 possible.append(pair)
-                if rank == 1 or self.rulings[pair] == _YES:
+                if rank == 1 or self._rulings[pair] == _YES:
                     break
             if rank == RULINGS:
                 break
