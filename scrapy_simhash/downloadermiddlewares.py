@@ -13,6 +13,7 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import (
     COPY,
+    HELD_BACK,
     ORDERS,
     PREFERRED,
     QUEUED,
@@ -89,7 +90,7 @@ class NearDuplicateDownloaderMiddleware:
             take_identity_off(request)
             if self._preferred is not None:
                 self._preferred.before_download(request)
-        elif self._sparing.skips and QUEUED in request.meta:
+        elif QUEUED in request.meta and (self._sparing.skips or HELD_BACK in request.meta):
             return self._sparing.before_download(request)
         return None
 

@@ -129,7 +129,8 @@ class Sparing:
         if level:
             request.dont_filter = False
             request.priority = request.priority + level * PRIORITY_STEP
-        if not self._may_spare(request):
+        # A crawl that skipped may go on as one that watches.
+        if not self.skips or not self._may_spare(request):
             return None
         forecast = self._learner.forecast(request.url)
         behind = forecast.place_behind(level)
