@@ -114,6 +114,21 @@ def test_watching_and_off_change_no_request_nor_its_priority(crawl, shop):
     assert crawled.stat("spared/would_be_lost") == 0
 
 
+@pytest.mark.parametrize("spare", ["watch", "off"])
+def test_a_job_that_skipped_goes_on_without_its_marks(crawl, shop, tmp_path, spare, caplog):
+    job = {"JOBDIR": str(tmp_path)}
+    first = run(crawl, shop, job | {"CLOSESPIDER_PAGECOUNT": NUMBER // 2})
+    assert first.stat("spared/held_back") > 0
+    Links.got.clear()
+    run(crawl, shop, job | {"SIMHASH_SPARE": spare})
+    assert prints(shop) == NUMBER
+    linked = [request for request in Links.got if "item" in request.url]
+    assert linked
+    assert not [r for r in linked if "simhash_held_back" in r.meta or r.dont_filter]
+    assert {request.priority for request in linked} == {0}
+    assert "there is no such key" not in caplog.text
+
+
 def test_copies_among_more_near_pages_than_are_judged_spare_nothing(crawl, shop, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.core.verdict.RULINGS", 1)
     run(crawl, shop)
