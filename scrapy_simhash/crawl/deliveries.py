@@ -39,7 +39,7 @@ class Delivery:
     Args:
         upkeep: is told how the page and its items fare.
         key: the page in progress; None if its delivery does not count.
-        request: the request of a page that is on its way to the spider.
+        request: the request of a page, until the spider gets it.
         drops_items: whether the spider's requests go on without its items.
         unchanged: whether the page did not change, and only changed pages are wanted.
     """
@@ -170,7 +170,10 @@ class Deliveries:
         # Other middlewares may have made another response, and given it another request.
         key = request_key(request, response.url) if request is not None else ""
         if expected := self._expected.get(key):
-            self._of_response[response] = expected.pop(0)
+            delivery = expected.pop(0)
+            # Its meta may lead back to the response, which would never go then.
+            delivery.request = None
+            self._of_response[response] = delivery
             if not expected:
                 del self._expected[key]
 

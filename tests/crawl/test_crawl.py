@@ -1,19 +1,28 @@
 """Whole crawls: what happens to a page, and that nothing is lost."""
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import Mock
+from weakref import ref
 
 import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
 from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.test import get_crawler
 
 from scrapy_simhash.crawl import filter_of
+from scrapy_simhash.crawl.deliveries import Deliveries
+from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.report.dedup_log import read_log
+from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
     Following,
@@ -198,6 +207,20 @@ def test_spider_may_change_the_verdict_in_its_meta(crawl, twins):
     assert paths(crawled) == ["/first"]
     assert crawled.stat("followed") == crawled.stat("items_dropped") == 1
     assert crawled.stat("crawled_again") == 0
+
+
+def test_a_response_goes_although_its_meta_leads_back_to_it():
+    deliveries = Deliveries(get_crawler(), FilterSettings.from_settings(Settings()), Mock())
+    request = Request("http://a.test/")
+    response = HtmlResponse(request.url, request=request)
+    deliveries.expect(request, request_key(request, request.url), owned=True)
+    deliveries.arrived(response)
+    assert deliveries.of(response).key == request.url
+    response.meta["page"] = response.selector
+    alive = ref(response)
+    del request, response
+    gc.collect()
+    assert alive() is None
 
 
 @pytest.mark.parametrize("place", [500, 560])
