@@ -97,7 +97,9 @@ def located(body: Body, url: str) -> Body:
     # One body at many addresses is analysed once, unless it says which.
     end = "/".join(parts.path.split("/")[-3:])
     names_itself = end not in ("", "/") and end.encode() in body.data
-    return body._replace(url=urljoin(url, parts.path if names_itself else "."))
+    if names_itself:
+        return body._replace(url=parts._replace(query="", fragment="").geturl())
+    return body._replace(url=urljoin(url, "."))
 
 
 def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_text, text_body
+from scrapy_simhash.core.analysis import Body, analyse_text, located, text_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.facts import FACTS_SIZE
@@ -66,3 +66,8 @@ def test_a_word_more_in_a_short_text_is_another_item():
 def test_page_without_text_is_empty_and_one_of_few_letters_too_short():
     assert analysed("<p> </p>", RECIPE).reason == "empty"
     assert analysed("<p>Nine.</p>", RECIPE).reason == "too_short"
+
+
+def test_a_page_that_names_its_path_stays_on_its_host():
+    body = Body(b"<p>Nothing is at /other.test/tea")
+    assert located(body, "http://a.test//other.test/tea?q").url == "http://a.test//other.test/tea"
