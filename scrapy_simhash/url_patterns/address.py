@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from scrapy_simhash.keys import host_of, split_address
+from scrapy_simhash.printable import without_userinfo
 
 MOST_PARTS = 12  # segments of a path, or parameters
 #: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
@@ -84,8 +85,9 @@ def read_address(url: str) -> Address | None:
     """Take an http address apart; None if nothing can be learned from it, as from a long one.
 
     Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
-    ``;name=value``.
+    ``;name=value``. The addresses in an address have no passwords, as signatures are shared.
     """
+    url = without_userinfo(url)
     parts = split_address(url) if len(url) <= 2000 else None
     if parts is None or not _HOST.fullmatch(host := host_of(url)):
         return None

@@ -51,6 +51,11 @@ def test_nothing_is_learned_from_what_is_no_address_of_a_page(url):
     assert read_address(url) is None
 
 
+def test_an_address_in_an_address_has_no_password():
+    url = "http://user:one@a.test/go/http://user:two@b.test/tea?to=http://user:three@c.test/tea"
+    assert not any(word in repr(read_address(url)) for word in ("user", "one", "two", "three"))
+
+
 def test_a_path_that_never_ends_has_one_end():
     address = read("http://a.test" + "/in/js" * 20)
     assert address == read("http://a.test" + "/in/js" * 30)
