@@ -359,7 +359,9 @@ class RedisStore:
         for block, leaves in self._leaves_of_blocks(self._spec.blocks):
             names = [self._leaf(block, number) for number in leaves]
             for number, leaf in zip(leaves, self.client.call("MGET", *names), strict=True):
-                packed = _numbers(leaf or b"")
+                if leaf is None:  # as nearly all leaves of a small index are
+                    continue
+                packed = _numbers(leaf)
                 packed = packed[packed & _POSITIONS - 1 <= last]
                 spread = (packed >> 29 << 13 | number % _LEAVES).astype(np.uint32)
                 values[packed & _POSITIONS - 1, block] = spread * gather
