@@ -57,6 +57,7 @@ class Made:
             self.units[sort][self.made.randrange(len(self.units[sort]))] = self._unit()
 
     def facts(self) -> Facts:
+        said = hash(repr([self.units[sort] for sort in SORTS if sort != "listed"])) & 0xFFFFFF
         return Facts(
             **self.names,
             **self.fixed,
@@ -64,7 +65,8 @@ class Made:
             rest=sketch([*range(7, 39)], SKETCHES["rest"]),
             site=1,
             unsaid=0,
-            said=hash(repr([self.units[sort] for sort in SORTS if sort != "listed"])) & 0xFFFFFF,
+            said=said,
+            state=said.to_bytes(3, "little"),
             labels=sketch([label * 5 for label in self.pairs], SKETCHES["pairs"]),
             pairs=sketch([*self.pairs.values()], SKETCHES["pairs"]),
             canonical=0,
