@@ -55,14 +55,13 @@ class HtmlReport:
 
     def overview(self) -> dict[str, Any]:
         """Return the tables of the first screen, each as names with counts, the five greatest."""
-        of_drops = partial(self.table.counts, self.name, verdict="duplicate")
-        tables = {
+        of_drops = partial(self.table.counts, self.name, verdict="duplicate", most=5)
+        return {
             "The pages with most copies": of_drops("original"),
             "Drops by reason": of_drops("reason"),
-            "Drops by form of the address": dict(self.table.signatures(self.name).most_common()),
+            "Drops by form of the address": dict(self.table.signatures(self.name).most_common(5)),
             "Drops by host": of_drops("host"),
         }
-        return {head: dict([*numbers.items()][:5]) for head, numbers in tables.items()}
 
     def html(self) -> str:
         environment = Environment(

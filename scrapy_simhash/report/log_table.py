@@ -114,13 +114,16 @@ class LogTable:
     def runs(self) -> set[int]:
         return {run for (run,) in self._db.execute("SELECT DISTINCT run FROM pages")}
 
-    def counts(self, crawl: str, column: str, verdict: str = "%") -> dict[Any, int]:
-        """Return how many pages have each value of a column but null, the most frequent first."""
+    def counts(self, crawl: str, column: str, verdict: str = "%", most: int = -1) -> dict[Any, int]:
+        """Return how many pages have each value of a column but null, the most frequent first.
+
+        At most ``most`` values are returned; -1 is no bound.
+        """
         query = (
             f'SELECT "{column}", count(*) FROM pages WHERE crawl = ? AND "{column}" NOT NULL'  # noqa: S608
-            " AND verdict LIKE ? GROUP BY 1 ORDER BY 2 DESC"
+            " AND verdict LIKE ? GROUP BY 1 ORDER BY 2 DESC LIMIT ?"
         )
-        return dict(self._db.execute(query, (crawl, verdict)).fetchall())
+        return dict(self._db.execute(query, (crawl, verdict, most)).fetchall())
 
     def drops(self, crawl: str, many: float, most: int = -1) -> Iterator[Drop]:
         """Yield the near-duplicates of a crawl by their originals.

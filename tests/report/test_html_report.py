@@ -210,6 +210,12 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host():
     }
 
 
+def test_the_overview_shows_the_five_pages_with_most_copies():
+    lines = [copy(f"http://a/{n}/{m}", f"http://b/{n}") for n in range(9) for m in range(n)]
+    shown = report(lines).overview()["The pages with most copies"]
+    assert [*shown.items()] == [(f"http://b/{n}", n) for n in (8, 7, 6, 5, 4)]
+
+
 def test_the_table_has_what_is_shown_and_no_formula():
     original = line(text="=1+1 and more words", url="http://a.example/")
     lines = [original, *alike(2, original.key), copy("=cmd()", original.key, 256)]
