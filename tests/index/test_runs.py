@@ -43,6 +43,7 @@ def test_runs_have_numbers_spiders_and_ends(shared_store):
     assert run == Run(1, "one", now)
     index.claim_all([page("a", 0), page("b", FAR)])
     assert index.runs() == [run._replace(pages=2, seen=2)]
+    assert index.census()[:2] == (2, 2)
     at(index, now + 5).end_run(finished=True)
     assert index.runs() == [
         Run(1, "one", now, now + 5, finished=True, pages=2, seen=2, counts=True)
@@ -139,6 +140,47 @@ def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store
     late.end_run(finished=True)
     assert shared_store.open().begin_run(resumed=2).number == 3
     assert shared_store.open(spider="other").begin_run(resumed=1).number == 4
+
+
+def test_a_run_ends_with_its_last_crawler_and_goes_on_with_one_that_resumes_it(shared_store):
+    one, two = shared_store.open(), shared_store.open()
+    assert one.begin_run().number == two.begin_run().number == 1
+    one.end_run(finished=True)
+    assert one.runs()[0].ended is None
+    two.end_run(finished=False)
+    assert one.runs()[0].ended is not None
+    assert one.begin_run(resumed=1).ended is None
+    assert two.begin_run().number == 1
+    two.end_run(finished=False)
+    one.end_run(finished=True)
+    assert one.runs()[0].finished
+
+
+def test_a_run_after_the_list_of_runs_was_lost_has_a_new_number(shared_store):
+    in_run(shared_store, page("a", 0))
+    index = shared_store.open()
+    [(name, cell)] = index.cells("index:runs").items()
+    assert index.swap(name, cell, None)
+    assert index.begin_run().number == 2
+
+
+def test_two_crawlers_that_change_the_runs_at_once_both_do(shared_store):
+    one, two = shared_store.open(), shared_store.open()
+    lives = one._run_list._lives
+    begun = []
+
+    def begun_by_other(name: str) -> bool:
+        if not begun:
+            begun.append(two.begin_run(resumed=1).number)
+        return lives(name)
+
+    three = shared_store.open()
+    three.begin_run()
+    one._run_list._lives = begun_by_other
+    assert [one.begin_run().number, *begun] == [1, 1]
+    three.end_run(finished=True)
+    two.end_run(finished=True)
+    assert one.runs()[0].ended is None
 
 
 def test_clear_forgets_the_runs_but_not_their_numbers(shared_store):
