@@ -210,3 +210,13 @@ def test_leases_are_renewed_three_times_in_their_length(crawl, monkeypatch):
         now[0] += seconds
         crawl.round()
     assert [news.renewed for news in crawl.news] == [["page"]] * 2
+
+
+def test_a_page_that_came_after_all_is_not_told_as_failed():
+    crawl = Crawl()
+    crawl.upkeep.hold("coming")
+    crawl.upkeep.hold("there")
+    crawl.end("there", failed=False)
+    crawl.upkeep.missed(["coming", "there", "missed"])
+    crawl.round()
+    assert [(news.failed, news.delivered) for news in crawl.news] == [(["missed"], ["there"])]
