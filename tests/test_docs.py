@@ -215,7 +215,6 @@ KINDS = {
     "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
     "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
-    "are one page in two languages": Kinship.LANGUAGE,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }

@@ -12,8 +12,7 @@ _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNO
 _NUMBERS = re.compile(r"\d+")
 _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
-_LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=[./])", re.IGNORECASE)
-_LANGUAGE_FOLDER = re.compile(r"(?<=/)[a-z]{2}(?:[-_][a-z]{2,4})?/", re.IGNORECASE)
+_LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
@@ -36,7 +35,6 @@ class Kinship(Enum):
     SIBLING = "one site, and the pages declare one canonical address, which is of neither"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
-    LANGUAGE = "one host, query and path, except for a folder that may name a language"
     SITES = "two sites"
     TEXT = "a text that is no page"
 
@@ -79,8 +77,6 @@ def kinship(key: str, other: str) -> Kinship:
         return Kinship.BRANCH
     if is_one_query and not is_one_host and _has_one_name(a, b):
         return Kinship.BRANCH
-    if is_one_query and is_one_host and _in_any_language(a) == _in_any_language(b) != "":
-        return Kinship.LANGUAGE
     return Kinship.DOMAIN
 
 
@@ -111,12 +107,6 @@ def _released(place: Place) -> str:
     """Return host and path without the release."""
     host = _RELEASE.sub("", place.host, 1)
     return f"{host} {_RELEASE.sub('', place.path, 1)}"
-
-
-def _in_any_language(place: Place) -> str:
-    """Return the path without the first folder that may name a language; nothing without one."""
-    path, found = _LANGUAGE_FOLDER.subn("", f"{place.path}/", 1)
-    return _LANGUAGE.sub("", path) if found else ""
 
 
 def _one_ends_the_other(path: str, other: str) -> bool:

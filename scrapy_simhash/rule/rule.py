@@ -81,9 +81,6 @@ def kinships(page: Page, other: Page) -> Iterator[Kinship]:
         yield Kinship.TEXT
         return
     kin = kinship(page.key, other.key)
-    # A page that is translated stands in a translated template.
-    if kin is Kinship.LANGUAGE and _is_one_template(a, b):
-        kin = Kinship.DOMAIN
     # All parts of a list may declare the first one, so a list needs the same headings as well.
     if kin is not Kinship.SITES and (a.headings == b.headings or not (a.thin or b.thin)):
         if (
@@ -155,7 +152,9 @@ class Pair:
 
     @property
     def is_one_template(self) -> bool:
-        return _is_one_template(self.a, self.b)
+        """True if the templates around both pages are much the same, or one is not known."""
+        a, b = self.a.rest, self.b.rest
+        return not (a.size and b.size) or a.likeness(b) > HALF
 
     @property
     def clashes(self) -> float:
@@ -197,11 +196,6 @@ class Pair:
         return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
 
 
-def _is_one_template(a: Facts, b: Facts) -> bool:
-    """Return whether the templates around two pages are much the same, or one is not known."""
-    return not (a.rest.size and b.rest.size) or a.rest.likeness(b.rest) > HALF
-
-
 def _is_print_view(a: Facts, b: Facts) -> bool:
     """Return whether the title of a page is the ``h1`` of another, whose title names the site."""
     is_site_alone = b.title == 0 and b.site == a.site != 0
@@ -235,8 +229,6 @@ def _values(pair: Pair) -> str:
         differ = pair.lists_others or (a.said != b.said and not are_sentences)
     elif kin is Kinship.SITES:
         differ = _are_records(pair)
-    elif kin is Kinship.LANGUAGE:
-        differ = numbers > 0
     else:
         # Another release of a long text has another number here and there.
         differ = numbers > (pair.most if pair.headings_alike else 1)
@@ -264,8 +256,6 @@ def _sentences(pair: Pair) -> str:
         differ = kin is not Kinship.ADDRESS and a.sentences.replaced(b.sentences) > 0
     elif kin is Kinship.DOMAIN or pair.is_thin:
         differ = a.said != b.said
-    elif kin is Kinship.LANGUAGE:
-        differ = a.sentences != b.sentences
     elif kin is Kinship.SITES:
         differ = pair.near > MOST and a.text.own_share(b.text) > 1 - MOST
     return "own-text" if differ else ""
@@ -284,8 +274,6 @@ def _headings(pair: Pair) -> str:
         is_same = is_subject and not pair.is_one_template and details <= pair.most
     elif kin is Kinship.BRANCH:
         is_same = fills
-    elif kin is Kinship.LANGUAGE:
-        is_same = False
     else:
         # The title of a view may have a word that neither the page nor its text has.
         is_said = a.said == b.said or (kin in VIEWS and a.state == b.state)

@@ -63,14 +63,10 @@ RELATED = {
         a/news/tea/ http://m.a.com/news/tea
         a/en/x.html http://www.a.com/fr/x.html
         a/x.en.html http://www.a.com/x.zh-cn.html""",
-    Kinship.LANGUAGE: """
-        a/en/mill a/de/mill
-        a/en/mill/ a/pt-br/mill
-        a/docs/en_US/mill.html a/docs/zh_CN/mill.html
-        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
-        a/faq/en/mill.html a/faq/de/mill.de.html""",
     Kinship.DOMAIN: """
         a/one a/two
+        a/en/mill a/de/mill
+        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
         a/board,1.0.html a/board,2.0.html

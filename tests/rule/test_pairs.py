@@ -122,16 +122,16 @@ PAIRS = (
         html=(page(TEXT), page(TEXT, "Die alte Mühle")),
     ),
     Pair(
-        one=A + "/en/note",
-        other=A + "/de/note",
-        differs="the heading of a text of forty words",
-        html=(page(SHORT), page(SHORT, "Die alte Mühle")),
-    ),
-    Pair(
         one=A + "/4.2/mill",
         other=A + "/3.0/mill",
         differs="a notice above the text of the old release",
         html=(page(TEXT), page("You are reading about an old release of this mill. " + TEXT)),
+    ),
+    Pair(
+        one=A + "/4.2/note",
+        other=A + "/3.0/note",
+        differs="the heading of a text of forty words",
+        html=(page(SHORT), page(SHORT, "The new mill")),
     ),
     Pair(
         one="http://www.a.example/mill",

@@ -203,24 +203,15 @@ def test_branches_with_little_text_replace_nothing_as_two_views(sort: str, own: 
     assert rule(page(size=1400), more, Kinship.BRANCH, 0.3) == COPY
 
 
-def test_a_page_in_two_languages_has_one_heading_one_text_and_no_other_number() -> None:
-    one = page(numbers=["30"], words=["contents"])
-    other = page(numbers=["30", "7"], words=["Inhalt"], menu=MENU)
-    assert rule(one, other, Kinship.LANGUAGE, 1) == COPY
-    assert rule(one, page(sentences=LET[:1]), Kinship.LANGUAGE, 0) == TEXT
-    assert rule(page(numbers=["3"]), other, Kinship.LANGUAGE, 0) == VALUES
-    renamed = replace(other, title=2, heading=2, headings=202)
-    assert rule(one, renamed, Kinship.LANGUAGE, 0) == (False, "other-heading")
-
-
-def test_in_one_template_two_languages_are_two_pages_as_two_states_are() -> None:
-    one, other = "http://a.test/en/mill", "http://a.test/de/mill"
-    for menu, is_copy in ((MENU, True), ((), False)):
-        pages = page(words=["Texas"]), page(words=["Utah"], menu=menu)
+def test_two_states_whose_menus_differ_are_two_pages() -> None:
+    """A folder of two letters is that of a language, a state or a department."""
+    one, other = "http://a.test/tx/mill", "http://a.test/ny/mill"
+    for own in (["Texas"], ["Utah"]), (["Texas"], []):
+        pages = page(words=own[0]), page(words=own[1], menu=MENU)
         known = [
             Page(key, facts.to_bytes()) for key, facts in zip((one, other), pages, strict=True)
         ]
-        assert Rule(48)(*known, 0).is_copy is is_copy
+        assert not Rule(48)(*known, 0).is_copy
 
 
 def test_an_entry_in_the_place_of_another_one_makes_another_list() -> None:
