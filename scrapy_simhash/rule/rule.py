@@ -275,9 +275,7 @@ def _headings(pair: Pair) -> str:
     elif kin is Kinship.BRANCH:
         is_same = fills
     else:
-        # The title of a view may have a word that neither the page nor its text has.
-        is_said = a.said == b.said or (kin in VIEWS and a.state == b.state)
-        is_same = pair.is_one_template and is_said and a.listed == b.listed
+        is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"
 

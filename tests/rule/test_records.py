@@ -183,3 +183,22 @@ def test_the_folder_of_a_page_is_a_value_of_it() -> None:
         if (address := f"http://lake.test{folder}list.html")
     ]
     assert not judged(*found).is_copy
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        '<script type="application/ld+json">{{"@type": "Product", "color": "{}"}}</script>',
+        "<img src=/i.jpg alt='The boat in {}, as seen from the shore'>",
+        "<input readonly value='The boat in {}, with a sail'>",
+    ],
+)
+def test_a_view_whose_title_and_unseen_values_differ_is_another_page(shown: str) -> None:
+    red, blue = (
+        framed(f"{shown.format(colour)}<p>{article(6)}", name=f"A boat in {colour}").replace(
+            f"<h1>A boat in {colour}</h1>", ""
+        )
+        for colour in ("red", "blue")
+    )
+    page, view = "http://lake.test/boat", "http://lake.test/boat?colour=blue"
+    assert judged((page, red), (view, blue)) == (False, "other-heading")
