@@ -138,6 +138,16 @@ def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more() 
     assert judged((page, red), (view, plain)).is_copy
 
 
+@pytest.mark.parametrize("address", ["/get.pdf?minutes={}", "/minutes.pdf#page={}"])
+def test_links_to_one_file_with_other_names_are_other_entries(address: str) -> None:
+    march, april = (
+        framed(f"<p>{PROSE}<ul><li><a href='{address.format(month)}'>Minutes of {month}</a></ul>")
+        for month in ("March", "April")
+    )
+    pages = ("http://lake.test/one/a", march), ("http://lake.test/one/b", april)
+    assert judged(*pages) == (False, "own-values")
+
+
 def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> None:
     for kind, is_copy in (("radio", False), ("checkbox", True)):
         one, other = (
