@@ -1,0 +1,61 @@
+"""What crawlers tell each other of addresses: every row is told, and once, whatever fails."""
+
+import asyncio
+from typing import Any
+
+from scrapy_simhash.crawl.exchange import RowExchange
+from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
+from scrapy_simhash.url_patterns.table import PatternTable
+
+COPY = {"/item?view=*": Row(copies=1)}
+HOSTS = ("a.test", "b.test")
+
+
+class Cells:
+    """An index with cells alone, of which each swap may fail, and which may be away."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.is_away = False
+        self.swaps_left = 99
+
+    async def ask(self, call: Any) -> Any:
+        return None if self.is_away else call(self)
+
+    def cells(self, prefix: str) -> dict[str, bytes]:
+        return {name: cell for name, cell in self.values.items() if name.startswith(prefix)}
+
+    def swap(self, name: str, old: bytes | None, new: bytes) -> bool:
+        if not self.swaps_left:
+            raise OSError("full")
+        self.swaps_left -= 1
+        self.values[name] = new
+        return True
+
+    def told(self) -> list[Rows]:
+        rows = SharedRows()
+        rows.read(self)  # type: ignore[arg-type]
+        return [rows.rows(host) for host in HOSTS]
+
+
+def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
+    index = Cells()
+    shared = SharedRows()
+    table = PatternTable(shared.rows)
+    exchange = RowExchange(index, table, shared, is_shared=True)  # type: ignore[arg-type]
+    assert exchange.is_away
+    for host in HOSTS:
+        table.of(host).read({}, COPY)
+    index.is_away = True
+    asyncio.run(exchange.once())
+    assert exchange.is_away
+    index.is_away, index.swaps_left = False, 1
+    asyncio.run(exchange.once())
+    assert exchange.is_away
+    assert index.told() == [COPY, {}]
+    index.swaps_left = 99
+    for _ in range(2):
+        asyncio.run(exchange.once())
+        assert not exchange.is_away
+        assert index.told() == [COPY, COPY]
+    assert [table.of(host).row("/item?view=*").copies for host in HOSTS] == [1, 1]
