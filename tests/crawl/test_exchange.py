@@ -11,6 +11,11 @@ COPY = {"/item?view=*": Row(copies=1)}
 HOSTS = ("a.test", "b.test")
 
 
+async def turns() -> None:
+    for _ in range(9):
+        await asyncio.sleep(0)
+
+
 class Cells:
     """An index with cells alone, of which each swap may fail, and which may be away."""
 
@@ -20,6 +25,7 @@ class Cells:
         self.swaps_left = 99
 
     async def ask(self, call: Any) -> Any:
+        await turns()
         return None if self.is_away else call(self)
 
     def cells(self, prefix: str) -> dict[str, bytes]:
@@ -59,3 +65,23 @@ def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
         assert not exchange.is_away
         assert index.told() == [COPY, COPY]
     assert [table.of(host).row("/item?view=*").copies for host in HOSTS] == [1, 1]
+
+
+def test_an_exchange_that_has_begun_when_the_crawl_ends_loses_no_row():
+    index = Cells()
+    shared = SharedRows()
+    table = PatternTable(shared.rows)
+    exchange = RowExchange(index, table, shared, is_shared=True)  # type: ignore[arg-type]
+    table.of(HOSTS[0]).read({}, COPY)
+
+    async def crawl() -> None:
+        exchange.begin()
+        await asyncio.sleep(0)
+        index.is_away = True  # the answer comes later
+        exchange.end()
+        await turns()
+        index.is_away = False
+        await exchange.once()
+
+    asyncio.run(crawl())
+    assert index.told() == [COPY, {}]
