@@ -33,7 +33,15 @@ from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
-from scrapy_simhash.rule.rule import COUNTS, FAR, REASONS, SHORT_APART, SHORT_TEXT, SITES_APART
+from scrapy_simhash.rule.rule import (
+    COUNTS,
+    FAR,
+    MOST,
+    REASONS,
+    SHORT_APART,
+    SHORT_TEXT,
+    SITES_APART,
+)
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests import servers
 from tests.commands.running import simhash
@@ -225,7 +233,7 @@ def test_how_it_decides_has_the_limits_of_the_rule():
     assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
         (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.M)
-        wanted = {k}
+        wanted = {int(MOST * k) if kin is Kinship.BRANCH else k}
         if kin is Kinship.SITES:
             wanted.add(int(SITES_APART * k))
         if kin in SHORT_APART:

@@ -45,7 +45,8 @@ SHORT_APART = {
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two views share most of a text, and so do two sites if their distance is most of k.
+#: Two views share most of a text, and so do two sites if their distance is most of k. Releases that
+#: are farther apart have new sections.
 MOST = 3 / 4
 
 
@@ -205,7 +206,8 @@ def _is_print_view(a: Facts, b: Facts) -> bool:
 def _far(pair: Pair) -> str:
     a, b = pair.a, pair.b
     is_story = a.backed and b.backed and pair.headings_alike and not pair.is_thin
-    if pair.near > (SITES_APART if is_story and pair.kin is Kinship.SITES else 1):
+    apart = SITES_APART if is_story and pair.kin is Kinship.SITES else 1
+    if pair.near > (MOST if pair.kin is Kinship.BRANCH else apart):
         return FAR
     is_short = pair.size < SHORT_TEXT and not pair.is_thin
     return "short" if is_short and pair.near > SHORT_APART.get(pair.kin, 1) else ""

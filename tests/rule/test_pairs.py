@@ -136,8 +136,8 @@ PAIRS = (
     Pair(
         one="http://www.a.example/mill",
         other="http://old.a.example/mill",
-        differs="two words in forty",
-        html=(page(SHORT), page(edited(SHORT, 4, 0.05), menu=MENU)),
+        differs="one word in forty",
+        html=(page(SHORT), page(edited(SHORT, 4, 0.03), menu=MENU)),
     ),
     Pair(
         one=A + "/flat/7",
