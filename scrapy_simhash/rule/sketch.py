@@ -139,7 +139,7 @@ def units_of(extraction: Extraction) -> Units:
     others = [*filterfalse(is_main, lines)]
     of_text = _pieces("\n".join(text))
     pieces = of_text | _pieces("\n".join(others))
-    words = {piece for piece in pieces if size_in_bytes(piece) < _SENTENCE}
+    words = {*filter(_is_name, pieces)}
     lasts = [*map(lasting, text + others)]
     prices = _PRICE.findall("\n".join(filter(_SIGN.search, lasts)))
     numbers = {*_NUMBER.findall("\n".join(lasts))}
@@ -204,6 +204,11 @@ def _pieces(text: str) -> set[str]:
     without = text.encode("utf-8", "surrogatepass").translate(_SIGNS, _DIGITS)
     text = without.decode("utf-8", "surrogatepass")
     return set(normalise(text, by_line=True).split("\n")) - {""}
+
+
+def _is_name(piece: str) -> bool:
+    """Return whether a piece is no sentence; signs, as in C++, make none of a name."""
+    return len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGITS)) < _SENTENCE
 
 
 def size_in_bytes(text: str) -> int:

@@ -68,6 +68,12 @@ def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation() -
     assert units("It's so: a good, old mill.").beside == units("It’s so – a good old mill").beside
 
 
+def test_a_name_with_signs_is_no_sentence() -> None:
+    oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
+    assert oslo.words != rome.words
+    assert not oslo.beside
+
+
 def test_a_label_with_several_values_is_that_of_comments_or_code() -> None:
     assert not units("", pairs=(("Ann", "No."), ("Ann", "Yes."))).labels
 
