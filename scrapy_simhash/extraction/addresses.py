@@ -1,6 +1,7 @@
 """Writes the addresses in a page in one form, however the page links to them."""
 
 import re
+from collections.abc import Iterable
 from posixpath import normpath
 from urllib.parse import unquote, urljoin
 
@@ -28,16 +29,16 @@ def path_of(url: str) -> str:
     return unquote(parts.path) if parts else ""
 
 
-def without_path(lines: list[str], path: str) -> list[str]:
+def without_path(lines: list[str], path: str, names: Iterable[str]) -> list[str]:
     """Return lines without the path of their page, which an error repeats.
 
     The last three names of it or more are as good, as in "No results for images/js/menu.js", but
     not without a letter, as in 2026/11/29. A folder may be all that is known of the path, and that
-    is a value.
+    is a value. A page that is named by its path, such as the history of a file, is no error.
     """
     name = path.rpartition("/")[2]
     # Few pages show the last name of their path.
-    if not name or name not in "\n".join(lines):
+    if not name or name not in "\n".join(lines) or any(name in each for each in names):
         return lines
     return [_without_path(line, path) if "/" in line else line for line in lines]
 

@@ -179,7 +179,7 @@ def _extraction(
         headings,
         subheading,
         () if thin or headings or subheading else page.labels(text),
-        content="\n".join([*without_path(lines, page.path), *values]),
+        content="\n".join([*without_path(lines, page.path, (page.title, *headings)), *values]),
         own="\n".join([*page.lines(own), *values]),
         template="\n".join(page.lines(is_said & ~own)),
         marks=marks(page, own, few),

@@ -186,6 +186,16 @@ def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str
     assert not judged(*pages).is_copy
 
 
+def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it() -> None:
+    found = [
+        (address, located(Body(framed(text, name=f"{path} - History").encode()), address))
+        for path in ("src/net/input.c", "src/net/output.c")
+        if (text := f"<p>{article(6)}<p>All changes of {path} since May")
+        if (address := f"http://lake.test/log/{path}")
+    ]
+    assert not judged(*found).is_copy
+
+
 def test_the_folder_of_a_page_is_a_value_of_it() -> None:
     found = [
         (address, located(Body(framed(f"<p>{PROSE}<p>Files of {folder}").encode()), address))
