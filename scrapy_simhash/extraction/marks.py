@@ -136,10 +136,10 @@ def _is_term(el: Element) -> bool:
 def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     """Yield the entries of the lists of a page: the names of links in its content.
 
-    A count may stand in a name, so the names are without digits. The file that a link leads to is
-    an entry as well, and so is what frames and players show. Beside a text, a link to another page
-    of the same folder is a teaser. A page that shows little may show no more than pictures, and so
-    may one that has more of them than lines.
+    A count may stand in a name, so the names are without digits. The entry of a link to a file has
+    its address as well. What frames and players show is an entry, too. Beside a text, a link to
+    another page of the same folder is a teaser. A page that shows little may show no more than
+    pictures, and so may one that has more of them than lines.
 
     Args:
         page: the page.
@@ -152,12 +152,12 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
-        if target.lower().endswith(_FILES):
-            yield target
-        if few or not page.folder.has(target):
+        is_file = target.lower().endswith(_FILES)
+        if is_file or few or not page.folder.has(target):
             # Links that are left open all hold the rest of the page.
             name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
-            yield _DIGIT.sub("", name[:LONGEST_VALUE]).strip()
+            name = _DIGIT.sub("", name[:LONGEST_VALUE]).strip()
+            yield f"{target} {name}" if is_file else name
     if few:
         yield from page.pictures
         return

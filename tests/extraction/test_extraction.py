@@ -249,7 +249,7 @@ def test_a_page_lists_the_files_and_players_that_it_offers() -> None:
         "<audio src=a.mp3></audio><ul><li><a href='minutes.PDF?sid=4#p2'>Minutes</a></li></ul>"
     )
     page = extract(f"<body><main>{body}</main>", url="http://a.test/2026/")
-    assert page.listed == {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF"}
+    assert page.listed == {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF Minutes"}
 
 
 @pytest.mark.parametrize("after", ["", "<div class=a></div>", "<div><p>Opening hours</div>"])

@@ -148,6 +148,17 @@ def test_links_to_one_file_with_other_names_are_other_entries(address: str) -> N
     assert judged(*pages) == (False, "own-values")
 
 
+def test_a_view_that_offers_another_one_of_two_files_is_another_page() -> None:
+    spring, autumn = (
+        framed(
+            f"<p>{PROSE}<ul><li><a href=/{file}>Minutes</a><li><a href=/rules.pdf>Rules</a></ul>"
+        )
+        for file in ("spring.pdf", "autumn.pdf")
+    )
+    page, view = "http://lake.test/one/a", "http://lake.test/one/a?term=autumn"
+    assert judged((page, spring), (view, autumn)) == (False, "own-values")
+
+
 def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> None:
     for kind, is_copy in (("radio", False), ("checkbox", True)):
         one, other = (
