@@ -48,7 +48,7 @@ class Breaker:
     Attributes:
         refused: the error with which the store, once it could be reached, turned out to be
             unusable; else None.
-        away: whether the store failed when it was last asked.
+        away: whether the store failed, and has taken no report since.
         let_through: pages that became originals while the store was away, and are not in it.
         damaged: the number of entries that this crawler could not read.
     """
@@ -112,7 +112,8 @@ class Breaker:
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
         if self.away and news.renewed is None:
-            # A store that can be read and not written is not back, and to renew is to write.
+            # To renew is to write. A store that can be read and not written is not back, so no
+            # claim ends an outage.
             news = news._replace(renewed=[])
         if not (self._owed or news.entries) and news.renewed is None:
             return Unsettled(frozenset(), frozenset())
@@ -125,6 +126,9 @@ class Breaker:
                 return Unsettled(frozenset(), gone=entries)
             return Unsettled(provisional=entries, gone=frozenset())
         self._owed.clear()
+        if self.away:
+            self.away = False
+            logger.info("The index is back")
         return unsettled
 
     def read(self, call: Callable[[Index], T]) -> T | None:
@@ -172,10 +176,6 @@ class Breaker:
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error
         self.damaged = self._store.damaged
-        if self.away:
-            self.away = False
-            self._due = 0.0
-            logger.info("The index is back")
         return answer
 
     def _failed(self, error: Exception, seconds: float = 0.0) -> None:

@@ -163,6 +163,19 @@ def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplo
     assert "the store is away" in caplog.text
 
 
+def test_a_store_that_can_be_read_and_not_written_is_said_once_to_be_away(index, store, caplog):
+    """A full Redis still knows its copies."""
+    index.claim_all([page("0-0")])
+    for _ in range(3):
+        store.go("refused")
+        index.retry()
+        index.report(Report(renewed=[]))
+        store.go("up")
+        index.retry()
+        assert claim(index, "0-1").matches[0].key == "0-0"
+    assert len(caplog.records) == 1
+
+
 def test_a_full_memory_lets_pages_through_unchecked(index, store, monkeypatch):
     monkeypatch.setattr(breaker, "MOST_PAGES", 2)
     store.go("refused")
@@ -210,10 +223,10 @@ def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
     claim(index, "0-0")
     store.go("up")
     now[0] += pause - 0.01
-    claim(index, "1-0")
+    index.report(Report())
     assert index.away
     now[0] += 0.02
-    claim(index, "2-0")
+    index.report(Report())
     assert not index.away
 
 

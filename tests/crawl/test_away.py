@@ -217,9 +217,7 @@ def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
 
 @needs_redis
 @pytest.mark.parametrize("how", ["killed", "full"])
-def test_redis_that_fails_in_the_middle_costs_no_page(
-    crawl, families, server, impatient, how, caplog
-):
+def test_redis_that_fails_in_the_middle_costs_no_page(crawl, families, server, how, caplog):
     """No cluster is without a copy."""
     go_away, come_back = outages(server)[how]
     acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", AWAY, come_back]
