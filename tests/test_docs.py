@@ -222,7 +222,7 @@ KINDS = {
     "are two views": Kinship.VIEW,
     "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
-    "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
+    "have one path in two releases or languages, or on two hosts of a site": Kinship.BRANCH,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }

@@ -62,11 +62,16 @@ RELATED = {
         a/ http://www.a.com/
         a/news/tea/ http://m.a.com/news/tea
         a/en/x.html http://www.a.com/fr/x.html
-        a/x.en.html http://www.a.com/x.zh-cn.html""",
+        a/x.en.html http://www.a.com/x.zh-cn.html
+        a/en_GB/mill/ a/de/mill/
+        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html""",
     Kinship.DOMAIN: """
         a/one a/two
         a/en/mill a/de/mill
-        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
+        a/ny/fees a/tx/fees
+        a/us-ny/fees a/us-tx/fees
+        a/en/mill a/zh-CN/lock
+        a/en-US/mill?p=1 a/zh-CN/mill?p=2
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
         a/board,1.0.html a/board,2.0.html
