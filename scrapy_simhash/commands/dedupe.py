@@ -31,6 +31,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -75,20 +76,28 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
-    counts = Counter[str]()
     with contextlib.ExitStack() as stack:
         file = None
         if target:
             sources = itertools.chain.from_iterable(map(page_files, paths))
             file = stack.enter_context(whole_file(target, *sources))
         reader = stack.enter_context(reading(paths, chosen))
-        read = itertools.chain.from_iterable(map(reader.read, paths))
-        analyses = stack.enter_context(analysed(read, chosen, TEXT_LENGTH if file else 0))
-        for page, verdict, is_kept in _verdicts(analyses, url, chosen):
-            counts[verdict.kind if is_kept else "copies"] += 1
-            if file is not None:
-                file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
+        pages = itertools.chain.from_iterable(map(reader.read, paths))
+        analyses = stack.enter_context(analysed(pages, chosen, TEXT_LENGTH if file else 0))
+        counts = _log_verdicts(_verdicts(analyses, url, chosen), file, chosen.recipe.distance)
     say([*_totals(counts), *passed_over(reader)])
+
+
+def _log_verdicts(
+    verdicts: Iterator[tuple[SavedPage, Verdict, bool]], file: IO[bytes] | None, k: int
+) -> Counter[str]:
+    """Write a line for each page, if there is a file; count copies, and pages to keep by kind."""
+    counts = Counter[str]()
+    for page, verdict, is_kept in verdicts:
+        counts[verdict.kind if is_kept else "copies"] += 1
+        if file is not None:
+            file.write(_log_line(page, verdict, is_kept, k))
+    return counts
 
 
 def _verdicts(
@@ -130,12 +139,22 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
         beside = next(iter(queries), ".")
         engine = stack.enter_context(_engine(files, spec.distance, beside))
-        copies = find_copies(engine, spec)
-        [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
-        for path, (query, spec_of_rows) in queries.items():
-            batches = engine.rows(query)
-            write_batches(targets[path], batches, batches.schema, spec_of_rows)
-    say([_total(pages, copies)])
+        total = _join_total(engine, spec)
+        for path, query in queries.items():
+            _write_rows(engine, targets[path], *query)
+    say([total])
+
+
+def _join_total(engine: DuckDB, spec: IndexSpec) -> str:
+    """Find the copies, and return the line with their number."""
+    copies = find_copies(engine, spec)
+    [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
+    return _total(pages, copies)
+
+
+def _write_rows(engine: DuckDB, target: IO[bytes], query: str, spec: IndexSpec | None) -> None:
+    rows = engine.rows(query)
+    write_batches(target, rows, rows.schema, spec)
 
 
 @contextlib.contextmanager
