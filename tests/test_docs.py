@@ -340,7 +340,7 @@ def test_the_log_in_the_readme_is_that_of_the_crawl():
 
 
 def test_the_metrics_are_on_loopback_with_reasons_as_labels_and_estimates_as_gauges():
-    (source,) = (text for text in blocks(PAGES["operate"], "python") if "SimhashMetrics:" in text)
+    (source,) = (text for text in blocks(PAGES["sharing"], "python") if "SimhashMetrics:" in text)
     assert len([line for line in source.splitlines() if line]) <= 16  # with the name of the file
     names: dict[str, Any] = {}
     printed(source, names)
