@@ -3,8 +3,6 @@
 Everything that people use is imported from here; the modules behind it may move.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

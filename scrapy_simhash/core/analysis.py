@@ -178,19 +178,26 @@ def analyse_text(
     lines, weights = extraction.to_fingerprint if extraction else (text, ())
     normal_lines = normalise(lines, by_line=bool(weights))
     normal_text = heavier(normal_lines, weights).replace("\n", "") if weights else normal_lines
-    beginning = excerpt(text, excerpt_length) if excerpt_length else ""
-    if extraction and excerpt_length:
-        # On many templates, half of these lines come before the first value of a record.
-        details = first_lines(extraction.details, 4 * excerpt_length)
-        beginning = "\n".join([beginning, *details])
+    beginning = _excerpt(text, excerpt_length, extraction)
+    too_short = PageAnalysis(None, reason="too_short", excerpt=beginning)
+    # Features that a project has made itself may need some text.
     if len(normal_text) < recipe.min_length:
-        # Features that a project has made itself may need some text.
-        return PageAnalysis(None, reason="too_short", excerpt=beginning)
+        return too_short
     fingerprint = recipe.fingerprint(lines, weights, normal_lines)
     if fingerprint.value == recipe.nothing:
-        return PageAnalysis(None, reason="too_short", excerpt=beginning)
+        return too_short
     if extraction is None:
         facts = facts_of_text(text, recipe, normal_text)
         return PageAnalysis(fingerprint, facts, excerpt=beginning)
     facts = facts_of(extraction, recipe, normal_text)
-    return PageAnalysis(fingerprint, facts, excerpt=beginning, canonical=extraction.canonical)
+    canonical = extraction.canonical
+    return PageAnalysis(fingerprint, facts, excerpt=beginning, canonical=canonical)
+
+
+def _excerpt(text: str, length: int, extraction: Extraction | None) -> str:
+    """Return what people see of a page; nothing if the length is 0."""
+    if not length:
+        return ""
+    # On many templates, half of these lines come before the first value of a record.
+    details = first_lines(extraction.details, 4 * length) if extraction else ()
+    return "\n".join([excerpt(text, length), *details])

@@ -23,8 +23,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from scrapy_simhash.core.analysis import PageAnalysis, body_of, located, text_body
-from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.index_thread import IndexThread
+from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
 from scrapy_simhash.core.workers import Workers

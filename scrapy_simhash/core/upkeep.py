@@ -15,8 +15,7 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from itertools import islice
 
-from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.index_thread import IndexThread
+from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Report, Unsettled
@@ -26,9 +25,6 @@ logger = logger_of(__name__)
 
 # Seconds between two rounds; until its round a delivered page is provisional for others.
 ROUND_SECONDS = 0.1
-# Seconds for which the event loop waits for the index when the spider is idle. The engine asks
-# again only after five, so every crawl would end later.
-IDLE_SECONDS = 0.25
 # Originals that the index is asked about, and entries of old runs that it deletes: claims wait
 # meanwhile.
 PAGES_AT_ONCE = 256
@@ -139,12 +135,16 @@ class Upkeep:
         """True if copies wait for pages of other crawlers, so that an engine must go on."""
         return bool(self._copies_by_entry)
 
-    def ask_now(self) -> None:
-        """Ask how pages of other crawlers fared, and wait a moment for the answer."""
+    def ask_now(self, seconds: float = 0.25) -> None:
+        """Ask how pages of other crawlers fared, and wait a moment for the answer.
+
+        The engine of an idle crawl asks again only after five seconds, so every crawl would end
+        later.
+        """
         if self._copies_by_entry:
             entries = self._entries()
             with suppress(NotYet):
-                self._tell_copies(entries, self._report(entries=entries).result(IDLE_SECONDS))
+                self._tell_copies(entries, self._report(entries=entries).result(seconds))
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.

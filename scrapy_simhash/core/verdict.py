@@ -1,7 +1,5 @@
 """A document, the verdict on it, and the spec of the index that gives the verdict."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.core import index_thread as module
-from scrapy_simhash.core.index_thread import IndexThread
+from scrapy_simhash.core import breaker as module
+from scrapy_simhash.core.breaker import IndexThread
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import CLAIMS_AT_ONCE

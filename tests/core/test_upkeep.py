@@ -157,12 +157,11 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
     assert {*first, *second} == {*entries}
 
 
-def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl, monkeypatch):
+def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl):
     """The event loop does not wait long for the index."""
-    monkeypatch.setattr(upkeep_module, "IDLE_SECONDS", 0.01)
 
     def stays() -> bool:
-        crawl.upkeep.ask_now()
+        crawl.upkeep.ask_now(0.01)
         return crawl.upkeep.are_copies_waiting
 
     assert not stays()
