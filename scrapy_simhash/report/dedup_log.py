@@ -27,9 +27,6 @@ logger = logger_of(__name__)
 VERDICT_KINDS = get_args(VerdictKind)
 #: Characters of each page's text.
 TEXT_LENGTH = 1000
-_FLUSH_SECONDS = 1.0
-# Lines that wait in memory while the disk takes none.
-_MOST_WAITING = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +171,10 @@ class DedupLog:
         most: bytes; a file that has more is moved aside, in place of the one before it.
     """
 
+    # Seconds until a line is written, and lines that wait in memory while the disk takes none.
+    pause = 1.0
+    most_waiting = 20_000
+
     def __init__(self, path: Path, most: float = math.inf) -> None:
         self.path = path
         self._most = most
@@ -188,7 +189,7 @@ class DedupLog:
 
     def write(self, line: Line) -> None:
         """Add a line; it is on its way to the disk within a second."""
-        if len(self._waiting) < _MOST_WAITING:
+        if len(self._waiting) < self.most_waiting:
             self._waiting.append(f"{to_json(line)}\n".encode())
         if not (self._is_due or self._ended.is_set()):
             self._is_due = True
@@ -200,7 +201,7 @@ class DedupLog:
         self._writer.shutdown()
 
     def _write_soon(self) -> None:
-        self._ended.wait(_FLUSH_SECONDS)
+        self._ended.wait(self.pause)
         self._is_due = False
         lines = self._waiting[:]
         if not lines:

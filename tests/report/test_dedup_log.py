@@ -45,7 +45,7 @@ def urls_in(path: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dedup_log, "_FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(DedupLog, "pause", 0.01)
 
 
 def flush(log: DedupLog) -> None:
@@ -95,8 +95,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.report.lines import line
-from tests.report.test_dedup_log import DedupLog, dedup_log, flush
-dedup_log._FLUSH_SECONDS = 0.01
+from tests.report.test_dedup_log import DedupLog, flush
+DedupLog.pause = 0.01
 log = DedupLog(Path(sys.argv[1]))
 for number in range(40):
     log.write(line(url=f"http://{sys.argv[2]}/{number}"))
@@ -152,7 +152,7 @@ def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(tmp_path, monkeypa
 def test_lines_that_wait_for_a_full_disk_are_bounded_and_made_once(tmp_path, monkeypatch):
     made: list[dedup_log.Line] = []
     monkeypatch.setattr(dedup_log, "to_json", lambda line: made.append(line) or to_json(line))
-    monkeypatch.setattr(dedup_log, "_MOST_WAITING", 5)
+    monkeypatch.setattr(DedupLog, "most_waiting", 5)
     (tmp_path / "folder").write_text("a file in the way")
     log = DedupLog(tmp_path / "folder" / "log")
     for _ in range(8):
