@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 Scope = Literal["global", "domain", "host"]
 
-# Characters of a key that is not cut; indexes read the keys of many pages together.
-LONGEST_KEY = 4096
 _KEY_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 # Parameters that are no part of a page's name. They name the link by which a visitor came, the page
@@ -44,7 +42,7 @@ _PARAMETERS_OF_VISIT = re.compile(
 
 
 # One page has its key asked for several times in a moment, and each takes a tenth of a millisecond.
-_canonical = functools.lru_cache(maxsize=1024)(canonicalize_url)
+_canonical = functools.lru_cache(canonicalize_url)
 
 
 def plain_key(value: object) -> str:
@@ -108,9 +106,11 @@ def _variants(key: str) -> Iterator[str]:
 def _short_key(key: str) -> str:
     """Return a key without userinfo; a long one, such as a ``data:`` URL, is cut."""
     key = _KEY_USERINFO.sub(r"\1", key)
-    if len(key) <= LONGEST_KEY:
+    longest = 4096  # indexes read the keys of many pages together
+    if len(key) <= longest:
         return key
-    return f"{key[:LONGEST_KEY]}… {hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}"
+    digest = hashlib.blake2b(key.encode(), digest_size=16)
+    return f"{key[:longest]}… {digest.hexdigest()}"
 
 
 def page_scope(url: str, scope: Scope) -> str:

@@ -102,18 +102,22 @@ def _minima(hashes: Uint64s, bins: int) -> Uint64s:
     minima = ordered.take(bounds[:-1], mode="clip")
     empty = bounds[:-1] == bounds[1:]
     if empty.any():
-        minima[empty] = mix(hashes + _odd_numbers(bins)[empty][:, None]).min(axis=1)
+        of_bins = hashes + _odd_numbers(bins)[empty][:, None]
+        minima[empty] = mix(of_bins).min(axis=1)
     return minima
 
 
 @functools.cache
 def _bounds(bins: int) -> Uint64s:
     """Return the least hash of each bin, and the greatest hash of all, shape (bins + 1,)."""
-    return np.array([*(-(-(n << 64) // bins) for n in range(bins)), 2**64 - 1], np.uint64)
+    # The least whole number that is no less than n / bins of 2**64.
+    bounds = [-((-n << 64) // bins) for n in range(bins)]
+    return np.array([*bounds, 2**64 - 1], np.uint64)
 
 
 @functools.cache
 def _odd_numbers(count: int) -> Uint64s:
     """Return odd numbers with irregular bits, shape (count,)."""
-    numbers: Uint64s = mix(np.arange(1, count + 1, dtype=np.uint64)) | np.uint64(1)
+    numbers = mix(np.arange(1, count + 1, dtype=np.uint64))
+    numbers |= np.uint64(1)
     return numbers

@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -45,23 +46,27 @@ class FeatureSpec:
 
             # Bounded as in normalise(), because jieba takes seconds for a million characters.
             return keywords(text[:LONGEST], self.n, is_whole=self.weights == "whole")
-        if self.kind == "words":
-            from scrapy_simhash.fingerprint.segmentation import segment
-
-            counts = Counter(shingles(segment(fold(text)), self.n))
-        elif self.kind == "characters":
-            counts = Counter(ngrams(normalise(text), self.n))
-        elif self.kind == "tokens":
-            counts = Counter(text[:LONGEST].split())
-        elif self.kind == "pypi":
-            content = "".join(re.findall(r"\w+", text.lower()))
-            counts = Counter(ngrams(content, self.n) or [""])
-        else:
-            counts = Counter(load(self.kind)(text[:LONGEST]))
+        counts = Counter(self._occurrences(text))
         if self.weights == "binary":
             return dict.fromkeys(counts, 1.0)
         weigh = math.sqrt if self.weights == "sqrt" else float
         return {feature: weigh(count) for feature, count in counts.items()}
+
+    def _occurrences(self, text: str) -> Iterable[str]:
+        """Return the features of a text, each as often as it occurs."""
+        if self.kind == "characters":
+            return ngrams(normalise(text), self.n)
+        if self.kind == "tokens":
+            return text[:LONGEST].split()
+        if self.kind == "pypi":
+            words = re.findall(r"\w+", text.lower())
+            return ngrams("".join(words), self.n) or [""]
+        if self.kind == "words":
+            from scrapy_simhash.fingerprint.segmentation import segment
+
+            return shingles(segment(fold(text)), self.n)
+        features: Iterable[str] = load(self.kind)(text[:LONGEST])
+        return features
 
 
 def ngrams(text: Text, n: int) -> list[Text]:

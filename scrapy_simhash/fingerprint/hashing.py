@@ -8,7 +8,6 @@ makes collisions harder to plan; these are not cryptographic hashes.
 """
 
 import hashlib
-import struct
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -20,11 +19,6 @@ from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.loading import load
 
 Uint64s: TypeAlias = npt.NDArray[np.uint64]
-
-_MASK64 = (1 << 64) - 1
-_LANE_GAMMAS = np.array(
-    [[number * 0x9E3779B97F4A7C15 & _MASK64] for number in (1, 2, 3, 4)], dtype=np.uint64
-)
 
 
 def key_from_seed(seed: str) -> bytes:
@@ -63,17 +57,17 @@ def _xxh3(feature: str, bits: int) -> bytes:
 
 
 def _md5(feature: str, bits: int) -> bytes:
+    digest = hashlib.md5(_utf8(feature), usedforsecurity=False).digest()
     # The last 8 bytes make 64 bits, as PyPI simhash takes them.
-    return hashlib.md5(_utf8(feature), usedforsecurity=False).digest()[-(bits // 8) :]
+    return digest[-(bits // 8) :]
 
 
 def _fnv1(feature: str, bits: int) -> bytes:
     # http://www.isthe.com/chongo/tech/comp/fnv/, over UTF-16 units instead of bytes, because old
     # fingerprints come from Java, whose charAt gives these. ASCII has the published values.
     value = 0xCBF29CE484222325
-    units = feature.encode("utf-16-le", "surrogatepass")
-    for unit in struct.unpack(f"<{len(units) // 2}H", units):
-        value = value * 0x100000001B3 & _MASK64 ^ unit
+    for unit in np.frombuffer(feature.encode("utf-16-le", "surrogatepass"), "<u2").tolist():
+        value = value * 0x100000001B3 % 2**64 ^ unit
     return value.to_bytes(bits // 8, "big")
 
 
@@ -121,7 +115,8 @@ def spread(values: Uint64s, bits: int) -> Uint64s:
     The low bits of a polynomial modulo 2**64 depend on the low bits of the characters only, so it
     is no hash until it is mixed.
     """
-    return mix(values + _LANE_GAMMAS[: -(-bits // 64)])
+    lanes = np.arange(1, max(bits, 64) // 64 + 1, dtype=np.uint64)
+    return mix(values + np.uint64(0x9E3779B97F4A7C15) * lanes[:, None])
 
 
 def mix(values: Uint64s) -> Uint64s:

@@ -47,8 +47,6 @@ _POINTED = (
 _ONE_LETTER = {"\u064a": "\u0649\u06cc\ufeef-\ufef0\ufbfc-\ufbff", "\u0643": "\u06a9\ufb8e-\ufb91"}
 _TATWEEL = "\u0640"
 LONGEST = 1 << 20
-# NFKC makes 18 characters of U+FDFA; it takes long texts in pieces, to stop at the bound.
-_PIECE = 1 << 15
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
 _LINE_BREAK = ord("\n")
 _SEPARATOR_CODE = 1  # less is only 0, for a mark that NFC may compose
@@ -112,16 +110,14 @@ def composed(text: str) -> str:
 
 def _compatible(text: str) -> str:
     """Return the first ``LONGEST`` characters of a text in NFKC."""
-    if len(text) <= _PIECE:
-        return unicodedata.normalize("NFKC", text)
-    pieces = []
-    size = 0
-    for start in range(0, len(text), _PIECE):
-        if size >= LONGEST:
+    # NFKC makes 18 characters of U+FDFA, so it takes long texts in pieces, to stop at the bound.
+    piece = 1 << 15
+    folded = unicodedata.normalize("NFKC", text[:piece])
+    for start in range(piece, len(text), piece):
+        if len(folded) >= LONGEST:
             break
-        pieces.append(unicodedata.normalize("NFKC", text[start : start + _PIECE]))
-        size += len(pieces[-1])
-    return "".join(pieces)[:LONGEST]
+        folded += unicodedata.normalize("NFKC", text[start : start + piece])
+    return folded[:LONGEST]
 
 
 def _lowered(text: str) -> Uint32s:

@@ -70,8 +70,9 @@ def fingerprint_from_sums(sums: Sequence[float] | Float64s, sign: str = ">") -> 
     With the sign ``>=`` a bit is 1 where V_i is 0, too.
     """
     values = np.asarray(sums)
-    ones = values >= 0 if sign == ">=" else values > 0
-    return int.from_bytes(np.packbits(ones).tobytes(), "big") >> (-len(ones) % 8)
+    is_set = values >= 0 if sign == ">=" else values > 0
+    padding = -len(is_set) % 8
+    return int.from_bytes(np.packbits(is_set).tobytes(), "big") >> padding
 
 
 class Sums(NamedTuple):
@@ -120,21 +121,20 @@ def ngram_sums(
     """
     points = code_points(text)
     values = hash_ngrams(points, n, seed)
-    if weights:
-        each = _weights_of_ngrams(points, n, weights)
-        if not each.any():
-            return ngram_sums(text.replace("\n", ""), n, bits, seed)
-        values = values.compress(each)
-        each = each.compress(each)
-    else:
-        each = np.ones(len(values), np.uint8)
-    values, each = _distinct(values, each)
+    if not weights:
+        lanes = spread(np.unique(values), bits)
+        return Sums(bit_sums(lanes)[-bits:], lanes[0])
+    each = _weights_of_ngrams(points, n, weights)
+    if not each.any():
+        return ngram_sums(text.replace("\n", ""), n, bits, seed)
+    values, each = _distinct(values.compress(each), each.compress(each))
     lanes = spread(values, bits)
-    # Most have the greatest weight; counting the others several times is less than another pass.
-    most = max(weights, default=1)
+    most = max(weights)
     is_surest = each == most
+    # Most have the greatest weight; counting the others several times is less than another pass.
     less_sure = lanes.repeat(np.where(is_surest, 0, each), axis=1)
-    sums = most * bit_sums(lanes.compress(is_surest, axis=1)) + bit_sums(less_sure)
+    sums = most * bit_sums(lanes.compress(is_surest, axis=1))
+    sums += bit_sums(less_sure)
     return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
 
 
@@ -169,34 +169,35 @@ def bit_sums(lanes: Uint64s, weights: Float64s | None = None) -> Float64s:
     the shape (bits / 64, n), and ``weights`` (n,). Without weights, each is 1.
     """
     if weights is None or not len(weights) or (weights == 1.0).all():
-        sums: Float64s = 2 * _count_ones(lanes) - lanes.shape[1]
+        sums: Float64s = 2 * _count_set(lanes) - lanes.shape[1]
         return sums
     # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
-    exponent = 30 - math.frexp(np.abs(weights).max())[1]
-    whole = np.rint(np.ldexp(weights, exponent))
+    _, exponent = math.frexp(np.abs(weights).max())
+    whole = np.rint(np.ldexp(weights, 30 - exponent))
     rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
-    ones = np.zeros(64 * len(lanes), dtype=np.float64)
+    added = np.zeros(64 * len(lanes))
     for start in range(0, len(rows), _UNPACKED):
         chunk = slice(start, start + _UNPACKED)
-        ones += whole[chunk] @ np.unpackbits(rows[chunk], axis=1).astype(np.float64)
-    weighted: Float64s = np.ldexp(2 * ones - whole.sum(), -exponent)
+        bits = np.unpackbits(rows[chunk], axis=1)
+        added += whole[chunk] @ bits.astype(np.float64)
+    weighted: Float64s = np.ldexp(2 * added - whole.sum(), exponent - 30)
     return weighted
 
 
-def _count_ones(lanes: Uint64s) -> Float64s:
+def _count_set(lanes: Uint64s) -> Float64s:
     """Count, for every bit of a hash, the hashes that have it set; shape (bits,).
 
     Each bit becomes a byte, and eight bytes are added at once as one number, for 255 hashes, after
     which a byte is full.
     """
     number, count = lanes.shape
-    ones = np.zeros((number, 64))
+    counts = np.zeros((number, 64))
     for start in range(0, count, _UNPACKED):
         chunk = lanes[:, start : start + _UNPACKED]
-        height = -(-chunk.shape[1] // 255)
+        height = math.ceil(chunk.shape[1] / 255)
         rows = np.zeros((number, 255 * height), dtype=">u8")
         rows[:, : chunk.shape[1]] = chunk
         octets = np.unpackbits(rows.view(np.uint8)).view(np.uint64)
-        counts = np.add.reduce(octets.reshape(number, 255, height, 8), axis=1)
-        ones += counts.view(np.uint8).reshape(number, height, 64).sum(axis=1)
-    return ones.ravel()
+        sums = np.add.reduce(octets.reshape(number, 255, height, 8), axis=1)
+        counts += sums.view(np.uint8).reshape(number, height, 64).sum(axis=1)
+    return counts.ravel()
