@@ -121,7 +121,7 @@ class NearDuplicateDownloaderMiddleware:
         # A middleware before this one may have given the response another request.
         for owner in (request, response.request or request):
             owner.meta["simhash"] = meta
-        if judged.verdict.kind == "duplicate":
+        if judged.action is not None:
             response.flags.append(FLAG)
             self._log(judged)
             if judged.action == "drop":
@@ -137,7 +137,6 @@ class NearDuplicateDownloaderMiddleware:
     def _log(self, judged: Judged) -> None:
         """Tell the log and the listeners of the signal of a copy."""
         original = judged.verdict.matches[0]
-        spider = self._crawler.spider
         logger.debug(
             "%s repeats %s (distance %d, %s, action %s)",
             judged.response.url,
@@ -145,14 +144,13 @@ class NearDuplicateDownloaderMiddleware:
             original.distance,
             judged.verdict.reason,
             judged.action,
-            extra={"spider": spider},
         )
         self._crawler.signals.send_catch_log(
             signals.near_duplicate,
             verdict=judged.verdict,
             request=judged.request,
             response=judged.response,
-            spider=spider,
+            spider=self._crawler.spider,
         )
 
     async def _drop(self, judged: Judged) -> NoReturn:

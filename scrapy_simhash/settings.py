@@ -36,8 +36,11 @@ _PREFIX = "SIMHASH_"
 INDEX_OF_JOB = "simhash.sqlite"
 #: Replaced by the name of the spider in SIMHASH_NAMESPACE and SIMHASH_INDEX_URL.
 SPIDER = "{spider}"
-# Seconds: 30 years, which every clock can add.
-_LONGEST_WAIT = 1e9
+
+
+def _seconds(least: float) -> values.Read:
+    """Return a function that reads seconds: 30 years at most, which every clock can add."""
+    return values.number(float, least, 1e9)
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
@@ -60,10 +63,10 @@ class FilterSettings:
     recipe: Recipe = _setting("default", values.recipe)
     index_url: str = _setting(None, values.index)
     namespace: str = _setting(None, values.text)
-    lease: float = _setting(60.0, values.number(float, 1, _LONGEST_WAIT))
+    lease: float = _setting(60.0, _seconds(1))
     on_unavailable: OnUnavailable = _setting("continue", values.choice(OnUnavailable))
     max_body_size: int = _setting(4 * 1024 * 1024, values.number(int, 1))
-    timeout: float = _setting(10.0, values.number(float, 0.1, _LONGEST_WAIT))
+    timeout: float = _setting(10.0, _seconds(0.1))
     processes: int = _setting(None, values.number(int, 0, 1024))
     spare: Spare = _setting("watch", values.choice(Spare))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], values.expressions)

@@ -1,4 +1,4 @@
-"""Crawlers tell each other, through their index, what addresses have led to.
+"""Crawlers tell each other, through their index, where addresses have led.
 
 No request waits for the exchange, and while the index is away nothing is spared.
 """

@@ -6,7 +6,6 @@ The middlewares and the pipeline act on a copy.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from typing import Any, Literal
 
 from scrapy import Request, Spider, signals
@@ -29,6 +28,7 @@ from scrapy_simhash.crawl.requests import (
     is_start,
     request_aliases,
     request_key,
+    requests_on_the_way,
 )
 from scrapy_simhash.crawl.runs import CrawlRun, resumed_run
 from scrapy_simhash.crawl.sparing import Sparing
@@ -71,14 +71,7 @@ class CrawlFilter:
             self.preferred = Preferred(crawler, self.queue, self.counts)
         self.deliveries = Deliveries(crawler, self.settings, self.dedup.upkeep)
         self.summary = Summary(self.settings, self.counts, name)
-        self.sparing = Sparing(crawler, self.settings, self.dedup, self.summary, self.counts)
-        self._listeners: list[Callable[[Judged], None]] = [
-            self.sparing.judged,
-            self.summary.judged,
-            self.run_of_spider.judged,
-        ]
-        if self.preferred is not None:
-            self._listeners.append(self.preferred.judged)
+        self.sparing = Sparing(self.settings, self.dedup, self.summary, self.counts)
         self._rounds: asyncio.Task[None] | None = None
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
@@ -90,30 +83,22 @@ class CrawlFilter:
     # Pages.
 
     async def judge(self, request: Request, response: Response, times: int) -> Judged:
-        """Judge a response that was dropped a number of times in a row; tell the listeners."""
+        """Judge a response that was dropped a number of times in a row; tell the other parts."""
         key = request_key(request, response.url)
         verdict = await self._verdict(request, response, key)
-        action: Action = "drop"
+        judged = Judged(request, response, verdict)
         if verdict.kind == "duplicate":
-            action = self._action(verdict, request, response)
-            if action == "drop" and times >= 2:  # an errback insists on it
-                action = "flag"
-                logger.warning(
-                    "%s is let through, although it repeats %s, because it was asked for again "
-                    "each of the %d times that it was dropped",
-                    key,
-                    verdict.original,
-                    times,
-                    extra={"spider": self._crawler.spider},
-                )
+            judged.action = self._action(judged, times)
         if verdict.owned:
             self.deliveries.expect(request, key, owned=True, unchanged=self.withholds(verdict))
-        elif verdict.kind == "duplicate" and action == "follow":
+        elif judged.action == "follow":
             self.deliveries.expect(request, key, owned=False)
-        judged = Judged(request, response, verdict, action)
-        for listen in self._listeners:
-            listen(judged)
-        if verdict.provisional and action != "flag":
+        self.sparing.judged(judged)
+        self.summary.judged(judged)
+        self.run_of_spider.judged(judged)
+        if self.preferred is not None:
+            self.preferred.judged(judged)
+        if verdict.provisional and judged.action != "flag":
             self.copies.wait(judged)
         return judged
 
@@ -130,32 +115,45 @@ class CrawlFilter:
         )
         return await self.dedup.check(document, wait=False)
 
-    def _action(self, verdict: Verdict, request: Request, response: Response) -> Action:
-        """Return what becomes of a copy; no page is lost by a mistake of the project."""
-        if (name := "simhash_action") in request.meta:
+    def _action(self, copy: Judged, times: int) -> Action:
+        """Return what becomes of a copy that was dropped a number of times in a row."""
+        action = self._chosen_action(copy)
+        if action == "drop" and times >= 2:  # an errback insists on it
+            logger.warning(
+                "%s is let through, although it repeats %s, because it was asked for again "
+                "each of the %d times that it was dropped",
+                copy.verdict.key,
+                copy.verdict.original,
+                times,
+            )
+            return "flag"
+        return action
+
+    def _chosen_action(self, copy: Judged) -> Action:
+        """Return the action of the project; no page is lost by a mistake in it."""
+        request = copy.request
+        if "simhash_action" in request.meta:
             try:
-                return checked_action(request.meta[name])
+                return checked_action(request.meta["simhash_action"])
             except ValueError as error:
-                self.warn(f'meta["{name}"]: {error}; such pages are flagged only')
+                self.warn(f'meta["simhash_action"]: {error}; such pages are flagged only')
                 return "flag"
         action = self.settings.action.of(request.url)
         if isinstance(action, OwnAction):
             try:
-                chosen = checked_action(action.call(verdict, request, response))
+                action = checked_action(action.call(copy.verdict, request, copy.response))
             except Exception:
                 said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
-                logger.exception(said, action, response.url)
+                logger.exception(said, action, copy.response.url)
                 return "flag"
-        else:
-            chosen = action
         # The links of such a page are the crawl. What it redirects to has its meta.
-        return "follow" if chosen == "drop" and is_start(request) else chosen
+        return "follow" if action == "drop" and is_start(request) else action
 
     def warn(self, message: str) -> None:
         """Log a warning, once."""
         if message not in self._warned:
             self._warned.add(message)
-            logger.warning("%s", message, extra={"spider": self._crawler.spider})
+            logger.warning("%s", message)
 
     def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
         # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
@@ -179,7 +177,6 @@ class CrawlFilter:
         Requests that copy a meta share what is inside.
         """
         verdict = judged.verdict
-        action = judged.action if verdict.kind == "duplicate" else None
         before = verdict.before
         meta = {
             "verdict": verdict.kind,
@@ -192,9 +189,9 @@ class CrawlFilter:
             "change": verdict.change,
             "moved_from": verdict.moved_from,
             "last_seen": self.run_of_spider.begun.get(before.run) if before else None,
-            "dropped": times_dropped + (action == "drop"),
+            "dropped": times_dropped + (judged.action == "drop"),
         }
-        if action == "follow" or self.withholds(verdict):
+        if judged.action == "follow" or self.withholds(verdict):
             meta["follow"] = True
         return meta
 
@@ -219,10 +216,7 @@ class CrawlFilter:
                 logger.exception("A round of the filter failed")
 
     def _look_around(self) -> None:
-        engine = self._crawler.engine
-        assert engine is not None
-        scraped = engine.scraper.slot.active if engine.scraper.slot else set()
-        self.deliveries.fail_lost(engine.downloader.active | scraped)
+        self.deliveries.fail_lost(requests_on_the_way(self._crawler))
         if self.queue.refused:
             self.queue.retry()
         if self.preferred is not None:
@@ -298,8 +292,7 @@ class CrawlFilter:
         await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         self._publish_counts()
         self.counts.update(self.dedup.unmatched)
-        text = self.summary.text(self.sparing.text())
-        logger.info(text, extra={"spider": spider})
+        logger.info(self.summary.text(self.sparing.text()))
 
 
 def open_dedup(

@@ -4,11 +4,10 @@ The address is asked for first. Its page becomes the original, and the page that
 judged afterwards with the response that was kept.
 """
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from cachetools import LRUCache
@@ -17,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from scrapy_simhash.crawl.queue import MOST_BYTES
+from scrapy_simhash.crawl.queue import MOST_BYTES, CrawlQueue
 from scrapy_simhash.crawl.requests import (
     COPY,
     PREFERRED,
@@ -28,19 +27,10 @@ from scrapy_simhash.crawl.requests import (
     is_plain,
     once_more,
 )
+from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-    from scrapy_simhash.crawl.queue import CrawlQueue
-    from scrapy_simhash.crawl.summary import Judged
-
-# Seconds after which a page no longer waits for an address.
-CANONICAL_WAIT = 600.0
-# Addresses and forms that are remembered.
-_MOST_ADDRESSES = 100_000
+from scrapy_simhash.url_patterns.address import REMEMBERED
 
 
 class _Page(NamedTuple):
@@ -54,6 +44,9 @@ class _Page(NamedTuple):
 class Preferred:
     """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter."""
 
+    # Seconds after which a page no longer waits for an address.
+    patience = 600.0
+
     def __init__(self, crawler: Crawler, queue: CrawlQueue, counts: Counter[str]) -> None:
         self._queue = queue
         self._counts = counts
@@ -62,10 +55,10 @@ class Preferred:
         # The keys of pages that have waited, until they are judged.
         self._have_waited = set[str]()
         # Hashes of the keys of addresses that have come or failed.
-        self._ended: LRUCache[int, None] = LRUCache(_MOST_ADDRESSES)
+        self._ended: LRUCache[int, None] = LRUCache(REMEMBERED)
         # The number of pages, and of pages that waited in vain, by the form of their addresses.
-        self._of_form: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
-        self._in_vain: LRUCache[str, int] = LRUCache(_MOST_ADDRESSES)
+        self._of_form: LRUCache[str, int] = LRUCache(REMEMBERED)
+        self._in_vain: LRUCache[str, int] = LRUCache(REMEMBERED)
         crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
 
     def request_before(self, request: Request, response: Response) -> Request | None:
@@ -140,7 +133,7 @@ class Preferred:
 
     def give_up(self, patience: float | None = None) -> bool:
         """Let pages go on that have waited for ``patience`` seconds; return whether any did."""
-        late = monotonic() - (CANONICAL_WAIT if patience is None else patience)
+        late = monotonic() - (self.patience if patience is None else patience)
         keys = [key for key, page in self._pages.items() if page.since <= late]
         self._let_go_on(keys)
         return bool(keys)
@@ -160,14 +153,11 @@ class Preferred:
 
 def _canonical_url(request: Request, response: Response) -> str | None:
     """Return the address that a page declares canonical, if that may be fetched in its place."""
-    if (
-        not is_on_plain_route(response)
-        or response.status != 200
-        or not is_plain(request)
-        or QUEUED not in request.meta
-        or request.meta.get("simhash_key")
-        or len(response.body) > MOST_BYTES
-    ):
+    may_come_again = is_on_plain_route(response) and len(response.body) <= MOST_BYTES
+    is_of_spider = is_plain(request) and QUEUED in request.meta
+    if not (may_come_again and is_of_spider and response.status == 200):
+        return None
+    if request.meta.get("simhash_key"):
         return None
     declared = canonical_address(response.body)
     try:

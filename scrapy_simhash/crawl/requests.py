@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response, XmlResponse
 from scrapy.http.request import NO_CALLBACK
 
@@ -75,6 +76,14 @@ def content_type(response: Response) -> str:
     if isinstance(response, HtmlResponse):
         return f"text/html;{content_type.partition(';')[2]}"
     return content_type or ("application/xml" if isinstance(response, XmlResponse) else "")
+
+
+def requests_on_the_way(crawler: Crawler) -> set[Request]:
+    """Return the requests that are downloaded, or whose responses the spider has."""
+    engine = crawler.engine
+    assert engine is not None
+    scraped = engine.scraper.slot.active if engine.scraper.slot else set()
+    return engine.downloader.active | scraped
 
 
 def once_more(request: Request) -> Request:

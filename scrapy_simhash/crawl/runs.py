@@ -1,6 +1,5 @@
 """The run that a crawl takes part in: its number, its end, and the messages about it."""
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -69,47 +68,57 @@ class CrawlRun:
         self._dedup = dedup
         self._counts = counts
         self.begun: dict[int, float] = {}
-        # The runs of other spiders.
+        # The runs of the index when this one began, and the runs of other spiders among them.
+        self._runs: Sequence[Run] = ()
         self._others: list[Run] = []
         self._old_addresses = set[str]()
 
     async def begin(self) -> None:
         """Log the run that begins, its index, and the spiders that share it."""
-        dedup = self._dedup
-        run = dedup.run
-        if run is not None and _flushes(self._crawler):
-            # scrapy-redis also forgets what it knows of the spider.
-            await dedup.ask(lambda store: _forget_missing(store, run.number))
-        runs = await dedup.ask(Index.runs) if run else None
-        self.begun = {each.number: each.begun for each in runs or ()}
-        self._others = [each for each in runs or () if run and each.spider != run.spider]
-        # The counts of the runs are at hand; a large file takes seconds to count its pages.
-        pages = sum(each.pages for each in runs or ()) or await dedup.ask(len) or 0
-        said = f"run {run.number}" if run else "no run"
+        run = self._dedup.run
+        if run is not None:
+            await self._note_runs(run)
+            if file := _file_of_job(self._crawler):
+                file.write_text(str(run.number), "ascii")
         spider = self._crawler.spider or self._crawler.spidercls
-        if run is not None and (file := _file_of_job(self._crawler)):
-            file.write_text(str(run.number), "ascii")
-        self._say(
-            logging.INFO,
-            f"Near-duplicates of {spider.name}: {count(pages, 'page')} in "
-            f"{place_of(self._settings.index_url)}, {said}, log: {self._settings.log or 'none'}, "
-            f"copies: {self._settings.action}, "
-            f"recrawl: {self._settings.recrawl}{_shared_with(self._others)}",
+        settings = self._settings
+        logger.info(
+            "Near-duplicates of %s: %s in %s, %s, log: %s, copies: %s, recrawl: %s%s",
+            spider.name,
+            count(await self._pages_of_index(), "page"),
+            place_of(settings.index_url),
+            f"run {run.number}" if run else "no run",
+            settings.log or "none",
+            settings.action,
+            settings.recrawl,
+            _shared_with(self._others),
         )
-        if self._settings.recrawl == "changed" and _repeats_downloads(self._crawler.settings):
-            self._say(
-                logging.WARNING,
+        if settings.recrawl == "changed" and _repeats_downloads(self._crawler.settings):
+            logger.warning(
                 "SIMHASH_RECRAWL sees no change: HTTPCACHE_POLICY is Scrapy's default, which takes "
                 "every page from the cache for ever; use "
-                "scrapy.extensions.httpcache.RFC2616Policy, or no cache",
+                "scrapy.extensions.httpcache.RFC2616Policy, or no cache"
             )
+
+    async def _note_runs(self, run: Run) -> None:
+        """Note the runs that the index has, of which ``run`` begins."""
+        if _flushes(self._crawler):
+            # scrapy-redis also forgets what it knows of the spider.
+            await self._dedup.ask(lambda store: _forget_missing(store, run.number))
+        self._runs = await self._dedup.ask(Index.runs) or ()
+        self.begun = {each.number: each.begun for each in self._runs}
+        self._others = [each for each in self._runs if each.spider != run.spider]
+
+    async def _pages_of_index(self) -> int:
+        # The counts of the runs are at hand; a large file takes seconds to count its pages.
+        return sum(run.pages for run in self._runs) or await self._dedup.ask(len) or 0
 
     def judged(self, judged: Judged) -> None:
         """Note a page that has moved, that failed, or that another spider has brought."""
         verdict = judged.verdict
         if verdict.change == "moved":
             self._old_addresses.add(str(verdict.moved_from))
-        if verdict.kind == "duplicate" and judged.action == "drop":
+        if judged.action == "drop":
             run = run_of(verdict.matches[0].run)
             # This spider has begun no run since.
             is_new = bool(self.begun) and run > max(self.begun)
@@ -131,10 +140,9 @@ class CrawlRun:
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""
         if 0 < self._counts["dropped_starts"] == self._counts["responses"]:
-            self._say(
-                logging.WARNING,
-                "All start requests were dropped as copies, so nothing was crawled:"
-                ' their meta has "simhash_action"',
+            logger.warning(
+                "All start requests were dropped as copies, so nothing was crawled: their meta has "
+                '"simhash_action"'
             )
         run = self._dedup.run
         if run is None:
@@ -153,10 +161,7 @@ class CrawlRun:
         if file := _file_of_job(self._crawler):
             file.unlink(missing_ok=True)
         if not this_run.counts:
-            self._say(logging.WARNING, _why_it_does_not_count(this_run, runs))
-
-    def _say(self, level: int, message: str) -> None:
-        logger.log(level, "%s", message, extra={"spider": self._crawler.spider})
+            logger.warning("%s", _why_it_does_not_count(this_run, runs))
 
 
 def _shared_with(runs: Sequence[Run]) -> str:

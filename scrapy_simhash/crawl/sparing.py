@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_simhash.core.dedup import Dedup
@@ -55,13 +54,11 @@ class Sparing:
 
     def __init__(
         self,
-        crawler: Crawler,
         settings: FilterSettings,
         dedup: Dedup,
         summary: Summary,
         counts: Counter[str],
     ) -> None:
-        self._crawler = crawler
         self._settings = settings
         self._dedup = dedup
         self._summary = summary
@@ -110,7 +107,6 @@ class Sparing:
                 PAGES_OF_TRAP,
                 signature,
                 link,
-                extra={"spider": self._crawler.spider},
             )
             self._counts["spared/traps"] += 1
 
@@ -183,7 +179,6 @@ class Sparing:
             100 * forecast.bound,
             forecast.host,
             forecast.signature,
-            extra={"spider": self._crawler.spider},
         )
         raise SparedPage(forecast.url, forecast.name)
 
@@ -199,12 +194,10 @@ class Sparing:
         forecast = self._on_their_way.pop(url, None) or Forecast(url)
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
-        original = ""
-        if verdict.kind == "duplicate":
-            original = verdict.matches[0].key
-        elif verdict.kind == "revisit":
-            if self._came_by(url, verdict.key):
-                return  # the page was crawled once more, as somebody wished
+        if verdict.kind == "revisit" and self._came_by(url, verdict.key):
+            return  # the page was crawled once more, as somebody wished
+        original = verdict.matches[0].key if verdict.matches else ""
+        if verdict.kind == "revisit":
             original = verdict.key
         visit = Visit(
             key=verdict.key,
@@ -237,7 +230,7 @@ class Sparing:
         if not self.skips:
             return {
                 "spared/would_be": self._would_be.pages,
-                "spared/would_be_lost": self._would_be.lost,
+                "spared/would_be_lost": self._would_be.losses,
                 "spared/bytes": self._would_be.bytes,
             }
         estimate = self._learner.estimate
@@ -262,7 +255,7 @@ class Sparing:
         if not self._would_be.pages:
             return ""
         pages = count(self._would_be.pages, "page")
-        losses = count(self._would_be.lost, "distinct page")
+        losses = count(self._would_be.losses, "distinct page")
         among = "" if self._replay.is_whole else f" of the first {REMEMBERED:,}"
         return (
             f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._would_be.bytes)}, and "

@@ -57,13 +57,13 @@ class Judged:
     """A page and its verdict, of which every listener is told.
 
     Attributes:
-        action: what becomes of the page if it is a duplicate.
+        action: what becomes of a duplicate; None for another page.
     """
 
     request: Request
     response: Response
     verdict: Verdict
-    action: Action
+    action: Action | None = None
 
 
 class Summary:
@@ -102,18 +102,16 @@ class Summary:
             counts[f"near_kept/{verdict.near[0].reason}"] += 1
         if verdict.change is not None:
             counts[verdict.change] += 1
-        action = None
-        if verdict.kind == "duplicate":
-            action = judged.action
-            counts[_DONE[action]] += 1
+        if judged.action is not None:
+            counts[_DONE[judged.action]] += 1
             counts["better"] += bool(verdict.better)
             url = without_userinfo(response.url)
             self._alarms.hidden(verdict.matches[0].key, url, counts["responses"])
-            if action == "drop":
+            if judged.action == "drop":
                 counts["bytes_dropped"] += len(response.body)
                 # Such a page may link a whole site.
                 counts["dropped_starts"] += is_start(judged.request)
-        self._write("page", response.url, verdict, action, len(response.body))
+        self._write("page", response.url, verdict, judged.action, len(response.body))
 
     def item(self, verdict: Verdict, action: Action | None) -> None:
         self._write("item", verdict.key, verdict, action)
@@ -185,12 +183,14 @@ class Summary:
 
     def _reasons(self, name: str) -> str:
         """Return why pages or items were not compared, the most frequent reason first."""
+        if not name.endswith("skipped"):
+            return ""
         reasons = [
-            (-number, reason.removeprefix(f"{name}/"))
-            for reason, number in self._counts.items()
-            if name.endswith("skipped") and reason.startswith(f"{name}/") and number
+            f"{number:,} {reason.removeprefix(f'{name}/')}"
+            for reason, number in self._counts.most_common()
+            if reason.startswith(f"{name}/") and number
         ]
-        return ", ".join(f"{-number:,} {reason}" for number, reason in sorted(reasons))
+        return ", ".join(reasons)
 
     def _since_earlier_runs(self) -> str:
         """Return a line on the changes since earlier runs; nothing in a first run."""

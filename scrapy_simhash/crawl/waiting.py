@@ -9,10 +9,9 @@ so there the request goes back at once. A crawler that takes it out puts it back
 else, and asks the index; when it takes it out again, it has the answer.
 """
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from collections import Counter
+from typing import NamedTuple, NoReturn
 
 from cachetools import LRUCache
 from scrapy import Request
@@ -20,15 +19,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from scrapy_simhash.crawl.requests import COPY, once_more
+from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.crawl.queue import CrawlQueue
+from scrapy_simhash.crawl.requests import COPY, once_more, requests_on_the_way
+from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.redis_settings import uses_scrapy_redis
-
-if TYPE_CHECKING:
-    from collections import Counter
-
-    from scrapy_simhash.core.dedup import Dedup
-    from scrapy_simhash.crawl.queue import CrawlQueue
-    from scrapy_simhash.crawl.summary import Judged
 
 
 class _Copy(NamedTuple):
@@ -142,11 +137,7 @@ class Copies:
 
     def _is_idle(self) -> bool:
         """Return whether nothing but copies is on its way."""
-        engine = self._crawler.engine
-        assert engine is not None
-        scraped = engine.scraper.slot.active if engine.scraper.slot else ()
-        on_the_way = {*engine.downloader.active, *scraped}
-        return all(COPY in request.meta for request in on_the_way)
+        return all(COPY in request.meta for request in requests_on_the_way(self._crawler))
 
 
 def _ignore(request: Request, why: str) -> NoReturn:

@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote_to_bytes
 from scrapy_simhash.keys import host_of, split_address
 from scrapy_simhash.printable import without_userinfo
 
-MOST_PARTS = 12  # segments of a path, or parameters
 #: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
 REMEMBERED = 50_000
 #: Replaces the last segments of a path that is too deep, as a loop of links makes it.
@@ -37,6 +36,7 @@ _SAFE = ":.,~@!$()'_-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
 # The namespaces of a wiki that tell kinds of pages apart have capitals, or another script.
 _NAMESPACE = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
+_SLASH = re.compile("%2F", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
 _SHAPES = re.compile(
     r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
@@ -100,13 +100,10 @@ def read_address(url: str) -> Address | None:
         path, query = _parameters_of_path(path, query)
     pairs = {piece.partition("=")[::2] for piece in query.replace(";", "&").split("&")}
     pairs.discard(("", ""))
-    if len(pairs) > MOST_PARTS:
+    if len(pairs) > 12:
         return None
-    parameters = sorted(
-        (plain(name), _segments(value.replace("%2F", "/").replace("%2f", "/"), 3))
-        for name, value in pairs
-    )
-    return Address(host, _segments(path, MOST_PARTS), tuple(parameters))
+    parameters = [(plain(name), _segments(_SLASH.sub("/", value), 3)) for name, value in pairs]
+    return Address(host, _segments(path, 12), tuple(sorted(parameters)))
 
 
 def read_signature(text: str) -> Address:

@@ -44,7 +44,8 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
-        may_wait: whether others should be fetched first, because similar ones led to copies.
+        may_wait: whether others should be fetched first, because similar ones led to copies, which
+            make no pattern.
     """
 
     url: str
@@ -113,8 +114,7 @@ class Learner:
         """Return the forecast of an address, without learning from it."""
         if (place := self.table.place(url)) is None:
             return Forecast(url)
-        row = place.row
-        bound = self.bound(place.name, row)
+        bound = self.bound(place.name, place.row)
         # The less is known, the more is fetched.
         chance = max(SHARE, (1 - bound) / 2)
         if not bound:
@@ -122,12 +122,12 @@ class Learner:
             bound = lower_bound(trap, trap)
             # Each page of a trap may link hundreds: a constant share of them has no end.
             chance = (1 - bound) / 2
+        forecast = Forecast(url, place.host, place.signature)
         if not bound:
-            may_wait = self._may_wait(row)
-            return Forecast(url, place.host, place.signature, may_wait=may_wait)
-        drawn = xxhash.xxh64_intdigest(url.partition("#")[0].encode("utf-8", "replace")) / 2**64
-        is_spared = drawn >= chance
-        return Forecast(url, place.host, place.signature, bound, chance, is_spared, is_spared)
+            return forecast._replace(may_wait=self._may_wait(place.row))
+        plain_url = url.partition("#")[0]
+        drawn = xxhash.xxh64_intdigest(plain_url.encode("utf-8", "replace"))
+        return forecast._replace(bound=bound, chance=chance, spared=drawn >= chance * 2**64)
 
     def bound(self, name: str, row: Row) -> float:
         """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern.
@@ -140,7 +140,8 @@ class Learner:
         if distinct > 0.05 * (row.copies + distinct) or self._names_pages(row):
             return 0.0
         bound = lower_bound(row.telling, row.telling + distinct)
-        return bound if bound >= (BOUND if "?" in name else BOUND_OF_PATHS) else 0.0
+        least = BOUND if "?" in name else BOUND_OF_PATHS
+        return bound if bound >= least else 0.0
 
     def spare(self, forecast: Forecast) -> None:
         """Count an address that is not fetched, or would not be."""
@@ -197,14 +198,8 @@ class Learner:
         is_known = not self._is_new(original, place.name)
         is_lesser = is_known or better(first, url) in _LESSER_BY
         is_telling = visit.is_sure and self._is_telling(place)
-        row = Row(
-            copies=1,
-            telling=int(is_telling),
-            lesser=int(is_lesser),
-            bytes=visit.size,
-            example=without_userinfo(f"{url} {first}"),
-        )
-        place.add(row)
+        example = without_userinfo(f"{url} {first}")
+        place.add(Row(1, int(is_telling), int(is_lesser), bytes=visit.size, example=example))
         if source is None or source.name == place.name:
             return
         has_better = visit.is_canonical or not _is_lesser(place.row)

@@ -32,9 +32,11 @@ class Seen:
     def __init__(self) -> None:
         self._known: LRUCache[int, None] = LRUCache(REMEMBERED)
 
-    def lack(self, facts: Iterable[object]) -> bool:
-        """Return whether any of some facts is new."""
-        return any(hash(fact) not in self._known for fact in facts)
+    def has_any(self, facts: Iterable[object]) -> bool:
+        return any(hash(fact) in self._known for fact in facts)
+
+    def has_all(self, facts: Iterable[object]) -> bool:
+        return all(hash(fact) in self._known for fact in facts)
 
     def note(self, facts: Iterable[object]) -> bool:
         """Remember facts; return whether any of them is new."""
@@ -70,18 +72,18 @@ class Novelty:
         host = _host_of(url)
         own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = self._new_names(host, own_words)
-        if not html or len(html) > LONGEST_PAGE or len(texts := _texts_of(html)) > MOST_LINES:
+        if not html or len(html) > LONGEST_PAGE:
+            return True
+        texts = _texts_of(html)
+        if len(texts) > MOST_LINES:
             return True
         # Each line, and the same without the words of the address.
         lines = {words: _without(own_words, words) for words in map(_line_of, texts)}
         has_new_line = self._has_new_line(host, lines)
         self._said.note((host, words) for words in (*lines, *lines.values()))
         is_new_whole = self._said.note([(host, frozenset(lines.values()))])
-        return (
-            has_new_line
-            or any(not new_names.isdisjoint(words) for words in lines)
-            or (has_new_values and is_new_whole)
-        )
+        says_new_name = any(not new_names.isdisjoint(words) for words in lines)
+        return has_new_line or says_new_name or (has_new_values and is_new_whole)
 
     def _new_names(self, host: str, words: Iterable[str]) -> set[str]:
         """Remember the names among the words of an address; return those that are new."""
@@ -89,15 +91,14 @@ class Novelty:
         return {name for name in names if self._names.note([(host, name)])}
 
     def _has_new_line(self, host: str, lines: Mapping[_Line, _Line]) -> bool:
-        return any(
-            self._said.lack([(host, line)]) and self._said.lack([(host, rest)])
-            for line, rest in lines.items()
-            if rest
-        )
+        for line, rest in lines.items():
+            if rest and not self._said.has_any([(host, line), (host, rest)]):
+                return True
+        return False
 
     def has_new_values(self, url: str) -> bool:
         """Return whether an address has a value that no page had in its address."""
-        return self._values.lack(values_of(url))
+        return not self._values.has_all(values_of(url))
 
 
 def values_of(url: str) -> list[tuple[str, object]]:

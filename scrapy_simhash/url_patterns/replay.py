@@ -17,7 +17,7 @@ class Spared(NamedTuple):
 
     pages: int = 0
     bytes: int = 0
-    lost: int = 0
+    losses: int = 0
 
 
 class Replay:
@@ -68,7 +68,7 @@ class Replay:
         return Spared(
             pages=len(spared),
             bytes=sum(visit.size for visit in spared),
-            lost=len(pages & self._own_pages - self._fetched.keys()),
+            losses=len(pages & self._own_pages - self._fetched.keys()),
         )
 
     def _in_this_order(self, visit: Visit) -> Visit:

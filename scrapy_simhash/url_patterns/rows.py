@@ -64,8 +64,8 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
 
 
 def to_cell(rows: Rows) -> bytes:
-    parts = {s: row._replace(example=row.example[:500]) for s, row in rows.items()}
-    return json.dumps(parts, separators=(",", ":")).encode()
+    short = {name: row._replace(example=row.example[:500]) for name, row in rows.items()}
+    return json.dumps(short, separators=(",", ":")).encode()
 
 
 def from_cell(cell: bytes | None) -> Rows:
@@ -77,10 +77,11 @@ def from_cell(cell: bytes | None) -> Rows:
     if cell is None:
         return {}
     try:
-        rows = {signature: Row._make(values) for signature, values in json.loads(cell).items()}
-        kinds = [*map(type, NO_PAGES)]
-        if not all([*map(type, row)] == kinds for row in rows.values()):
-            raise TypeError("a value is of the wrong type")
+        rows = {}
+        for signature, values in json.loads(cell).items():
+            rows[signature] = Row._make(values)
+            if [*map(type, values)] != [*map(type, NO_PAGES)]:
+                raise TypeError("a value is of the wrong type")
         return rows
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise StoreDamaged(f"address patterns are damaged: {error}") from None

@@ -46,7 +46,7 @@ class Traps:
         self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
         # The pages among these that have brought a new link.
         self._counted: LRUCache[str, None] = LRUCache(REMEMBERED)
-        # Whether the last page of each group was poor; all signatures of a name are a group, too.
+        # It says whether the last page of a group was poor; all signatures of a name are one, too.
         self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
         self._told: LRUCache[str, None] = LRUCache(REMEMBERED)
@@ -60,7 +60,8 @@ class Traps:
             html: the page, if it is near another one, but no copy.
             is_copy: whether it repeats another one.
         """
-        self._linked.note([_plain(url), *values_of(url)])  # its links to itself are not new
+        # Its links to itself are not new.
+        self._linked.note([_plain(url), *values_of(url)])
         has_new_values = self._novelty.has_new_values(url)
         group = (signature, has_new_values)
         says_new = self._novelty.is_new(url, html) and not is_copy
@@ -83,12 +84,14 @@ class Traps:
             return ""
         signature, is_of_new = self._poor[url]
         linked = signature_of(link)
+        name = _without_values(signature)
+        linked_name = _without_values(linked)
         if not self._is_no_news(linked, has_new_values):
-            if has_new_values or _without_values(linked) != _without_values(signature):
+            if has_new_values or linked_name != name:
                 del self._poor[url]
                 self._end(signature, is_of_new)
             return ""
-        kind = self._joined(_without_values(signature), _without_values(linked))
+        kind = self._joined(name, linked_name)
         if url not in self._counted:
             self._counted[url] = None
             kind.row += not is_of_new
@@ -108,7 +111,8 @@ class Traps:
         row = kind.row_of_new + (0 if has_new_values else kind.row)
         # Other pages of its name tell whether the first page of a signature says something new,
         # or else those that have new values.
-        combines = self._is_poor.get((name, False), self._is_poor.get((signature, True), True))
+        is_poor_of_new = self._is_poor.get((signature, True), True)
+        combines = self._is_poor.get((name, False), is_poor_of_new)
         is_poor = self._is_no_news(signature, has_new_values, combines=combines)
         return row if row >= PAGES_OF_TRAP and is_poor else 0
 

@@ -249,14 +249,14 @@ def test_pages_wait_while_no_more_than_three_and_one_of_a_hundred_waited_in_vain
         response = HtmlResponse(request.url, body=page(n, "/new"), request=request, protocol="1.1")
         if n < in_vain:
             preferred.has_waited(request.url)
-        preferred.judged(Judged(request, response, Verdict("unique", request.url), "drop"))
+        preferred.judged(Judged(request, response, Verdict("unique", request.url)))
     last = request.replace(url="http://a.example/old/last")
     assert (preferred.request_before(last, response.replace(url=last.url)) is not None) is waits
 
 
 def test_a_page_that_cannot_wait_any_longer_is_delivered(crawl, prints, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
-    monkeypatch.setattr("scrapy_simhash.crawl.preferred.CANONICAL_WAIT", 0.3)
+    monkeypatch.setattr(Preferred, "patience", 0.3)
     crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
     assert len(crawled.items) == 11
     assert {*prints.hits.values()} == {1}

@@ -225,7 +225,7 @@ def test_revisit_is_not_logged_as_near_another_page(log):
     url = "http://a.example/"
     near = Match(1, "http://b.example/", 1, 0.0, False, "other-heading")
     verdict = Verdict("revisit", url, near=(near,))
-    summary.judged(Judged(Request(url), Response(url), verdict, "drop"))
+    summary.judged(Judged(Request(url), Response(url), verdict))
     summary.close()
     [line] = read_log([log])
     assert (line.near, line.reason, line.distance) == (None, None, None)

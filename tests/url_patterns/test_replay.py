@@ -30,7 +30,7 @@ def visits_of_board(topics: int, posts: int) -> list[tuple[str, Visit]]:
 def test_the_pages_of_a_board_are_spared_as_if_topics_had_come_first():
     spared, learner = replayed(*visits_of_board(60, 8))
     assert 0.6 * 60 * 8 < spared.pages < 60 * 8
-    assert (spared.bytes, spared.lost) == (100 * spared.pages, 0)
+    assert (spared.bytes, spared.losses) == (100 * spared.pages, 0)
     assert learner.forecast(f"{SITE}/topic/70/?post=701").bound
     assert not learner.forecast(f"{SITE}/topic/70/").bound
 
@@ -44,13 +44,13 @@ def test_a_distinct_page_among_copies_is_lost_once():
         visits.append((url, Visit(url, original)))
         distinct += not original
     spared, _ = replayed(*visits)
-    assert 0 < spared.lost < distinct
+    assert 0 < spared.losses < distinct
     others = [
         (f"{SITE}/story/{n}", Visit(f"{SITE}/story/{n}", visit.key))
         for n, (_, visit) in enumerate(visits)
         if not visit.original
     ]
-    assert replayed(*visits, *others)[0].lost == 0
+    assert replayed(*visits, *others)[0].losses == 0
 
 
 def test_what_nobody_may_spare_is_fetched():
@@ -62,4 +62,4 @@ def test_the_pages_of_another_crawl_stay_the_originals_of_their_copies():
     urls = [f"{SITE}/show?id={n}&view=print" for n in range(200)]
     spared, _ = replayed(*((url, Visit(url, f"{SITE}/{n}")) for n, url in enumerate(urls)))
     assert spared.pages > 100
-    assert spared.lost == 0
+    assert spared.losses == 0
