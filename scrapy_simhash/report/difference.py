@@ -60,9 +60,8 @@ def differences(before: Shown, after: Shown, columns: int = 120) -> list[Differe
 
     Each difference fits into ``columns`` columns of a terminal.
     """
-    pairs = own_lines(before.details, after.details)
-    of_lines = [_of_lines(left, right, columns) for left, right in pairs]
-    return [*of_lines, *_of_texts(before.text, after.text, columns)]
+    pairs = [*own_lines(before.details, after.details), (before.text, after.text)]
+    return [each for left, right in pairs for each in _of_texts(left, right, columns)]
 
 
 def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> list[str]:
@@ -83,7 +82,7 @@ def stretches(before: str, after: str) -> list[Stretch]:
     for part in _aligned(old, new):
         removed = "".join(old[part.old])
         added = "".join(new[part.new])
-        is_between = part.old.start > 0 and part.old.stop < len(old)
+        is_between = 0 < part.old.start < part.old.stop < len(old)
         # A narrow part between two changes, such as a Han character, joins them.
         changed = not part.is_equal or (is_between and width(removed) < 4)
         if joined and joined[-1].changed == changed:
@@ -121,14 +120,16 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     """
     old = [line for line in before if line != _CUT]
     new = [line for line in after if line != _CUT]
-    is_cut = _CUT in (*before[-1:], *after[-1:])
     both = {line for line in {*old}.intersection(new) if not _NUMERAL.search(line)}
+    parts = [*_aligned(old, new)]
+    if _CUT in (*before[-1:], *after[-1:]):
+        del parts[-1:]
     pairs: list[tuple[str, str]] = []
-    for part in _aligned(old, new):
-        is_end = part.old.stop == len(old) and part.new.stop == len(new)
-        if not part.is_equal and not (is_cut and is_end):
+    for part in parts:
+        if not part.is_equal:
             removed = _differing(old, part.old, both)
-            pairs += zip_longest(removed, _differing(new, part.new, both), fillvalue="")
+            added = _differing(new, part.new, both)
+            pairs += zip_longest(removed, added, fillvalue="")
     return pairs
 
 
@@ -141,16 +142,6 @@ def _differing(lines: list[str], part: slice, both: set[str]) -> list[str]:
         if is_value:
             differing[0] = f"{field.rstrip(':')}: {differing[0]}"
     return differing
-
-
-def _of_lines(before: str, after: str, columns: int) -> Difference:
-    """Return the difference of two lines: all between the words with which both begin and end."""
-    parts = stretches(before, after)
-    head = parts.pop(0).before if parts and not parts[0].changed else ""
-    tail = parts.pop().before if parts and not parts[-1].changed else ""
-    removed = "".join(part.before for part in parts)
-    added = "".join(part.after for part in parts)
-    return _in_columns(head, removed, added, tail, columns)
 
 
 def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
@@ -166,17 +157,18 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
         is_beside_cut = head.rstrip().endswith(_CUT) or tail.startswith(_CUT)
         is_by_cut = head and tail and (is_cut or is_beside_cut)
         if part.changed and not is_by_cut:
-            yield _in_columns(head, part.before, part.after, tail, columns)
+            yield _in_columns(part, head, tail, columns)
 
 
-def _in_columns(head: str, removed: str, added: str, tail: str, columns: int) -> Difference:
-    around = columns // 6 - 1
-    room = columns - 2 * (columns // 6) - len("[--]{++}")
-    side = room // 2 if removed and added else room
-    space = " " if (added or removed).endswith(" ") else ""
+def _in_columns(part: Stretch, head: str, tail: str, columns: int) -> Difference:
+    around = columns // 6
+    room = columns - 2 * around - len("[--]{++}")
+    if part.before and part.after:
+        room //= 2
+    space = " " if (part.after or part.before).endswith(" ") else ""
     return Difference(
-        clipped(removed.strip(), side),
-        clipped(added.strip(), side),
-        ends(head, 0, around).lstrip(),
-        space + ends(tail, around, 0).rstrip(),
+        removed=clipped(part.before.strip(), room),
+        added=clipped(part.after.strip(), room),
+        head=ends(head, 0, around - 1).lstrip(),
+        tail=space + ends(tail, around - 1, 0).rstrip(),
     )

@@ -63,19 +63,20 @@ class Group(NamedTuple):
 
 def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
     """Return drops in groups: first the pages that hide ``many`` addresses, then doubtful ones."""
-    of_original: dict[str, list[Drop]] = {}
-    of_signature: dict[tuple[str, bool], list[Drop]] = {}
+    by_name: dict[tuple[str, str, bool], list[Drop]] = {}
     for drop in drops:
+        line = drop.line
+        name = ("", signature_of(line.url).text, line.doubtful)
         if drop.copies > 1:
-            of_original.setdefault(drop.line.original or "", []).append(drop)
-        else:
-            name = signature_of(drop.line.url).text, drop.line.doubtful
-            of_signature.setdefault(name, []).append(drop)
-    groups = [_group(original, copies, many) for original, copies in of_original.items()]
-    groups += [_group("", pairs, many) for pairs in of_signature.values()]
-    return sorted(
-        groups, key=lambda group: (not group.hides_many, not group.doubtful, -group.pages)
-    )
+            name = (line.original or "", "", False)
+        by_name.setdefault(name, []).append(drop)
+    groups = [_group(original, alike, many) for (original, _, _), alike in by_name.items()]
+    return sorted(groups, key=_place)
+
+
+def _place(group: Group) -> tuple[bool, bool, int]:
+    """Return the place of a group among others; the group that people should see comes first."""
+    return not group.hides_many, not group.doubtful, -group.pages
 
 
 def _group(original: str, drops: Sequence[Drop], many: float) -> Group:

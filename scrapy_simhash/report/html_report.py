@@ -64,40 +64,48 @@ class HtmlReport:
         }
 
     def html(self) -> str:
-        environment = Environment(
-            loader=PackageLoader(__package__, ""),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_printable_value,
-        )
-        for name in ("count", "moment", "percent", "clipped"):
-            environment.filters[name] = getattr(words, name)
-        environment.filters["shell"] = shlex.quote
-        environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
         counts = partial(self.table.counts, self.name)
         crawls = {each.name: each for each in self.table.crawls()}
         changes = self.table.changes([int(run) for run in counts("run")], most=20)
-        return environment.get_template("report.html").render(
-            logs=", ".join(self.logs),
-            log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),
-            paths=shlex.join(self.logs),
-            crawl=crawls.pop(self.name, None),
-            others=[*crawls],
-            unreadable=self.table.unreadable,
-            verdicts=counts("verdict"),
-            is_dry={*counts("action")} == {"flag"},
-            skipped=[*counts("reason", "skipped").items()],
-            overview=self.overview(),
-            groups=self.groups,
-            similarity=partial(words.similarity, bits=self.bits),
-            doubtful=counts("doubtful").get(1, 0),
-            changes=counts("change"),
-            changed=[*changes.values()],
-            reasons=REASONS,
-            differences=differences,
+        return (
+            _environment()
+            .get_template("report.html")
+            .render(
+                logs=", ".join(self.logs),
+                log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),
+                paths=shlex.join(self.logs),
+                crawl=crawls.pop(self.name, None),
+                others=[*crawls],
+                unreadable=self.table.unreadable,
+                verdicts=counts("verdict"),
+                is_dry={*counts("action")} == {"flag"},
+                skipped=[*counts("reason", "skipped").items()],
+                overview=self.overview(),
+                groups=self.groups,
+                similarity=partial(words.similarity, bits=self.bits),
+                doubtful=counts("doubtful").get(1, 0),
+                changes=counts("change"),
+                changed=[*changes.values()],
+                reasons=REASONS,
+                differences=differences,
+            )
         )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_printable_value,
+    )
+    for name in ("count", "moment", "percent", "clipped"):
+        environment.filters[name] = getattr(words, name)
+    environment.filters["shell"] = shlex.quote
+    environment.tests["web_address"] = _WEB_ADDRESS.fullmatch
+    return environment
 
 
 def _printable_value(value: object) -> object:
@@ -108,7 +116,8 @@ def _printable_value(value: object) -> object:
 def _shown_length(group: Group) -> int:
     """Return about how many characters a group takes."""
     # Each address is shown and linked; the lines to copy have it twice.
-    urls = sum(2 * len(line.url) for line in group.lines)
-    names = sum(4 * len(copies.original) for copies in group.copies)
-    differing = (difference for copies in group.copies for difference in copies.differs)
-    return urls + names + sum(len(part) for difference in differing for part in difference)
+    length = sum(2 * len(line.url) for line in group.lines)
+    for copies in group.copies:
+        length += 4 * len(copies.original)
+        length += sum(len("".join(difference)) for difference in copies.differs)
+    return length

@@ -92,16 +92,11 @@ class LogTable:
         self._db = sqlite3.connect("")
         names = ", ".join(f'"{name}"' for name in _COLUMNS)
         self._db.execute(f"CREATE TABLE pages ({names})")
-        marks = ", ".join("?" for _ in _COLUMNS)
+        insertion = f"INSERT INTO pages VALUES ({_marks(_COLUMNS)})"  # noqa: S608
         for line in lines:
             self.unreadable += line is None
             if isinstance(line, LogLine):
-                # A lone surrogate cannot be stored.
-                values = (
-                    value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-                    for value in _VALUES(line)
-                )
-                self._db.execute(f"INSERT INTO pages VALUES ({marks})", [*values])  # noqa: S608
+                self._db.execute(insertion, [_storable(value) for value in _VALUES(line)])
         self._db.execute("CREATE INDEX by_key ON pages (key)")
 
     def crawls(self) -> list[Crawl]:
@@ -159,7 +154,7 @@ class LogTable:
 
         ``most`` bounds the pages of each kind; -1 is no bound.
         """
-        query = _CHANGED.format(", ".join("?" for _ in runs))
+        query = _CHANGED.format(_marks(runs))
         changes = {}
         for kind in CHANGES[:3]:
             for *values, _ in self._db.execute(query, (*runs, kind, most)):
@@ -184,6 +179,15 @@ class LogTable:
     def _first(self, query: str, *values: Any) -> LogLine | None:
         row = self._db.execute(query, values).fetchone()
         return _line_of_row(row) if row else None
+
+
+def _marks(values: Collection[Any]) -> str:
+    return ", ".join("?" for _ in values)
+
+
+def _storable(value: Any) -> Any:
+    """Return a value without lone surrogates, which cannot be stored."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _line_of_row(row: Collection[Any]) -> LogLine:

@@ -54,21 +54,23 @@ def signature_of(url: str) -> Signature:
     stars = [_star(segment) for segment in address.path]
     if not address.parameters and stars[-1].isalpha():
         stars[-1] = "*"  # a page by its name; with parameters, it is a program
-    parameters = [
-        (name, _star(value[0]) if len(value) == 1 else "*") for name, value in address.parameters
-    ]
+    parameters = []
+    for name, value in address.parameters:
+        star = _star(value[0]) if len(value) == 1 else "*"
+        parameters.append((name, star))
     return _signature(address.host, stars, parameters)
 
 
 def _signature(
     host: str, segments: Sequence[str], parameters: Sequence[tuple[str, str]]
 ) -> Signature:
-    query = "&".join(f"{name}={star}" for name, star in parameters)
-    path = "".join(f"/{_expression_of(star)}" for star in segments)
-    lookaheads = "".join(_with_parameter(name, star) for name, star in parameters)
-    end = lookaheads if parameters else "[?&;]*(?:#|$)"
     text = f"{host}/{'/'.join(segments)}"
-    return Signature(f"{text}?{query}" if query else text, f"://{_escaped(host)}{path}{end}")
+    path = "".join(f"/{_expression_of(star)}" for star in segments)
+    end = "[?&;]*(?:#|$)"
+    if parameters:
+        text += "?" + "&".join(f"{name}={star}" for name, star in parameters)
+        end = "".join(_with_parameter(name, star) for name, star in parameters)
+    return Signature(text, f"://{_escaped(host)}{path}{end}")
 
 
 def _star(value: str) -> str:
