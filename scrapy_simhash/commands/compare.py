@@ -80,7 +80,9 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
     lines = [f"A  {_one_line(options.a)}", f"B  {_one_line(options.b)}", ""]
-    lines += [*_table(a, b, chosen.recipe.bits), "", *verdict, *_what_differs(a, b)]
+    lines += _table(a, b, chosen.recipe.bits)
+    lines += ["", *verdict]
+    lines += _what_differs(a, b)
     if options.steps:
         lines += _steps([a.key, b.key], chosen.recipe)
     say(lines)
@@ -154,12 +156,14 @@ def _table(a: _Side, b: _Side, bits: int) -> list[str]:
     columns = [["", "characters", *words]]
     for letter, side in (("A", a), ("B", b)):
         digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-        text = side.shown.text
-        # There may be spaces beside the cut, which go.
-        is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
-        size = f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
-        columns.append([letter, size, *wrap(digits, 16)])
+        columns.append([letter, _length(side.shown.text), *wrap(digits, 16)])
     return aligned([*zip(*columns, strict=True)])
+
+
+def _length(text: str) -> str:
+    # There may be spaces beside the cut, which go.
+    is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
+    return f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
 
 
 def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
@@ -176,7 +180,8 @@ def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
     if distance > recipe.reach:
         return False, [f"{says}not near-duplicates"]
     page = Page(b.key, b.analysis.facts)
-    ruling = Rule(recipe.distance)(page, Page(a.key, a.analysis.facts), distance)
+    original = Page(a.key, a.analysis.facts)
+    ruling = Rule(recipe.distance)(page, original, distance)
     lines = [
         f"{says}{'' if ruling.is_copy else 'not '}near-duplicates",
         f"because   {sentence(ruling.reason)}",

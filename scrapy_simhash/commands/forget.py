@@ -122,8 +122,6 @@ def _lines_to_keep(
 
 def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> list[str]:
     """Return the keys of the pages that meet all that is asked for."""
-    # Without --older-than, a page counts even if another machine's clock is ahead.
-    before = inf if options.older_than is None else time.time() - 86400 * options.older_than
     entries: Iterable[Entry] = index
     if options.missing_since is not None:
         if options.missing_since not in {run.number for run in index.runs()}:
@@ -131,6 +129,10 @@ def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> li
         entries = index.missing(options.missing_since)
     elif selection.keys:
         entries = index.entries_of(selection.keys)
+    # Without --older-than, a page counts even if another machine's clock is ahead.
+    before = inf
+    if options.older_than is not None:
+        before = time.time() - 86400 * options.older_than
     entries = progress("looking", len(index), of=entries)
     return [each.key for each in entries if each.time <= before and selection.has(each.key)]
 

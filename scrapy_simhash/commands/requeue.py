@@ -52,7 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
     originals = Selection.of(options.original)
-    dropped, spared = _absent(log_lines(log_paths(options.log, settings, options.index)))
+    logs = log_paths(options.log, settings, options.index)
+    dropped, spared = _absent(log_lines(logs))
     meta = {}
     if options.pattern:
         urls = _urls_of_patterns(spared, {*options.pattern}, selection)
@@ -72,10 +73,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def _urls_of_patterns(
     spared: Iterable[SparedLine], patterns: set[str], selection: Selection
 ) -> list[str]:
-    urls = [
-        line.url for line in spared if "all" in patterns or line.host + line.signature in patterns
+    return [
+        line.url
+        for line in spared
+        if {"all", line.host + line.signature} & patterns and selection.has(line.url)
     ]
-    return [url for url in urls if selection.has(url)]
 
 
 def _without_original(
@@ -100,10 +102,11 @@ def _absent(lines: Iterable[Line | None]) -> tuple[list[LogLine], list[SparedLin
             spared[line.url] = line
         elif line is not None:
             spared.pop(line.url, None)
-            if line.what == "page" and line.verdict != "skipped":
-                dropped.pop(line.key, None)
-                if line.verdict == "duplicate" and line.action != "flag":
-                    dropped[line.key] = replace(line, text="", details="")
+            if line.what != "page" or line.verdict == "skipped":
+                continue
+            dropped.pop(line.key, None)
+            if line.verdict == "duplicate" and line.action != "flag":
+                dropped[line.key] = replace(line, text="", details="")
     return [*dropped.values()], [*spared.values()]
 
 

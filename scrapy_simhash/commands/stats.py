@@ -66,17 +66,24 @@ def _facts(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
 
 
 def _table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
+    if not runs:
+        return
     last = {run.spider: run for run in runs}
     names = ("run", "spider", "begun (UTC)", "ended (UTC)", "state", "seen", "missing", "failed")
-    rows: list[Sequence[str]] = [names]
+    rows = [names]
     for run in runs:
-        begun = moment(run.begun)
-        ended = moment(run.ended) if run.ended else "-"
-        state = _state(run, is_last=run is last[run.spider])
-        numbers = (f"{number:,}" for number in (run.seen, run.missing, run.failed))
-        rows.append((str(run.number), run.spider, begun, ended, state, *numbers))
-    if runs:
-        yield from ("", *aligned(rows))
+        row = (
+            str(run.number),
+            run.spider,
+            moment(run.begun),
+            moment(run.ended) if run.ended else "-",
+            _state(run, is_last=run is last[run.spider]),
+            f"{run.seen:,}",
+            f"{run.missing:,}",
+            f"{run.failed:,}",
+        )
+        rows.append(row)
+    yield from ("", *aligned(rows))
 
 
 def _state(run: Run, *, is_last: bool) -> str:
