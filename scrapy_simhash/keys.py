@@ -138,7 +138,8 @@ def registered_domain(host: str) -> str:
     suffix = _suffixes()(host)
     if suffix.suffix:
         return suffix.top_domain_under_public_suffix or host
-    return host if suffix.ipv4 or suffix.ipv6 else ".".join(host.split(".")[-2:])
+    is_number = suffix.ipv4 or suffix.ipv6
+    return host if is_number else ".".join(host.split(".")[-2:])
 
 
 @functools.cache
@@ -157,8 +158,9 @@ def without_visit(address: str) -> str:
     # Most addresses have no place for such a mark, and a search for one takes longer.
     if "?" not in address and ";" not in address and "(" not in address:
         return address
-    place, mark, query = _PARAMETERS_OF_VISIT.sub("", address).rstrip("?&").partition("?")
-    return f"{place}{mark}{'&'.join(dict.fromkeys(query.split('&')))}" if query else place
+    place, _, query = _PARAMETERS_OF_VISIT.sub("", address).rstrip("?&").partition("?")
+    parameters = dict.fromkeys(query.split("&"))
+    return f"{place}?{'&'.join(parameters)}" if query else place
 
 
 @functools.lru_cache(maxsize=4096)

@@ -128,12 +128,13 @@ class NearDuplicatePipeline:
 
         from scrapy_simhash.core.verdict import Document  # heavy
 
-        settings = self._settings
         adapter = ItemAdapter(item)
-        if settings.item_text_field and (text := adapter.get(settings.item_text_field)):
+        text = adapter.get(self._settings.item_text_field)
+        if text:
             text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
             return Document(key, text, "text/plain", key)
-        if settings.item_html_field and (html := adapter.get(settings.item_html_field)):
+        html = adapter.get(self._settings.item_html_field)
+        if html:
             # Bytes may be the body of a response.
             return Document(key, html if isinstance(html, bytes) else str(html), key=key)
         return None

@@ -24,9 +24,11 @@ def printable(text: object, allowed: Container[str] = ()) -> str:
         text: anything that has a text.
         allowed: what stays unchanged, such as ends of lines, or the escape sequences of the caller.
     """
-    return _STEERING.sub(
-        lambda match: match[0] if match[0] in allowed else ascii(match[0])[1:-1], str(text)
-    )
+
+    def shown(match: re.Match[str]) -> str:
+        return match[0] if match[0] in allowed else ascii(match[0])[1:-1]
+
+    return _STEERING.sub(shown, str(text))
 
 
 def without_userinfo(text: str) -> str:
@@ -51,14 +53,17 @@ def logger_of(name: str) -> logging.Logger:
 
 def _clean(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
-        record.args = tuple(
-            arg if isinstance(arg, int | float) else printable(without_userinfo(str(arg)))
-            for arg in record.args
-        )
+        record.args = tuple(map(_clean_argument, record.args))
     if record.exc_info:
         lines = "".join(traceback.format_exception(*record.exc_info))
         record.exc_text = indented(without_userinfo(lines))
     return True
+
+
+def _clean_argument(argument: object) -> object:
+    if isinstance(argument, int | float):
+        return argument
+    return printable(without_userinfo(str(argument)))
 
 
 def excerpt(text: str, length: int) -> str:

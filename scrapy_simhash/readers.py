@@ -49,9 +49,9 @@ _DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
-    lines = (line.strip() for line in text[:10_000].split("\n"))
-    first = next(filter(None, lines), "")
-    return Extraction(text, thin=True, shown=text, labels=(first[:300],), content=text)
+    lines = text[:10_000].strip().split("\n")
+    name = lines[0].strip()[:300]
+    return Extraction(text, thin=True, shown=text, labels=(name,), content=text)
 
 
 def read_text(data: bytes, charset: str | None) -> Extraction:
@@ -65,14 +65,12 @@ def read_pdf(data: bytes, _: str | None) -> Extraction | None:
     """
     if _is_swollen(data):
         return read_bytes(data, None)
-    texts = list[str]()
-    size = 0
-    for text in islice(_pages_of_pdf(data), 300):
-        texts.append(text)
-        size += len(text)
-        if size > MOST_TEXT:
+    text = ""
+    for page in islice(_pages_of_pdf(data), 300):
+        text = f"{text}\n{page}" if text else page
+        if len(text) > MOST_TEXT:
             break
-    text = "\n".join(texts)[:MOST_TEXT].replace("\r", "\n")
+    text = text[:MOST_TEXT].replace("\r", "\n")
     return text_alone(text) if text.strip() else None
 
 

@@ -13,11 +13,10 @@ from scrapy_simhash.exceptions import SettingError
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
     """Return whether the scheduler is of scrapy-redis, or inherits from it."""
     scheduler = settings.get("SCHEDULER")
-    if isinstance(scheduler, str):
-        if scheduler.startswith("scrapy_redis."):
-            return True
-        with suppress(Exception):  # Scrapy says what is wrong with it
-            scheduler = load_object(scheduler)
+    if str(scheduler).startswith("scrapy_redis."):
+        return True
+    with suppress(Exception):  # Scrapy says what is wrong with it
+        scheduler = load_object(scheduler)
     bases = getattr(scheduler, "__mro__", ())
     return any(base.__module__.startswith("scrapy_redis.") for base in bases)
 
@@ -76,9 +75,10 @@ def _address(params: dict[str, Any]) -> SplitResult:
     if path := params.get("unix_socket_path"):
         return SplitResult("unix", "", quote(str(path)), "", "")
     host = str(params.get("host") or "localhost")
-    bracketed = f"[{host}]" if ":" in host else host
-    place = f"{bracketed}:{params.get('port') or 6379}"
-    return SplitResult("rediss" if params.get("ssl") else "redis", place, "", "", "")
+    if ":" in host:
+        host = f"[{host}]"
+    scheme = "rediss" if params.get("ssl") else "redis"
+    return SplitResult(scheme, f"{host}:{params.get('port') or 6379}", "", "", "")
 
 
 def _options(address: SplitResult, params: dict[str, Any]) -> dict[str, str]:

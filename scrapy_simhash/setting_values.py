@@ -110,9 +110,10 @@ def actions(value: Any) -> Actions:
     try:
         pairs = [(re.compile(expression), action) for expression, action in _as_list(value)]
     except WRONG as error:
-        names = ", ".join(get_args(Action))
-        said = f"{value!r:.80} is neither one of {names} nor a list of pairs of a regular "
-        raise ValueError(f"{said}expression and one of them: {error}") from None
+        raise ValueError(
+            f"{value!r:.80} is neither one of {', '.join(get_args(Action))} nor a list of pairs of "
+            f"a regular expression and one of them: {error}"
+        ) from None
     return Actions(tuple((pattern, _action(action)) for pattern, action in pairs))
 
 
@@ -126,12 +127,13 @@ def _action(value: Any) -> Action | OwnAction:
 
 def _as_list(value: Any) -> Any:
     """Return a list unchanged; a text of a command line as its only part, unless it is JSON."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(read := json.loads(value), list):
-                return read
-        return [value]
-    return value
+    if not isinstance(value, str):
+        return value
+    with contextlib.suppress(ValueError, RecursionError):
+        read = json.loads(value)
+        if isinstance(read, list):
+            return read
+    return [value]
 
 
 def recipe(value: Any) -> Recipe:

@@ -83,10 +83,9 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        checked = {
-            each.name: _read_setting(settings, each.name, each.metadata["read"])
-            for each in fields(cls)
-        }
+        checked = {}
+        for each in fields(cls):
+            checked[each.name] = _read_setting(settings, each.name, each.metadata["read"])
         checked["recipe"] = _changed(checked["recipe"], settings)
         checked["namespace"] = _namespace(settings)
         checked["index_url"] = named_url(checked["index_url"] or _usual_index(settings), settings)
@@ -249,7 +248,7 @@ def refuse_unknown(settings: BaseSettings) -> None:
         if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
             from difflib import get_close_matches
 
-            names = {setting.removeprefix(_PREFIX): setting for setting in DEFAULTS}
+            names = [setting.removeprefix(_PREFIX) for setting in DEFAULTS]
             meant = get_close_matches(name.removeprefix(_PREFIX)[:80], names, 1)
-            hint = f"; did you mean {names[meant[0]]}?" if meant else ""
+            hint = f"; did you mean {_PREFIX}{meant[0]}?" if meant else ""
             raise _error(name, f"there is no such setting{hint}")
