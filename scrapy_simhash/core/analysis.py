@@ -160,7 +160,8 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
 
 
 def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
-    content, ignore = (selector_at(url, each) for each in (recipe.content, recipe.ignore))
+    content = selector_at(url, recipe.content)
+    ignore = selector_at(url, recipe.ignore)
     page = selected(html, content, ignore)
     extraction = extract(page.html, recipe.extractor, url, is_content=page.is_content)
     return replace(extraction, unmatched=page.unmatched)

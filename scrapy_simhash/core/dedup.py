@@ -101,9 +101,8 @@ class Dedup:
             ignore=checked_selectors(recipe.ignore),
         )
         self.unmatched = Counter[str]()
-        scoped = scope != "global"
-        spec = spec_of(recipe, lease=lease, spider=spider, scoped=scoped)
         self._scope: Scope = scope
+        spec = spec_of(recipe, lease=lease, spider=spider, scoped=scope != "global")
         # True once a failure of the extractor was logged in full.
         self._has_failed = False
         self.breaker = Breaker(

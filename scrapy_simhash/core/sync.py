@@ -20,7 +20,8 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="simhash", daemon=True)
+        run = self.loop.run_forever
+        self._thread = threading.Thread(target=run, name="simhash", daemon=True)
 
     def __enter__(self) -> LoopThread:
         self._thread.start()

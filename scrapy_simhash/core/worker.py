@@ -111,8 +111,9 @@ def _limit_memory() -> None:
     """Let a page fail that takes a quarter of the machine's memory, or 512 MB, beyond the start."""
     # Other systems than Linux do not tell, and most of them do not keep the limit either.
     with contextlib.suppress(OSError, ValueError):
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        memory = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
+        page_size = resource.getpagesize()
+        pages, _, _ = Path("/proc/self/statm").read_text().partition(" ")
+        memory = os.sysconf("SC_PHYS_PAGES") * page_size
+        most = int(pages) * page_size + min(memory // 4, 512 << 20)
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = min(memory // 4, 512 << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (taken + most, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -97,5 +97,6 @@ def lower_bound(successes: float, trials: float) -> float:
         return 0.0
     share = successes / trials
     z = NormalDist().inv_cdf(0.975)
-    spread = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
-    return max(0.0, (share + z * z / (2 * trials) - spread) / (1 + z * z / trials))
+    centre = share + z**2 / (2 * trials)
+    spread = z * sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    return max(0.0, (centre - spread) / (1 + z**2 / trials))

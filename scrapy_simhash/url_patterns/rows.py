@@ -58,9 +58,13 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
         sums[signature] = sums.get(signature, NO_PAGES).plus(row)
     if len(sums) <= MOST_ROWS:
         return sums
-    worth = {signature: (row.copies, row.distinct) for signature, row in sums.items()}
-    best = nlargest(MOST_ROWS // 2, sums, key=worth.__getitem__)
-    return {signature: sums[signature] for signature in best}
+    best = nlargest(MOST_ROWS // 2, sums.items(), key=_worth)
+    return dict(best)
+
+
+def _worth(signature: tuple[str, Row]) -> tuple[int, int]:
+    _, row = signature
+    return row.copies, row.distinct
 
 
 def to_cell(rows: Rows) -> bytes:
