@@ -16,12 +16,15 @@ DECIDES = Path(__file__).parents[2] / "docs" / "decides.md"
 
 
 class Pair(NamedTuple):
-    """Two pages by their addresses and their HTML, and in words what differs."""
+    """Two addresses, in words what differs, and the HTML of the original and of the new page."""
 
-    one: str
-    other: str
+    addresses: str
     differs: str
-    html: tuple[str, ...]
+    original: str
+    new: str
+
+    def keys(self) -> list[str]:
+        return [f"http://{address}" for address in self.addresses.split()]
 
 
 def page(
@@ -63,134 +66,86 @@ TEXT = "The old mill stands at the river. " + article(1, 400)
 SHORT = article(2, 40)
 CUT = ". ".join(TEXT.split(". ")[:25]) + "."
 MENU = "Home Products Company Imprint Press"
-A, B = "http://a.example", "http://b.example"
+MILL, ROOMS = page(TEXT), "`Rooms: 3` and `Rooms: 4`"
+THREE, FOUR = (page(TEXT, rooms=number) for number in "34")
+NEWS = "a.example/news/7 a.example/archive/mill"
+SITES = "a.example/mill b.example/7"
+GALLERIES = "a.example/g/1 a.example/g/2"
 
 #: In the order of the kinships.
 PAIRS = (
     Pair(
-        one=A + "/list",
-        other=A + "/list?sort=name",
-        differs="the menu, and a line below the text",
-        html=(page(TEXT), page(TEXT, menu=MENU, below="Read 71 times this week.")),
+        "a.example/list a.example/list?sort=name",
+        "the menu, and a line below the text",
+        page(TEXT),
+        page(TEXT, menu=MENU, below="Read 71 times this week."),
+    ),
+    Pair("a.example/flat a.example/flat?floor=second", ROOMS, THREE, FOUR),
+    Pair(
+        "a.example/story a.example/story?view=short", "the last third of the text", MILL, page(CUT)
     ),
     Pair(
-        one=A + "/flat",
-        other=A + "/flat?floor=second",
-        differs="`Rooms: 3` and `Rooms: 4`",
-        html=(page(TEXT, rooms="3"), page(TEXT, rooms="4")),
+        "a.example/mill a.example/q/7",
+        "a count in the text; both declare `/mill` canonical",
+        *(page(f"{TEXT} It has {n} votes so far.", canonical="/mill") for n in (7, 8)),
+    ),
+    Pair("a.example/flat/7 a.example/flat/8", ROOMS, THREE, FOUR),
+    Pair(
+        "a.example/mail/7 a.example/mail/8",
+        "a sentence before the mail that is quoted",
+        MILL,
+        page("I do not think so at all, dear friends. " + TEXT),
+    ),
+    Pair(NEWS, "one word in two hundred", MILL, page(edited(TEXT, 4, 0.005))),
+    Pair(NEWS, "nothing", MILL, MILL),
+    Pair(
+        "a.example/en/mill a.example/de/mill",
+        "the heading, which is translated",
+        MILL,
+        page(TEXT, "Die alte Mühle"),
     ),
     Pair(
-        one=A + "/story",
-        other=A + "/story?view=short",
-        differs="the last third of the text",
-        html=(page(TEXT), page(CUT)),
+        "a.example/4.2/mill a.example/3.0/mill",
+        "a notice above the text of the old release",
+        MILL,
+        page("You are reading about an old release of this mill. " + TEXT),
     ),
     Pair(
-        one=A + "/mill",
-        other=A + "/q/7",
-        differs="a count in the text; both declare `/mill` canonical",
-        html=tuple(page(f"{TEXT} It has {n} votes so far.", canonical=A + "/mill") for n in (7, 8)),
+        "a.example/4.2/note a.example/3.0/note",
+        "the heading of a text of forty words",
+        page(SHORT),
+        page(SHORT, "The new mill"),
     ),
     Pair(
-        one=A + "/flat/7",
-        other=A + "/flat/8",
-        differs="`Rooms: 3` and `Rooms: 4`",
-        html=(page(TEXT, rooms="3"), page(TEXT, rooms="4")),
+        "www.a.example/mill old.a.example/mill",
+        "one word in forty",
+        page(SHORT),
+        page(edited(SHORT, 4, 0.03), menu=MENU),
     ),
     Pair(
-        one=A + "/mail/7",
-        other=A + "/mail/8",
-        differs="a sentence before the mail that is quoted",
-        html=(page(TEXT), page("I do not think so at all, dear friends. " + TEXT)),
+        "a.example/flat/7 b.example/flat/8",
+        f"the menu; {ROOMS}",
+        THREE,
+        page(TEXT, rooms="4", menu=MENU),
     ),
+    Pair(SITES, "the menu; one word in twelve", MILL, page(edited(TEXT, 4, 0.08), menu=MENU)),
+    Pair(SITES, "a third of the sentences", MILL, page(replaced(TEXT, 12), menu=MENU)),
+    Pair(SITES, "more than half of the sentences", MILL, page(replaced(TEXT, 20), menu=MENU)),
     Pair(
-        one=A + "/news/7",
-        other=A + "/archive/mill",
-        differs="one word in two hundred",
-        html=(page(TEXT), page(edited(TEXT, 4, 0.005))),
+        SITES,
+        "heading, menu, and a sentence that names the source",
+        MILL,
+        page(f"The mill news first had this. {TEXT}", "Of the old river", menu=MENU),
     ),
-    Pair(
-        one=A + "/news/7",
-        other=A + "/archive/mill",
-        differs="nothing",
-        html=(page(TEXT), page(TEXT)),
-    ),
-    Pair(
-        one=A + "/en/mill",
-        other=A + "/de/mill",
-        differs="the heading, which is translated",
-        html=(page(TEXT), page(TEXT, "Die alte Mühle")),
-    ),
-    Pair(
-        one=A + "/4.2/mill",
-        other=A + "/3.0/mill",
-        differs="a notice above the text of the old release",
-        html=(page(TEXT), page("You are reading about an old release of this mill. " + TEXT)),
-    ),
-    Pair(
-        one=A + "/4.2/note",
-        other=A + "/3.0/note",
-        differs="the heading of a text of forty words",
-        html=(page(SHORT), page(SHORT, "The new mill")),
-    ),
-    Pair(
-        one="http://www.a.example/mill",
-        other="http://old.a.example/mill",
-        differs="one word in forty",
-        html=(page(SHORT), page(edited(SHORT, 4, 0.03), menu=MENU)),
-    ),
-    Pair(
-        one=A + "/flat/7",
-        other=B + "/flat/8",
-        differs="the menu; `Rooms: 3` and `Rooms: 4`",
-        html=(page(TEXT, rooms="3"), page(TEXT, rooms="4", menu=MENU)),
-    ),
-    Pair(
-        one=A + "/mill",
-        other=B + "/7",
-        differs="the menu; one word in twelve",
-        html=(page(TEXT), page(edited(TEXT, 4, 0.08), menu=MENU)),
-    ),
-    Pair(
-        one=A + "/mill",
-        other=B + "/7",
-        differs="a third of the sentences",
-        html=(page(TEXT), page(replaced(TEXT, 12), menu=MENU)),
-    ),
-    Pair(
-        one=A + "/mill",
-        other=B + "/7",
-        differs="more than half of the sentences",
-        html=(page(TEXT), page(replaced(TEXT, 20), menu=MENU)),
-    ),
-    Pair(
-        one=A + "/mill",
-        other=B + "/7",
-        differs="heading, menu, and a sentence that names the source",
-        html=(
-            page(TEXT),
-            page(f"The mill news first had this. {TEXT}", "Of the old river", menu=MENU),
-        ),
-    ),
-    Pair(
-        one=A + "/g/1",
-        other=A + "/g/2",
-        differs="nothing",
-        html=(gallery("/p"), gallery("/p")),
-    ),
-    Pair(
-        one=A + "/g/1",
-        other=A + "/g/2",
-        differs="where the links lead",
-        html=(gallery("/p"), gallery("/q")),
-    ),
+    Pair(GALLERIES, "nothing", gallery("/p"), gallery("/p")),
+    Pair(GALLERIES, "where the links lead", gallery("/p"), gallery("/q")),
 )
 
 
 def ruled(pair: Pair) -> tuple[int, Ruling]:
-    """Return the distance of the pages in bits, and what the rule says of the second one."""
-    one, other = pair.html
-    return distance_of(one, other), judged((pair.other, other), (pair.one, one))
+    """Return the distance of the pages in bits, and what the rule says of the new one."""
+    one, other = pair.keys()
+    return distance_of(pair.original, pair.new), judged((other, pair.new), (one, pair.original))
 
 
 def table() -> str:
@@ -198,7 +153,7 @@ def table() -> str:
     lines.append("| --- | --- | ---: | --- |")
     for pair in PAIRS:
         distance, (is_copy, reason) = ruled(pair)
-        shown = (f"`{url.removeprefix('http://')}`" for url in (pair.one, pair.other))
+        shown = (f"`{address}`" for address in pair.addresses.split())
         verdict = f"{'dropped' if is_copy else 'kept'}: `{reason}`"
         cells = "<br>".join(shown), pair.differs, str(distance), verdict
         lines.append(f"| {' | '.join(cells)} |")

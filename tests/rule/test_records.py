@@ -28,45 +28,36 @@ def record(*fields: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (("Temperature: 5 °C",), ("Temperature: -5 °C",)),
-        (("Lead: <5",), ("Lead: >5",)),
-        (("Grade: A+",), ("Grade: A-",)),
-        (("Lift: ✓",), ("Lift: ✗",)),
-        (("Lift: yes", "Garage: no"), ("Lift: no", "Garage: yes")),
-        (("Rooms: 3", "Baths: 2"), ("Rooms: 2", "Baths: 3")),
-        (("الغرف: ٤",), ("الغرف: ٥",)),
-        (("Vintage: 2015",), ("Vintage: 2016",)),
-        (("Date: Friday 3 March 2023",), ("Date: Friday 10 March 2023",)),
-        (("Hall: Foyer",), ("Hall: Garden",)),
-        # A line with a date has values, too.
-        (("Sale 4 March 2023, hall two.",), ("Sale 4 March 2023, hall one.",)),
-        (("From 4 March 2023, entry 18 EUR.",), ("From 4 March 2023, entry 22 EUR.",)),
-    ],
-)
-def test_two_records_that_differ_in_one_field_are_two_pages(
-    one: tuple[str, ...], other: tuple[str, ...]
-) -> None:
-    pages = record(*one), record(*other)
-    ruling = judged(("http://lots.test/1", pages[0]), ("http://lots.test/2", pages[1]))
-    assert ruling == (False, "own-values")
+#: Fields, and those of another record.
+FIELDS = """
+    Temperature: 5 °C | Temperature: -5 °C
+    Lead: <5 | Lead: >5
+    Grade: A+ | Grade: A-
+    Lift: ✓ | Lift: ✗
+    Lift: yes + Garage: no | Lift: no + Garage: yes
+    Rooms: 3 + Baths: 2 | Rooms: 2 + Baths: 3
+    الغرف: ٤ | الغرف: ٥
+    Vintage: 2015 | Vintage: 2016
+    Date: Friday 3 March 2023 | Date: Friday 10 March 2023
+    Hall: Foyer | Hall: Garden
+    Sale 4 March 2023, hall two. | Sale 4 March 2023, hall one.
+    From 4 March 2023, entry 18 EUR. | From 4 March 2023, entry 22 EUR."""
+#: When and how often one record was shown.
+VISITS = """
+    Updated 15 September 2025 | Updated 2 May 2026
+    Posted on 2025-09-15 by Ann | Posted on 2026-05-02 by Ann
+    发布于2025年9月15日 | 发布于2026年5月2日
+    4,885 visits | 5,102 visits
+    3 days ago | 4 days ago"""
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Updated 15 September 2025", "Updated 2 May 2026"),
-        ("Posted on 2025-09-15 by Ann", "Posted on 2026-05-02 by Ann"),
-        ("发布于2025年9月15日", "发布于2026年5月2日"),
-        ("4,885 visits", "5,102 visits"),
-        ("3 days ago", "4 days ago"),
-    ],
+    ("lines", "ruling"), [(FIELDS, (False, "own-values")), (VISITS, (True, "like-headings"))]
 )
-def test_when_and_how_often_a_record_was_shown_is_no_field_of_it(one: str, other: str) -> None:
-    pages = record("Rooms: 3", one), record("Rooms: 3", other)
-    assert judged(("http://lots.test/1", pages[0]), ("http://lots.test/2", pages[1])).is_copy
+def test_a_field_tells_records_apart_and_a_visit_does_not(lines: str, ruling: object) -> None:
+    for line in lines.strip().splitlines():
+        one, other = (record("Seats: 7", *each.strip().split(" + ")) for each in line.split(" | "))
+        assert judged(("http://lots.test/1", one), ("http://lots.test/2", other)) == ruling, line
 
 
 @pytest.mark.parametrize("text", ["Enable JavaScript. The shop is loading.", PROSE])
@@ -106,6 +97,11 @@ def framed(text: str, *, beside: str = "", name: str = "Summer at the lake") -> 
         f"<title>{name}</title><body><nav><a href=/>Home</a></nav><main><h1>{name}</h1>{text}"
         f"</main><div class=options>{beside}</div><footer>The lake club</footer>"
     )
+
+
+def at(address: str, page: str) -> tuple[str, Body]:
+    """Return a page that knows where it stands."""
+    return address, located(Body(page.encode(), "utf-8"), address)
 
 
 def pictures(year: int, start: str = "<p>") -> str:
@@ -178,11 +174,9 @@ def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> Non
 def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said: str) -> None:
     paths = "lib/2012/menu.js", "lib/2015/menu.css"
     one, other = (framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search") for path in paths)
-    found = [
-        (address, located(Body(page.encode(), "utf-8"), address))
-        for page, path in zip((one, other), paths, strict=True)
-        if (address := f"http://lake.test/{path}")
-    ]
+    found = (
+        at(f"http://lake.test/{path}", page) for path, page in zip(paths, (one, other), strict=True)
+    )
     assert judged(*found).is_copy
     assert not judged(("http://lake.test/1", one), ("http://lake.test/2", other)).is_copy
 
@@ -197,23 +191,18 @@ def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str
     assert not judged(*pages).is_copy
 
 
-def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it() -> None:
-    found = [
-        (address, located(Body(framed(text, name=f"{path} - History").encode()), address))
+def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it_and_so_is_its_folder() -> None:
+    text = f"<p>{article(6)}<p>All changes of {{0}} since May"
+    logs = (
+        at(f"http://lake.test/log/{path}", framed(text.format(path), name=f"{path} - History"))
         for path in ("src/net/input.c", "src/net/output.c")
-        if (text := f"<p>{article(6)}<p>All changes of {path} since May")
-        if (address := f"http://lake.test/log/{path}")
-    ]
-    assert not judged(*found).is_copy
-
-
-def test_the_folder_of_a_page_is_a_value_of_it() -> None:
-    found = [
-        (address, located(Body(framed(f"<p>{PROSE}<p>Files of {folder}").encode()), address))
+    )
+    lists = (
+        at(f"http://lake.test{folder}list.html", framed(f"<p>{PROSE}<p>Files of {folder}"))
         for folder in ("/red/", "/blue/")
-        if (address := f"http://lake.test{folder}list.html")
-    ]
-    assert not judged(*found).is_copy
+    )
+    assert not judged(*logs).is_copy
+    assert not judged(*lists).is_copy
 
 
 @pytest.mark.parametrize(
