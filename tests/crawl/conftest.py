@@ -1,14 +1,33 @@
 """Sites that whole crawls are made of."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from scrapy import Spider
 
 from tests import servers
-from tests.crawl.spiders import ONE_AT_A_TIME
+from tests.conftest import Crawl
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import article, html
+
+
+@pytest.fixture
+def visit(crawl: Callable[..., Crawl]) -> Callable[..., Crawl]:
+    """Crawl paths of a site one after the other."""
+
+    def run(
+        site: Any,
+        *paths: str,
+        spider: type[Spider] = Pages,
+        meta: dict[str, Any] | None = None,
+        **settings: Any,
+    ) -> Crawl:
+        options = {"site": site, "paths": [*paths]} | ({"meta": meta} if meta else {})
+        return crawl(spider, settings=ONE_AT_A_TIME | settings, **options)
+
+    return run
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from scrapy_simhash.crawl.alarms import MOST_TOLD, Alarms
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.report.signatures import MANY
-from tests.crawl.spiders import ONE_AT_A_TIME, Pages
 from tests.pages import html
 
 ORIGINAL = "http://a.example/item/0"
@@ -57,21 +56,15 @@ def test_a_site_with_many_such_pages_gets_few_warnings_and_the_worst_stand_first
 
 @pytest.mark.parametrize("is_shell", [True, False])
 def test_shells_of_a_script_are_an_alarm_before_the_fiftieth_and_pages_of_their_own_are_none(
-    crawl, site, tmp_path, caplog, is_shell
+    visit, site, tmp_path, caplog, is_shell
 ):
     # What the script fetches is not in the page.
     shell = "We show you the way to our shop on the map. The coffee is free in each of our shops."
     paths = [f"/shop/{number}" for number in range(1, 50)]
     for path in paths:
-        own = (
-            ""
-            if is_shell
-            else f"{path} has the number {path[6:]}5{path[6:]} and no other one. " * 9
-        )
-        site.pages[path] = html(shell + own, title="Our shop", links=())
-    index = f"sqlite:///{tmp_path}/pages.sqlite"
-    settings = {**ONE_AT_A_TIME, "SIMHASH_INDEX_URL": index}
-    crawl(Pages, settings=settings, site=site, paths=paths)
+        own = f"{path} has the number {path[6:]}5{path[6:]} and no other one. " * 9
+        site.pages[path] = html(shell + own * (not is_shell), title="Our shop", links=())
+    visit(site, *paths, SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/pages.sqlite")
     warnings = [r.getMessage() for r in caplog.records if "taken for copies of" in r.getMessage()]
     assert len(warnings) == 2 * is_shell
     if is_shell:

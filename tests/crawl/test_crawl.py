@@ -23,30 +23,13 @@ from scrapy_simhash.crawl.deliveries import Deliveries
 from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
-from tests.crawl.spiders import (
-    ONE_AT_A_TIME,
-    Following,
-    Pages,
-    check_sum,
-    is_settled,
-    paths,
-    until,
-)
+from tests.crawl.spiders import Following, Pages, check_sum, is_settled, paths, until
 from tests.pages import article, html, turned
 
 
-def downloaded(engine: Any, request: Request) -> Any:
-    """Download in a callback, under any version of Scrapy."""
-    if hasattr(engine, "download_async"):
-        return engine.download_async(request)
-    return maybe_deferred_to_future(engine.download(request))  # Scrapy 2.13
-
-
-def test_near_duplicate_is_dropped_and_names_its_original(crawl, twins):
+def test_near_duplicate_is_dropped_and_names_its_original(visit, twins):
     twins.pages["/second"] = html(turned(article(1)), links=("/after-second",))
-    crawled = crawl(
-        Following, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second", "/other"]
-    )
+    crawled = visit(twins, "/first", "/second", "/other", spider=Following)
     assert sorted(paths(crawled)) == ["/after-first", "/first", "/other"]
     [(key, original, distance)] = crawled.dropped
     assert (key, original) == (twins.url + "/second", twins.url + "/first")
@@ -55,22 +38,20 @@ def test_near_duplicate_is_dropped_and_names_its_original(crawl, twins):
     check_sum(crawled)
 
 
-def test_a_copy_with_the_better_address_says_so_and_why(crawl, site, tmp_path):
+def test_a_copy_with_the_better_address_says_so_and_why(visit, site, tmp_path):
     head = '<link rel="canonical" href="/long/name">'
     page = html(article(1)).replace(b"<title>", f"{head}<title>".encode())
     site.pages = dict.fromkeys(("/b", "/long/name", "/long/name?print=1"), page)
-    settings = ONE_AT_A_TIME | {"SIMHASH_ACTION": "flag", "SIMHASH_LOG": tmp_path / "log"}
-    crawled = crawl(Pages, settings=settings, site=site, paths=[*site.pages])
+    crawled = visit(site, *site.pages, SIMHASH_ACTION="flag", SIMHASH_LOG=tmp_path / "log")
     told = {item["path"]: item["page"]["better"] for item in crawled.items}
     assert told == {"/b": None, "/long/name": "canonical", "/long/name?print=1": None}
     assert {line.better for line in read_log([tmp_path / "log"])} == {None, "canonical"}
     assert crawled.stat("better") == 1
 
 
-def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(crawl, twins, caplog):
+def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(visit, twins, caplog):
     meta = {"simhash_action": "folow", "simhash_acton": "flag"}
-    crawled = crawl(Pages, site=twins, paths=["/first", "/second"], meta=meta)
-    assert sorted(paths(crawled)) == ["/first", "/second"]
+    assert paths(visit(twins, "/first", "/second", meta=meta)) == ["/first", "/second"]
     action = "'folow' is not one of drop, follow, flag; such pages are flagged"
     for said in (f'meta["simhash_action"]: {action}', 'meta["simhash_acton"]: there is no such'):
         assert caplog.text.count(said) == 1
@@ -86,29 +67,24 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(crawl, 
     ],
 )
 def test_the_meta_of_a_request_and_its_address_decide_what_becomes_of_a_copy(
-    crawl, twins, path, meta, verdict
+    visit, twins, path, meta, verdict
 ):
-    crawled = crawl(Pages, settings=ONE_AT_A_TIME, site=twins, paths=["/first", path], meta=meta)
-    assert crawled.items[1]["page"]["verdict"] == verdict
+    assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
 
 
-def test_retry_and_redirect_do_not_make_duplicates(crawl, site):
-    answers = iter([(503, {}, b"later"), html(article(1))])
+def test_retry_and_redirect_do_not_make_duplicates(visit, site):
+    page = html(article(1))
     site.pages = {
-        "/flaky": lambda request: (
-            next(answers)
-            if site.hits["/flaky"] == 1
-            else (200, {"Content-Type": "text/html"}, html(article(1)))
-        ),
+        "/flaky": lambda _: (503 if site.hits["/flaky"] == 1 else 200, {}, page),
         "/moved": (301, {"Location": "/there"}, b""),
         "/there": html(article(2)),
     }
-    crawled = crawl(Pages, site=site, paths=["/flaky", "/moved"])
+    crawled = visit(site, "/flaky", "/moved")
     assert sorted(paths(crawled)) == ["/flaky", "/there"]
     assert crawled.dropped == []
 
 
-def test_what_is_not_a_page_is_skipped_and_counted(crawl, site, caplog):
+def test_what_is_not_a_page_is_skipped_and_counted(visit, site, caplog):
     page = html(article(1))
     site.pages = {
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
@@ -119,91 +95,73 @@ def test_what_is_not_a_page_is_skipped_and_counted(crawl, site, caplog):
         "/empty": b"<html><body></body></html>",
         "/page": page,
     }
-    crawled = crawl(
-        Pages,
-        settings={"HTTPERROR_ALLOW_ALL": True, "SIMHASH_MAX_BODY_SIZE": 15_000},
-        site=site,
-        paths=list(site.pages),
-    )
+    crawled = visit(site, *site.pages, HTTPERROR_ALLOW_ALL=True, SIMHASH_MAX_BODY_SIZE=15_000)
     assert len(crawled.items) == 7
     assert crawled.stat("unique") == 2  # the page, and the short one, of which there is no other
-    assert crawled.stat("skipped/other_type") == 1
+    for reason in ("other_type", "status", "too_large"):
+        assert crawled.stat(f"skipped/{reason}") == 1
     assert " 1 other_type" in caplog.text
-    assert crawled.stat("skipped/status") == 1
-    assert crawled.stat("skipped/too_large") == 1
     check_sum(crawled)
 
 
-def test_download_in_a_callback_is_neither_compared_nor_remembered(crawl, twins):
+def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins):
     """It repeats the page of that very callback, whose other copies are dropped nevertheless."""
 
     class Fetching(Pages):
         async def parse(self, response: Any) -> Any:
             asked = Request(self.base + "/second")
-            fetched = await downloaded(self.crawler.engine, asked)
+            engine = self.crawler.engine
+            if hasattr(engine, "download_async"):
+                fetched = await engine.download_async(asked)
+            else:  # Scrapy 2.13
+                fetched = await maybe_deferred_to_future(engine.download(asked))
             # What Scrapy notes of a download is where its caller looks for it.
             assert fetched.request is asked
             assert "download_latency" in fetched.request.meta
             yield {"path": response.url.removeprefix(self.base), "status": fetched.status}
 
-    crawled = crawl(Fetching, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    crawled = visit(twins, "/first", "/second", spider=Fetching)
     assert paths(crawled) == ["/first"]
-    assert crawled.stat("no_page") == 1
-    assert crawled.stat("dropped") == 1
-    assert crawled.stat("crawled_again") == 0
+    assert [crawled.stat(name) for name in ("no_page", "dropped", "crawled_again")] == [1, 1, 0]
     check_sum(crawled)
 
 
-def test_post_requests_with_other_bodies_are_other_pages(crawl, site):
-    site.pages = {"/search": lambda request: html(article(len(request.posted)))}
-
-    class Posting(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            for body in ("q=a", "q=bb"):
-                yield Request(self.base + "/search", method="POST", body=body, dont_filter=True)
-
-    crawled = crawl(Posting, site=site, paths=[])
-    assert [item["page"]["verdict"] for item in crawled.items] == ["unique", "unique"]
-    assert len({item["page"]["key"] for item in crawled.items}) == 2
+def test_post_requests_with_other_bodies_are_other_pages():
+    keys = {
+        request_key(Request("http://a.test/", method="POST", body=body), "http://a.test/")
+        for body in ("q=a", "q=bb")
+    }
+    assert len(keys) == 2
 
 
-def test_scope_host_keeps_one_copy_for_each_host(crawl, twins):
+@pytest.mark.parametrize(("scope", "kept"), [("host", 2), ("global", 1)])
+def test_scope_host_keeps_one_copy_for_each_host(visit, twins, scope, kept):
     class Hosts(Pages):
         async def start(self) -> AsyncIterator[Any]:
             yield Request(self.base + "/first")
             yield Request(self.base.replace("127.0.0.1", "localhost") + "/second", priority=-1)
 
-    settings = {**ONE_AT_A_TIME, "SIMHASH_SCOPE": "host"}
-    assert len(crawl(Hosts, settings=settings, site=twins, paths=[]).items) == 2
-    settings = {**ONE_AT_A_TIME, "SIMHASH_SCOPE": "global"}
-    assert len(crawl(Hosts, settings=settings, site=twins, paths=[]).items) == 1
+    assert len(visit(twins, spider=Hosts, SIMHASH_SCOPE=scope).items) == kept
 
 
-def test_follow_up_requests_do_not_share_the_verdict(crawl, twins):
+def test_follow_up_requests_do_not_share_the_verdict(visit, twins):
     class Copying(Pages):
         def parse(self, response: Any) -> Any:
             yield {"path": response.url, "page": response.meta["simhash"]}
             if response.url.endswith("/first"):
                 yield Request(self.base + "/other", meta=response.meta)
 
-    crawled = crawl(Copying, site=twins, paths=["/first"])
-    first, other = (item["page"] for item in crawled.items)
-    assert first["key"].endswith("/first")
-    assert other["key"].endswith("/other")
+    keys = [item["page"]["key"] for item in visit(twins, "/first", spider=Copying).items]
+    assert keys == [twins.url + "/first", twins.url + "/other"]
 
 
-def test_spider_may_change_the_verdict_in_its_meta(crawl, twins):
+def test_spider_may_change_the_verdict_in_its_meta(visit, twins):
     class Changing(Pages):
         def parse(self, response: Any) -> Any:
             response.meta["simhash"] = {"verdict": "unique", "key": "another"}
             yield {"path": response.url.removeprefix(self.base)}
 
-    crawled = crawl(
-        Changing,
-        settings={"SIMHASH_ACTION": "follow", **ONE_AT_A_TIME},
-        site=twins,
-        paths=["/first", "/second"],
-    )
+    crawled = visit(twins, "/first", "/second", spider=Changing, SIMHASH_ACTION="follow")
     assert paths(crawled) == ["/first"]
     assert crawled.stat("followed") == crawled.stat("items_dropped") == 1
     assert crawled.stat("crawled_again") == 0
@@ -239,8 +197,7 @@ def test_middleware_may_give_a_response_another_request(crawl, twins, place):
     settings = {"DOWNLOADER_MIDDLEWARES": {Exchanging: place}}
     crawled = crawl(Slow, settings=settings, site=twins, paths=["/first", "/second"])
     assert len(crawled.items) == 2
-    assert crawled.stat("dropped") == 1
-    assert crawled.stat("crawled_again") == 0
+    assert (crawled.stat("dropped"), crawled.stat("crawled_again")) == (1, 0)
 
 
 class Failing(Pages):
@@ -281,42 +238,31 @@ def test_twin_of_a_page_that_fails_gets_through(crawl, twins, how, together):
             yield Request(self.base + "/second", priority=-1)
 
     Spidering.how = how
-    crawled = crawl(
-        Spidering,
-        settings={"ITEM_PIPELINES": {FailingPipeline: 300} if how == "item" else {}},
-        site=twins,
-        paths=[],
-    )
-    assert "/second" in paths(crawled)
-
-
-def test_extractor_that_fails_costs_no_page(crawl, twins, caplog):
-    crawled = crawl(
-        Pages,
-        settings={"SIMHASH_EXTRACTOR": "tests.crawl.test_crawl.failing_extractor"},
-        site=twins,
-        paths=["/first", "/second"],
-    )
-    assert len(crawled.items) == crawled.stat("skipped/extractor_error") == 2
-    assert caplog.text.count("let through unchecked: RuntimeError: no idea") == 2
-    # A traceback a page would fill the disk.
-    assert caplog.text.count("Traceback") == 1
+    settings = {"ITEM_PIPELINES": {FailingPipeline: 300} if how == "item" else {}}
+    assert "/second" in paths(crawl(Spidering, settings=settings, site=twins, paths=[]))
 
 
 def failing_extractor(html: str) -> str:
     raise RuntimeError("no idea")
 
 
+def test_extractor_that_fails_costs_no_page(visit, twins, caplog):
+    extractor = f"{__name__}.failing_extractor"
+    crawled = visit(twins, "/first", "/second", SIMHASH_EXTRACTOR=extractor)
+    assert len(crawled.items) == crawled.stat("skipped/extractor_error") == 2
+    assert caplog.text.count("let through unchecked: RuntimeError: no idea") == 2
+    # A traceback a page would fill the disk.
+    assert caplog.text.count("Traceback") == 1
+
+
 def test_a_job_that_goes_on_has_its_index_and_a_crawl_without_one_starts_anew(
-    crawl, twins, tmp_path
+    visit, twins, tmp_path
 ):
     for path in ("/first", "/second"):
-        assert len(crawl(Pages, site=twins, paths=[path]).items) == 1
-    settings = {"JOBDIR": str(tmp_path / "job")}
-    stopped = {**settings, "CLOSESPIDER_ITEMCOUNT": 1}
-    assert paths(crawl(Pages, settings=stopped, site=twins, paths=["/first"])) == ["/first"]
-    crawled = crawl(Pages, settings=settings, site=twins, paths=["/second", "/other"])
-    assert paths(crawled) == ["/other"]
+        assert len(visit(twins, path).items) == 1
+    job = {"JOBDIR": str(tmp_path / "job")}
+    assert paths(visit(twins, "/first", CLOSESPIDER_ITEMCOUNT=1, **job)) == ["/first"]
+    assert paths(visit(twins, "/second", "/other", **job)) == ["/other"]
 
 
 @pytest.mark.parametrize("seconds", [0.01, 0.3])
@@ -327,15 +273,10 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monke
     in progress.
     """
     monkeypatch.setattr("scrapy_simhash.core.upkeep.ROUND_SECONDS", seconds)
-    asked = set()
 
     def at_second_asking(text: str) -> Any:
-        def answer(request: Any) -> Any:
-            page = html(text if request.path in asked else "Wait " * 5 + article(9))
-            asked.add(request.path)
-            return 200, {"Content-Type": "text/html"}, page
-
-        return answer
+        answers = [html("Wait " * 5 + article(9)), html(text)]
+        return lambda _: (200, {"Content-Type": "text/html"}, answers.pop(0))
 
     class Patient(Pages):
         async def parse(self, response: Any) -> Any:
@@ -368,12 +309,11 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
             await until(lambda: self.crawler.stats.get_value("item_scraped_count"))
             has_come.set()
 
-    def late(request: Any) -> Any:
+    def late(_: Any) -> Any:
         has_come.wait(100)
         return 200, {"Content-Type": "text/html"}, html(article(7))
 
     has_come = threading.Event()
-
     twins.pages["/late"] = late
     crawled = crawl(InTurn, settings={"DOWNLOADER_MIDDLEWARES": {Late: 543}}, site=twins, paths=[])
     assert has_come.is_set()
@@ -388,19 +328,18 @@ class Front(Following):
             yield Request(self.base + path, priority=-place)
 
 
-def test_start_request_and_the_page_it_redirects_to_are_followed(crawl, twins):
+def test_start_request_and_the_page_it_redirects_to_are_followed(visit, twins):
     twins.pages["/moved"] = 301, {"Location": "/second"}, b""
-    crawled = crawl(Front, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/moved"])
+    crawled = visit(twins, "/first", "/moved", spider=Front)
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
     assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
 
 
-def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(crawl, twins):
+def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(visit, twins):
     twins.pages["/third"] = twins.pages["/second"]
-    settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
-    crawled = crawl(
-        Following, settings=settings, site=twins, paths=["/first", "/second", "/third", "/first?a"]
-    )
+    action = [("/sec", "follow"), ("th.rd", "flag")]
+    given = ("/first", "/second", "/third", "/first?a")
+    crawled = visit(twins, *given, spider=Following, SIMHASH_ACTION=action)
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first", "/third"]
     assert [crawled.stat(name) for name in ("followed", "flagged", "dropped")] == [1, 1, 0]
     assert crawled.stat("items_dropped") == 1
@@ -410,7 +349,7 @@ def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(crawl, tw
     assert pages["/third"]["original"] == twins.url + "/first"
 
 
-def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(crawl, twins, caplog):
+def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(visit, twins, caplog):
     class Insisting(Pages):
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
@@ -419,35 +358,47 @@ def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(crawl
         def again(self, failure: Any) -> Any:
             return failure.request.replace(dont_filter=True)
 
-    crawled = crawl(Insisting, settings=ONE_AT_A_TIME, site=twins, paths=["/first", "/second"])
+    crawled = visit(twins, "/first", "/second", spider=Insisting)
     assert paths(crawled) == ["/first", "/second"]
     assert (crawled.stat("dropped"), crawled.stat("flagged")) == (2, 1)
     assert twins.hits["/second"] == 3
     assert "asked for again each of the 2 times that it was dropped" in caplog.text
 
 
-@pytest.mark.parametrize("command", ["shell", "fetch", "parse", "check"])
-def test_command_that_shows_pages_runs_no_filter(command, twins, tmp_path):
+SHOWN = '''
+from scrapy import Spider
+SPIDER_MODULES = ["shown"]
+ADDONS = {{"scrapy_simhash.Addon": 500}}
+SIMHASH_INDEX_URL = "sqlite:///{index}"
+TELNETCONSOLE_ENABLED = False
+class Shown(Spider):
+    name = "shown"
+    def parse(self, response):
+        """
+        @url {url}
+        @returns items 1 1
+        """
+        yield {{"seen": "simhash" in response.meta}}
+'''
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "shown"),
+    [
+        ("shell", ["-c", "print(response.meta)"], "download_latency"),
+        ("fetch", [], "<h1"),
+        ("parse", ["--spider", "shown"], "'seen': False"),
+        ("check", [], ""),
+    ],
+)
+def test_command_that_shows_pages_runs_no_filter(command, options, shown, twins, tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shown\n")
-    index = tmp_path / "pages.sqlite"
-    (tmp_path / "shown.py").write_text(
-        "from scrapy import Spider\n"
-        "SPIDER_MODULES = ['shown']\nADDONS = {'scrapy_simhash.Addon': 500}\n"
-        f"SIMHASH_INDEX_URL = 'sqlite:///{index}'\nTELNETCONSOLE_ENABLED = False\n"
-        "class Shown(Spider):\n"
-        "    name = 'shown'\n"
-        "    def parse(self, response):\n"
-        f'        """\n        @url {twins.url}/second\n        @returns items 1 1\n        """\n'
-        "        yield {'seen': 'simhash' in response.meta}\n"
-    )
-    given = {"shell": ["-c", "print(response.meta)"], "parse": ["--spider", "shown"]}
-    url = [] if command == "check" else [twins.url + "/second"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "scrapy", command, *url, *given.get(command, [])],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    index, url = tmp_path / "pages.sqlite", twins.url + "/second"
+    (tmp_path / "shown.py").write_text(SHOWN.format(index=index, url=url))
+    given = [command, *options] if command == "check" else [command, url, *options]
+    line = [sys.executable, "-m", "scrapy", *given]
+    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    shown = {"shell": "download_latency", "fetch": "<h1", "parse": "'seen': False", "check": ""}
-    assert shown[command] in ran.stdout
+    assert shown in ran.stdout
     assert "'simhash'" not in ran.stdout
     assert not index.exists()

@@ -26,11 +26,10 @@ ONE_BY_ONE = {
 
 @pytest.mark.parametrize("missing", [[], ["SPIDER_MIDDLEWARES"], ["ITEM_PIPELINES"]])
 def test_components_can_be_named_one_by_one_and_a_missing_one_is_told(
-    crawl, twins, caplog, missing
+    visit, twins, caplog, missing
 ):
-    settings = {**ONE_AT_A_TIME, **ONE_BY_ONE, **{setting: {} for setting in missing}}
-    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/other"])
-    assert paths(crawled) == KEPT
+    settings = ONE_BY_ONE | {setting: {} for setting in missing}
+    assert paths(visit(twins, "/first", "/other", **settings)) == KEPT
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
 
 
@@ -41,7 +40,7 @@ def test_custom_settings_of_the_spider_count(crawl, twins):
     assert paths(crawl(Flagging, site=twins, paths=ALL)) == ALL
 
 
-def test_extension_reads_all_stats_when_the_spider_is_closed(crawl, twins):
+def test_extension_reads_all_stats_when_the_spider_is_closed(visit, twins):
     read = []
 
     class Monitor:
@@ -55,27 +54,21 @@ def test_extension_reads_all_stats_when_the_spider_is_closed(crawl, twins):
         def spider_closed(self) -> None:
             read.append(self.stats.get_value("simhash/dropped"))
 
-    settings = {**ONE_AT_A_TIME, "EXTENSIONS": {Monitor: 500}}
-    crawled = crawl(Pages, settings=settings, site=twins, paths=["/first", "/second"])
+    crawled = visit(twins, "/first", "/second", EXTENSIONS={Monitor: 500})
     assert read == [crawled.stat("dropped")] == [1]
 
 
-def test_answers_from_the_http_cache_are_the_same_pages(crawl, twins, tmp_path):
-    settings = {
-        **ONE_AT_A_TIME,
-        "HTTPCACHE_ENABLED": True,
-        "HTTPCACHE_DIR": str(tmp_path / "cache"),
-        "SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite",
-    }
-    crawl(Pages, settings=settings, site=twins, paths=ALL)
-    again = crawl(Pages, settings=settings, site=twins, paths=ALL)
+def test_answers_from_the_http_cache_are_the_same_pages(visit, twins, tmp_path):
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        again = visit(twins, *ALL, SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/index.sqlite", **cache)
     assert again.stats["httpcache/hit"] == 3
     assert paths(again) == KEPT
     assert (again.stat("same"), again.stat("duplicate")) == (2, 1)
     check_sum(again)
 
 
-def test_page_objects_work_on_the_pages_that_get_through(crawl, twins):
+def test_page_objects_work_on_the_pages_that_get_through(visit, twins):
     poet = pytest.importorskip("scrapy_poet", reason="scrapy-poet is not installed")
     from web_poet import WebPage
 
@@ -87,8 +80,8 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl, twins):
         async def parse(self, response: poet.DummyResponse, page: TitlePage) -> Any:
             yield {"path": response.url.removeprefix(self.base), **page.to_item()}
 
-    settings = {**ONE_AT_A_TIME, "ADDONS": {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}}
-    crawled = crawl(Poetic, settings=settings, site=twins, paths=ALL)
+    addons = {"scrapy_simhash.Addon": 500, "scrapy_poet.Addon": 300}
+    crawled = visit(twins, *ALL, spider=Poetic, ADDONS=addons)
     assert paths(crawled) == KEPT
     assert crawled.items[0]["title"] == "A page"
 
@@ -96,11 +89,10 @@ def test_page_objects_work_on_the_pages_that_get_through(crawl, twins):
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
-    crawl, twins, scrapy_redis_settings
+    visit, twins, scrapy_redis_settings
 ):
     def known(spider: type[Pages], **names: str) -> tuple[int, int]:
-        settings = scrapy_redis_settings | names
-        crawled = crawl(spider, settings=settings, site=twins, paths=ALL)
+        crawled = visit(twins, *ALL, spider=spider, **scrapy_redis_settings, **names)
         return crawled.stat("new"), crawled.stat("same")
 
     class OfB(Pages):
@@ -111,7 +103,7 @@ def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
     assert known(OfB, BOT_NAME="customer_b", SIMHASH_NAMESPACE="customer_a") == (0, len(KEPT))
 
 
-def test_pages_rendered_by_a_browser_are_compared(crawl, twins):
+def test_pages_rendered_by_a_browser_are_compared(visit, twins):
     pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
@@ -123,30 +115,27 @@ def test_pages_rendered_by_a_browser_are_compared(crawl, twins):
             for place, path in enumerate(self.paths):
                 yield Request(self.base + path, meta={"playwright": True}, priority=-place)
 
-    settings = {
-        **ONE_AT_A_TIME,
-        "DOWNLOAD_HANDLERS": {"http": handler, "https": handler},
-        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": ["--no-sandbox"]},
-    }
-    assert paths(crawl(Rendered, settings=settings, site=twins, paths=ALL)) == KEPT
+    crawled = visit(
+        *(twins, *ALL),
+        spider=Rendered,
+        DOWNLOAD_HANDLERS=dict.fromkeys(("http", "https"), handler),
+        PLAYWRIGHT_LAUNCH_OPTIONS={"executable_path": browser, "args": ["--no-sandbox"]},
+    )
+    assert paths(crawled) == KEPT
 
 
-def test_browser_page_of_a_dropped_copy_is_closed(crawl, twins):
+def test_browser_page_of_a_dropped_copy_is_closed(visit, twins):
     closed: list[str] = []
 
-    class BrowserPage:
-        def __init__(self, path: str) -> None:
-            self.path = path
-
+    class BrowserPage(str):
         async def close(self) -> None:
-            closed.append(self.path)
+            closed.append(self)
 
     class Including(Pages):
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
-                path = request.url.removeprefix(self.base)
-                request.meta["playwright_page"] = BrowserPage(path)
+                request.meta["playwright_page"] = BrowserPage(request.url.removeprefix(self.base))
                 yield request
 
-    crawl(Including, settings=ONE_AT_A_TIME, site=twins, paths=ALL)
+    visit(twins, *ALL, spider=Including)
     assert closed == ["/second"]

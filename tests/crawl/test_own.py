@@ -7,8 +7,8 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash import Verdict, named_recipe
-from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
-from tests.pages import article, html
+from tests.crawl.spiders import Following, paths
+from tests.pages import article
 
 HERE = __name__
 RECIPE = replace(named_recipe("default"), name="ours", extractor=f"{HERE}.after_mark")
@@ -36,39 +36,32 @@ def misspelt(verdict: Verdict, request: Request, response: Response) -> str:
     return "dorp"
 
 
-def test_an_action_of_the_project_is_asked_about_each_copy_and_decides(crawl, twins):
+def test_an_action_of_the_project_is_asked_about_each_copy_and_decides(visit, twins):
     SEEN.clear()
-    settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": f"{HERE}.noted"}
-    crawled = crawl(Following, settings=settings, site=twins, paths=["/first", "/second", "/other"])
+    given = ("/first", "/second", "/other")
+    crawled = visit(twins, *given, spider=Following, SIMHASH_ACTION=f"{HERE}.noted")
     assert [(twins.url + "/second", twins.url + "/first")] == SEEN
     assert crawled.stat("followed") == crawled.stat("duplicate") == 1
     assert "/after-second" in paths(crawled)
 
 
 @pytest.mark.parametrize("action", ["broken", "misspelt"])
-def test_a_page_is_not_lost_by_an_action_that_fails(crawl, twins, caplog, action):
-    settings = {**ONE_AT_A_TIME, "SIMHASH_ACTION": [("second", f"{HERE}.{action}")]}
-    crawled = crawl(Following, settings=settings, site=twins, paths=["/first", "/second"])
+def test_a_page_is_not_lost_by_an_action_that_fails(visit, twins, caplog, action):
+    failing = [("second", f"{HERE}.{action}")]
+    crawled = visit(twins, "/first", "/second", SIMHASH_ACTION=failing)
     assert "/second" in paths(crawled)
     assert crawled.stat("flagged") == 1
     assert f"SIMHASH_ACTION: {HERE}.{action} failed on {twins.url}/second" in caplog.text
 
 
-def test_a_reader_a_recipe_and_an_extractor_come_by_import_path(crawl, site):
-    both = "<!--mark-->" + article(3)
-    site.pages = {
-        "/1": html(article(1)).replace(article(1).encode(), (article(1) + both).encode()),
-        "/2": html(article(2)).replace(article(2).encode(), (article(2) + both).encode()),
-        "/a": (200, {"Content-Type": "text/csv"}, article(4).replace(" ", ";").encode()),
-        "/b": (200, {"Content-Type": "text/csv"}, article(4).replace(" ", "\n").encode()),
-    }
-    settings = {
-        **ONE_AT_A_TIME,
-        "SIMHASH_RECIPE": f"{HERE}.RECIPE",
-        "SIMHASH_READERS": {"text/csv": f"{HERE}.lines"},
-    }
-    crawled = crawl(Pages, settings=settings, site=site, paths=[*site.pages])
-    prints = {path: item["page"] for path, item in zip(paths(crawled), crawled.items, strict=True)}
-    assert prints["/1"]["fingerprint"] == prints["/2"]["fingerprint"]
-    assert crawled.stat("duplicate") == 1
-    assert "/b" not in prints
+def test_a_reader_a_recipe_and_an_extractor_come_by_import_path(visit, site):
+    for number in (1, 2):
+        site.pages[f"/{number}"] = f"<p>{article(number)}<!--mark--><p>{article(3)}".encode()
+    for path, sign in (("/a", ";"), ("/b", "\n")):
+        data = article(4).replace(" ", sign).encode()
+        site.pages[path] = 200, {"Content-Type": "text/csv"}, data
+    readers = {"text/csv": f"{HERE}.lines"}
+    crawled = visit(site, *site.pages, SIMHASH_RECIPE=f"{HERE}.RECIPE", SIMHASH_READERS=readers)
+    assert paths(crawled) == ["/1", "/2", "/a"]
+    first, second, _ = (item["page"]["fingerprint"] for item in crawled.items)
+    assert first == second is not None

@@ -15,7 +15,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.preferred import Preferred, _canonical_url
 from scrapy_simhash.crawl.requests import bare_request
 from scrapy_simhash.crawl.summary import Judged
-from tests.crawl.spiders import ONE_AT_A_TIME, Following, Pages, paths
+from tests.crawl.spiders import Following, Pages, paths
 from tests.pages import article, html
 
 SETTINGS = {"SIMHASH_PREFER": "canonical"}
@@ -52,8 +52,8 @@ def test_the_canonical_address_is_delivered_and_each_address_is_downloaded_once(
     assert crawled.stat("preferred/in_vain") == 0
 
 
-def test_with_first_the_page_that_came_first_is_delivered(crawl, prints):
-    crawled = crawl(Following, settings=ONE_AT_A_TIME, site=prints, paths=["/"])
+def test_with_first_the_page_that_came_first_is_delivered(visit, prints):
+    crawled = visit(prints, "/", spider=Following)
     assert len([path for path in paths(crawled) if "print" in path]) == 5
     assert crawled.stat("preferred/waited") == 0
 
@@ -76,20 +76,12 @@ def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(crawl, si
     assert site.hits == {"/print": 1, "/gone": 1}
 
 
-def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site):
-    given = Request(
-        site.url + "/print",
-        headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
-        cookies={"session": "secret"},
-        cb_kwargs={"mine": 1},
-        meta={"depth": 2, "cookiejar": 1},
-    )
-    asked = bare_request("http://127.0.0.1:1/page", given, "key")
-    assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
+def test_the_request_of_an_address_that_a_page_names_is_like_that_of_the_page():
+    given = {"headers": {"Accept": "text/html"}, "cb_kwargs": {"mine": 1}, "meta": {"depth": 2}}
+    asked = bare_request("http://a.test/page", Request("http://a.test/print", **given), "key")
     assert asked.headers.getlist("Accept") == [b"text/html"]
     assert asked.cb_kwargs == {"mine": 1}
-    assert asked.meta["depth"] == 2
-    assert asked.meta["dont_merge_cookies"]
+    assert (asked.meta["depth"], asked.meta["dont_merge_cookies"]) == (2, True)
 
 
 def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl, site):
@@ -123,25 +115,31 @@ def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl, site):
     assert ["X-Api-Key" in headers for headers in asked.values()] == [True, False]
 
 
-def test_a_page_of_a_browser_waits_for_no_address():
+class BrowserResponse(HtmlResponse):
+    """The response of a handler that renders pages."""
+
+
+@pytest.mark.parametrize(
+    ("made", "protocol", "scheme", "fetched"),
+    [
+        (HtmlResponse, "HTTP/1.1", "https", True),
+        (HtmlResponse, "HTTP/1.1", "http", False),
+        (HtmlResponse, None, "https", False),
+        (BrowserResponse, "HTTP/1.1", "https", False),
+    ],
+)
+def test_https_never_becomes_http_and_a_page_of_a_browser_waits_for_no_address(
+    made, protocol, scheme, fetched
+):
     asked = Request("https://shop.example/a", meta={"simhash_queued": True})
-    head = b'<head><link rel="canonical" href="/b">'
-    own = type("BrowserResponse", (HtmlResponse,), {})
-    for made, protocol in ((HtmlResponse, None), (own, "HTTP/1.1")):
-        response = made(asked.url, body=head, request=asked, protocol=protocol)
-        assert _canonical_url(asked, response) is None
+    url = f"{scheme}://www.shop.example/b"
+    response = made(asked.url, body=page(1, url), request=asked, protocol=protocol)
+    assert (_canonical_url(asked, response) == url) is fetched
 
 
-def test_https_never_becomes_http():
-    asked = Request("https://shop.example/a", meta={"simhash_queued": True})
-    for scheme, fetched in (("http", False), ("https", True)):
-        url = f"{scheme}://www.shop.example/b"
-        head = f'<head><link rel="canonical" href="{url}">'.encode()
-        response = HtmlResponse(asked.url, body=head, request=asked, protocol="HTTP/1.1")
-        assert (_canonical_url(asked, response) == url) is fetched
-
-
-def test_no_credential_of_a_page_reaches_the_address_that_it_declares(crawl, site):
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_no_credential_of_a_page_reaches_the_address_that_it_declares(visit, site, goes_on):
+    """Nor without the setting, in a job that goes on with a request which was made for it."""
     got: list[Any] = []
 
     def note(request: Any) -> Any:
@@ -150,20 +148,19 @@ def test_no_credential_of_a_page_reaches_the_address_that_it_declares(crawl, sit
 
     site.pages["/other"] = note
     site.pages["/print"] = page(1, f"{site.url}/other")
+    secrets = {"headers": {"Authorization": "a", "X-Api-Key": "b"}, "cookies": {"session": "c"}}
 
     class Known(Pages):
         http_user, http_pass, http_auth_domain = "me", "secret", None
 
         async def start(self) -> Any:
-            yield Request(
-                f"{site.url}/print",
-                headers={"Authorization": "secret", "X-Api-Key": "secret"},
-                cookies={"session": "secret"},
-                meta={"depth": 1},
-            )
+            if goes_on:
+                yield Request(f"{site.url}/other", meta={"simhash_preferred": f"{site.url}/other"})
+            else:
+                yield Request(f"{site.url}/print", meta={"depth": 1}, **secrets)
 
-    settings = SETTINGS | {"DEFAULT_REQUEST_HEADERS": {"X-Default": "secret"}}
-    crawl(Known, settings=settings, site=site, paths=[])
+    settings = {} if goes_on else SETTINGS
+    visit(site, spider=Known, DEFAULT_REQUEST_HEADERS={"X-Default": "secret"}, **settings)
     assert got
     for headers in got:
         assert not headers & {"authorization", "cookie", "x-api-key", "x-default"}
@@ -181,14 +178,10 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(crawl, site, other):
+def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(visit, site, other):
     site.pages = {"/print": page(1, "/other")} | OTHERS[other]
-    crawled = crawl(
-        Following,
-        settings=SETTINGS | ONE_AT_A_TIME | {"ROBOTSTXT_OBEY": True},
-        site=site,
-        paths=["/0", "/print"] if "/0" in site.pages else ["/print"],
-    )
+    asked = ["/0", "/print"] if "/0" in site.pages else ["/print"]
+    crawled = visit(site, *asked, spider=Following, ROBOTSTXT_OBEY=True, **SETTINGS)
     assert paths(crawled).count("/print") == 1
     assert site.hits["/print"] == 1
     assert site.hits["/other"] <= 1
@@ -230,11 +223,11 @@ def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(crawl, 
     assert crawled.stat("preferred/waited") == 1
 
 
-def test_pages_wait_no_more_where_too_many_wait_in_vain(crawl, site):
+def test_pages_wait_no_more_where_too_many_wait_in_vain(visit, site):
     names = [f"/old/{n}" for n in range(60)]
     for n, name in enumerate(names):
         site.pages[name] = page(n, f"/gone/{n}")
-    crawled = crawl(Pages, settings=SETTINGS | ONE_AT_A_TIME, site=site, paths=names)
+    crawled = visit(site, *names, **SETTINGS)
     assert sorted(paths(crawled)) == sorted(names)
     assert sum(hits for path, hits in site.hits.items() if "gone" in path) == 4
 
@@ -310,34 +303,16 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(craw
     assert sorted(first + second) == ["/other", "/print"]
 
 
-def test_no_page_waits_for_an_address_that_has_come(crawl, site):
+def test_no_page_waits_for_an_address_that_has_come(visit, site):
     site.pages = {"/story": page(1), "/print": page(1, "/story")}
-    settings = SETTINGS | ONE_AT_A_TIME
-    crawled = crawl(Pages, settings=settings, site=site, paths=["/story", "/print"])
+    crawled = visit(site, "/story", "/print", **SETTINGS)
     assert paths(crawled) == ["/story"]
     assert crawled.stat("preferred/waited") == 0
 
 
-def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(crawl, site):
+def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(visit, site):
     """Its request comes out of a queue that is shared, or of an earlier run of the job."""
     site.pages = {"/print": page(1, "/story"), "/story": page(2)}
     has_waited = {"simhash_waited": f"{site.url}/print"}
-    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=["/print"], meta=has_waited)
-    assert paths(crawled) == ["/print"]
+    assert paths(visit(site, "/print", meta=has_waited, **SETTINGS)) == ["/print"]
     assert site.hits == {"/print": 1}
-
-
-def test_a_declared_address_gets_no_credentials_if_the_setting_has_gone_meanwhile(crawl, site):
-    """A job that goes on has requests in its queue that were made with SIMHASH_PREFER."""
-    asked: dict[str, Any] = {}
-
-    def answer(request: Any) -> Any:
-        asked.update(request.headers)
-        return 200, {"Content-Type": "text/html"}, page(1)
-
-    site.pages["/story"] = answer
-    settings = {"DEFAULT_REQUEST_HEADERS": {"Authorization": "secret"}}
-    before = {"simhash_preferred": f"{site.url}/story"}
-    crawled = crawl(Pages, settings=settings, site=site, paths=["/story"], meta=before)
-    assert paths(crawled) == ["/story"]
-    assert "secret" not in str(asked)
