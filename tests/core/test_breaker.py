@@ -77,9 +77,16 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def index(store: Store) -> Iterator[Breaker]:
-    index = Breaker(store.open, store.spec)
-    yield index
-    index.close()
+    with contextlib.closing(Breaker(store.open, store.spec)) as index:
+        yield index
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which a test sets."""
+    now = [1000.0]
+    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
+    return now
 
 
 def claim(index: Breaker, key: str) -> Claim:
@@ -115,10 +122,7 @@ def test_how_a_page_of_an_outage_fared_is_known_until_a_copy_asks(index, store):
     assert index.report(Report(entries=entries)) == news
 
 
-def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(store, monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
-    index = Breaker(store.open, store.spec)
+def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(index, store, now):
     claim(index, "0-0")
     entry = claim(index, "0-1").matches[0].entry
     store.go("refused")
@@ -128,7 +132,6 @@ def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(sto
     assert index.report(Report(entries=[entry])).provisional == {entry}
     now[0] += 1
     assert index.report(Report(entries=[entry])).gone == {entry}
-    index.close()
 
 
 def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(index, store):
@@ -210,11 +213,8 @@ def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.1, 1), (4, 20)])
 def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
-    index, store, monkeypatch, seconds, pause
+    index, store, now, seconds, pause
 ):
-    now = [1000.0]
-    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
-
     def fail() -> str:
         now[0] += seconds
         return "refused"

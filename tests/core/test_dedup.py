@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -112,64 +112,22 @@ def test_copy_waits_for_its_original_and_takes_its_place_if_that_fails():
     assert sorted(verdict.kind for verdict in copies) == ["duplicate", "unique"]
 
 
-def test_copy_that_does_not_wait_can_be_told_how_its_original_fared():
-    async def work(dedup: Dedup) -> list[bool]:
-        told: list[bool] = []
-        for name, fails in (("a", False), ("b", True)):
-            await dedup.check(text(name, article(fails)))
-            copy = await dedup.check(text(name * 2, article(fails)), wait=False)
-            assert copy.provisional
-            dedup.follow(copy, told.append)
-            (dedup.failed if fails else dedup.delivered)(name)
-            while len(told) < 1 + fails:
-                await asyncio.sleep(0.01)
-        return told
-
-    assert with_dedup(work) == [True, False]
-
-
-def test_page_is_delivered_with_the_last_of_its_parts():
-    async def work(dedup: Dedup) -> list[bool]:
-        await dedup.check(text("a", article(1)))
-        dedup.hold("a")
-        dedup.delivered("a")
-        before = dedup.upkeep.in_progress("a")
-        dedup.delivered("a")
-        return [before, dedup.upkeep.in_progress("a")]
-
-    assert with_dedup(work) == [True, False]
-
-
-def test_copy_whose_original_is_in_progress_for_longer_than_two_leases_is_let_through():
+@pytest.mark.parametrize(("original", "outcome"), [("", "timeout"), ("a", "like-headings")])
+def test_a_copy_waits_for_two_leases_and_not_for_the_page_that_it_comes_from(original, outcome):
     async def work(dedup: Dedup) -> Verdict:
         await dedup.check(text("a", article(1)))
-        return await dedup.check(text("b", article(1)))
+        return await dedup.check(text("b", article(1)), original=original)
 
-    verdict = with_dedup(work, lease=0.5)
-    assert (verdict.kind, verdict.reason) == ("skipped", "timeout")
-
-
-def test_copy_does_not_wait_for_the_page_that_waits_for_it():
-    async def work(dedup: Dedup) -> Verdict:
-        await dedup.check(text("a", article(1)))
-        return await dedup.check(text("b", article(1)), original="a")
-
-    assert with_dedup(work).original == "a"
+    assert with_dedup(work, lease=0.5).reason == outcome
 
 
 def test_threads_share_one_synchronous_face(dedup):
-    kinds: list[str] = []
+    def crawl(key: str) -> str:
+        with dedup.page(text(key, article(1))) as verdict:
+            return str(verdict.kind)
 
-    def crawl(number: int) -> None:
-        with dedup.page(text(str(number), article(1))) as verdict:
-            kinds.append(verdict.kind)
-
-    threads = [threading.Thread(target=crawl, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(kinds) == ["duplicate"] * 7 + ["unique"]
+    with ThreadPoolExecutor(8) as threads:
+        assert sorted(threads.map(crawl, "abcdefgh")) == ["duplicate"] * 7 + ["unique"]
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -182,9 +140,3 @@ def test_a_run_without_await_is_finished_unless_its_block_raises(tmp_path, fails
             raise RuntimeError("the script fails")
     with contextlib.closing(open_existing(url)) as index:
         assert [run.finished for run in index.runs()] == [not fails]
-
-
-def test_page_whose_block_raises_leaves_its_place_to_a_copy(dedup):
-    with pytest.raises(RuntimeError), dedup.page(text("a", article(1))):
-        raise RuntimeError("the handler fails")
-    assert dedup.check(text("b", article(1))).kind == "unique"

@@ -1,7 +1,5 @@
 """Facts that are made: what all pages of a site have, and what a page has of its own."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

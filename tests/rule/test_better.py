@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,33 +35,31 @@ ADDRESSES = st.builds(
         ("http://a.test/category/7", "http://a.test/7", "path"),
     ],
 )
-def test_an_address_is_better_for_what_it_lacks(one: str, other: str, reason: str) -> None:
+def test_an_address_is_better_for_what_it_lacks(one, other, reason):
     assert (better(other, one), better(one, other)) == (reason, "")
 
 
-def test_the_address_that_the_other_page_declares_is_better_than_a_shorter_one() -> None:
+def test_the_address_that_the_other_page_declares_is_better_than_a_shorter_one():
     long, short = "http://a.test/long", "http://a.test/s"
     assert better(long, short, "", long) == "canonical"
     assert better(short, long, long, "") == ""
     assert better(short, long, long, short) == "path"  # they name each other
 
 
-def test_an_address_of_another_publisher_is_never_better() -> None:
+def test_an_address_of_another_publisher_is_never_better():
     assert better("https://a.test/7", "http://b.test/print/7?x=1") == ""
     assert better("https://a.test/7", "http://b.test/print/7", "", "https://a.test/7") == ""
 
 
 @given(ADDRESSES, ADDRESSES, ADDRESSES | st.just(""), ADDRESSES | st.just(""))
-def test_two_addresses_are_never_better_than_each_other(
-    one: str, other: str, canonical: str, other_canonical: str
-) -> None:
+def test_two_addresses_are_never_better_than_each_other(one, other, canonical, other_canonical):
     found = better(one, other, canonical, other_canonical)
     assert found in {*REASONS, ""}
     assert not (found and better(other, one, other_canonical, canonical))
 
 
 @given(st.text(), st.text())
-def test_any_text_may_stand_where_an_address_is_expected(one: str, other: str) -> None:
+def test_any_text_may_stand_where_an_address_is_expected(one, other):
     for text in (other, f"http://{other}", "http://[", "POST ab12 http://a.test/"):
         better(one, text)
         better(text, f"https://{one}")

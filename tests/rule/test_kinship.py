@@ -1,7 +1,5 @@
 """How the addresses of two pages are related."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.rule.kinship import Kinship, kinship
@@ -128,7 +126,7 @@ def address(short: str) -> str:
 
 
 @pytest.mark.parametrize("kin", RELATED)
-def test_keys_tell_how_two_pages_are_related(kin: Kinship) -> None:
+def test_keys_tell_how_two_pages_are_related(kin):
     for line in RELATED[kin].strip().splitlines():
         one, other = map(address, line.split())
         assert kinship(one, other) is kinship(other, one) is kin, line
@@ -144,12 +142,10 @@ def test_keys_tell_how_two_pages_are_related(kin: Kinship) -> None:
         ("http://[", "http://a.com/"),
     ],
 )
-def test_keys_of_forms_and_those_that_are_no_addresses_are_of_two_pages(
-    one: str, other: str
-) -> None:
+def test_keys_of_forms_and_those_that_are_no_addresses_are_of_two_pages(one, other):
     assert kinship(one, other) is Kinship.DOMAIN
 
 
-def test_addresses_of_kilobytes_are_compared() -> None:
+def test_addresses_of_kilobytes_are_compared():
     for unit in ("/amp", "/(S(a", "?cid=", "&_=1", "/index.", "utm_", "//@"):
         kinship(f"http://a.com/{unit * 1000}", f"http://a.com/?{unit * 1000}")

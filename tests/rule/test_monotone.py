@@ -1,7 +1,5 @@
 """The rule is monotone: a difference more never turns two pages that are kept into copies."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -51,7 +49,7 @@ class Made:
         fixed = {name: value for name, value in self.fixed.items() if name not in NAMES[1:]}
         return page(*names, size=self.size, **fixed, **self.units)
 
-    def are_told_apart(self, other: Made, own: Facts, others: Facts) -> bool:
+    def are_told_apart(self, other: "Made", own: Facts, others: Facts) -> bool:
         """Return whether no two units fall on one bit of a sketch, which may hide a difference."""
         return all(
             (getattr(own, sort).bits ^ getattr(others, sort).bits).bit_count()
@@ -60,7 +58,7 @@ class Made:
         )
 
 
-def test_a_unit_or_a_name_more_that_differs_never_makes_a_copy() -> None:
+def test_a_unit_or_a_name_more_that_differs_never_makes_a_copy():
     copies = Counter[Kinship]()
     for seed in range(400):
         one, other = (Made(random.Random(seed)) for _ in range(2))
@@ -161,7 +159,7 @@ def orders(seed: str) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("addresses", ADDRESSES)
-def test_a_difference_more_on_a_page_never_makes_a_copy(layout: str, addresses: str) -> None:
+def test_a_difference_more_on_a_page_never_makes_a_copy(layout, addresses):
     for names in orders(layout):
         kept = [
             is_kept(frozenset(names[:number]), layout, addresses)
@@ -173,9 +171,7 @@ def test_a_difference_more_on_a_page_never_makes_a_copy(layout: str, addresses: 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("addresses", ["path", "query"])
 @pytest.mark.parametrize("difference", BOAT)
-def test_each_difference_alone_keeps_a_page_on_its_site(
-    difference: str, layout: str, addresses: str
-) -> None:
+def test_each_difference_alone_keeps_a_page_on_its_site(difference, layout, addresses):
     if difference == "neighbour":
         return  # a list of others may change by an entry
     assert is_kept(frozenset([difference]), layout, addresses)

@@ -1,7 +1,5 @@
 """Whole pages whose names stand in other places than those of most, or whose texts are edited."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pages import article, edited, judged
@@ -20,7 +18,7 @@ def paper(
 
 @pytest.mark.parametrize("top", ["h1", "b"])
 @pytest.mark.parametrize("words", [60, 200])
-def test_pages_whose_names_stand_in_the_h2_above_the_text_are_two(top: str, words: int) -> None:
+def test_pages_whose_names_stand_in_the_h2_above_the_text_are_two(top, words):
     """Menus have an ``h2``, too, and the text speaks of the section that is their title."""
     text = article(1, words)
     one, other = (
@@ -42,9 +40,7 @@ PRINTED = [
 
 @pytest.mark.parametrize(("address", "printed"), PRINTED)
 @pytest.mark.parametrize("heading", ["<h1>Trustees choose a site</h1>", "<b>Trustees choose</b>"])
-def test_a_print_view_under_the_name_of_the_site_is_a_copy(
-    address: str, printed: str, heading: str
-) -> None:
+def test_a_print_view_under_the_name_of_the_site_is_a_copy(address, printed, heading):
     text = "".join(f"<p>{article(seed, 60)}</p>" for seed in range(4))
     teasers = "".join(f"<li><a href=/{n}>{article(n, 8)}</a>" for n in range(20, 40))
     page = (
@@ -63,7 +59,7 @@ def rows(order: list[int], title: str) -> str:
 
 
 @pytest.mark.parametrize("more", ["sorted by id", "— by name", "(descending)"])
-def test_a_table_in_another_order_is_a_copy_under_a_longer_title(more: str) -> None:
+def test_a_table_in_another_order_is_a_copy_under_a_longer_title(more):
     one, other = (
         rows([*range(40)], "40 harbours"),
         rows([*range(39, -1, -1)], f"40 harbours {more}"),
@@ -82,7 +78,7 @@ def product(collection: str, canonical: str, price: str, entry: str = "cotton") 
     )
 
 
-def test_pages_that_declare_one_address_are_views_of_one_page() -> None:
+def test_pages_that_declare_one_address_are_views_of_one_page():
     one, other = "http://s.test/all/products/b12", "http://s.test/brass/goods/b12"
     canonical = "http://s.test/products/b12"
     original = (one, product("", canonical, "$2.15"))
@@ -94,7 +90,7 @@ def test_pages_that_declare_one_address_are_views_of_one_page() -> None:
     assert not judged(original, (other, product("", canonical, "$2.15", "brass wire"))).is_copy
 
 
-def test_pages_that_declare_the_front_page_are_no_views_of_it() -> None:
+def test_pages_that_declare_the_front_page_are_no_views_of_it():
     one, other = (
         f"<title>Driver - Jobs</title><link rel=canonical href=http://j.test/><h1>Driver</h1>"
         f"<p>{article(9, 90)}</p>{more}"
@@ -107,7 +103,7 @@ def test_pages_that_declare_the_front_page_are_no_views_of_it() -> None:
     "form", ["<title>Lamp {}</title>", "<title>Lamp {0}</title><h1>Lamp {0}</h1>"]
 )
 @pytest.mark.parametrize("of", ["{}", "no{}", "size x{}"])
-def test_each_part_of_a_long_series_with_one_text_has_a_name_of_its_own(form: str, of: str) -> None:
+def test_each_part_of_a_long_series_with_one_text_has_a_name_of_its_own(form, of):
     """A few bits would tell sixteen of them apart, and call the rest copies."""
     text = article(1, 80)
     pages = [f"{form.format(of.format(number))}<p>{text}</p>" for number in range(100, 260)]

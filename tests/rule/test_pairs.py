@@ -3,8 +3,6 @@
 ``python -m tests.rule.test_pairs`` prints the table of the documentation.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,11 +158,11 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def test_how_it_decides_has_the_pairs_as_the_rule_judges_them() -> None:
+def test_how_it_decides_has_the_pairs_as_the_rule_judges_them():
     assert f"\n{table()}\n" in DECIDES.read_text("utf-8")
 
 
-def test_each_sentence_of_the_rule_decides_a_pair_but_those_of_rare_pages() -> None:
+def test_each_sentence_of_the_rule_decides_a_pair_but_those_of_rare_pages():
     decided = {ruled(pair)[1].reason for pair in PAIRS}
     assert {*REASONS} - decided == {"distance"}
 

@@ -1,7 +1,5 @@
 """Whole pages of records: what their fields say tells them apart, whatever the site adds."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
@@ -54,14 +52,14 @@ VISITS = """
 @pytest.mark.parametrize(
     ("lines", "ruling"), [(FIELDS, (False, "own-values")), (VISITS, (True, "like-headings"))]
 )
-def test_a_field_tells_records_apart_and_a_visit_does_not(lines: str, ruling: object) -> None:
+def test_a_field_tells_records_apart_and_a_visit_does_not(lines, ruling):
     for line in lines.strip().splitlines():
         one, other = (record("Seats: 7", *each.strip().split(" + ")) for each in line.split(" | "))
         assert judged(("http://lots.test/1", one), ("http://lots.test/2", other)) == ruling, line
 
 
 @pytest.mark.parametrize("text", ["Enable JavaScript. The shop is loading.", PROSE])
-def test_a_price_for_programs_tells_the_variants_of_a_product_apart(text: str) -> None:
+def test_a_price_for_programs_tells_the_variants_of_a_product_apart(text):
     page = (
         f'<title>Tent</title><p>{text}<script type="application/ld+json">{{"price": %d}}</script>'
     )
@@ -83,9 +81,7 @@ TEXT = article(1, 900) + " It has 146 seats."
     ],
     ids=["another number", "the same", "no number", "other sentences as well"],
 )
-def test_a_copy_is_doubtful_if_each_page_has_another_number_among_one_text(
-    after: str, doubtful: bool
-) -> None:
+def test_a_copy_is_doubtful_if_each_page_has_another_number_among_one_text(after, doubtful):
     with SyncDedup(processes=0) as dedup:
         dedup.check(Document("http://a.example/1", html(TEXT)))
         verdict = dedup.check(Document("http://b.test/2", html(after)), wait=False)
@@ -109,7 +105,7 @@ def pictures(year: int, start: str = "<p>") -> str:
 
 
 @pytest.mark.parametrize("start", ["<p>", "<p><a href=/big/7.jpg>"])
-def test_two_galleries_with_one_text_have_pictures_of_their_own(start: str) -> None:
+def test_two_galleries_with_one_text_have_pictures_of_their_own(start):
     text = f"<p>{article(6)}"
     one, other = (framed(text + pictures(year, start)) for year in (2024, 2025))
     first, second = "http://lake.test/a", "http://lake.test/b"
@@ -122,7 +118,7 @@ def test_two_galleries_with_one_text_have_pictures_of_their_own(start: str) -> N
     assert judged((first, posts[0]), (second, posts[1])).is_copy
 
 
-def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more() -> None:
+def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more():
     section = f"<h2>Colour{{}}</h2><p>{PROSE}"
     red, blue, plain = (
         framed(section.format(tool))
@@ -135,7 +131,7 @@ def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more() 
 
 
 @pytest.mark.parametrize("address", ["/get.pdf?minutes={}", "/minutes.pdf#page={}"])
-def test_links_to_one_file_with_other_names_are_other_entries(address: str) -> None:
+def test_links_to_one_file_with_other_names_are_other_entries(address):
     march, april = (
         framed(f"<p>{PROSE}<ul><li><a href='{address.format(month)}'>Minutes of {month}</a></ul>")
         for month in ("March", "April")
@@ -144,7 +140,7 @@ def test_links_to_one_file_with_other_names_are_other_entries(address: str) -> N
     assert judged(*pages) == (False, "own-values")
 
 
-def test_a_view_that_offers_another_one_of_two_files_is_another_page() -> None:
+def test_a_view_that_offers_another_one_of_two_files_is_another_page():
     spring, autumn = (
         framed(
             f"<p>{PROSE}<ul><li><a href=/{file}>Minutes</a><li><a href=/rules.pdf>Rules</a></ul>"
@@ -155,7 +151,7 @@ def test_a_view_that_offers_another_one_of_two_files_is_another_page() -> None:
     assert judged((page, spring), (view, autumn)) == (False, "own-values")
 
 
-def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> None:
+def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters():
     for kind, is_copy in (("radio", False), ("checkbox", True)):
         one, other = (
             framed(
@@ -171,7 +167,7 @@ def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters() -> Non
 
 
 @pytest.mark.parametrize("said", ["The page “/{}” was not found.", "/{}", "No results for {}!"])
-def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said: str) -> None:
+def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said):
     paths = "lib/2012/menu.js", "lib/2015/menu.css"
     one, other = (framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search") for path in paths)
     found = (
@@ -182,7 +178,7 @@ def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said: str) -> None
 
 
 @pytest.mark.parametrize("said", ["2026/11/29", "7", "flat-7", "a/flat-7"])
-def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str) -> None:
+def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said):
     """Days, numbers and names are what a page is about."""
     one, other = (f"{said[:-1]}{digit}" for digit in "78")
     pages = [
@@ -191,7 +187,7 @@ def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said: str
     assert not judged(*pages).is_copy
 
 
-def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it_and_so_is_its_folder() -> None:
+def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it_and_so_is_its_folder():
     text = f"<p>{article(6)}<p>All changes of {{0}} since May"
     logs = (
         at(f"http://lake.test/log/{path}", framed(text.format(path), name=f"{path} - History"))
@@ -213,7 +209,7 @@ def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it_and_so_is_i
         "<input readonly value='The boat in {}, with a sail'>",
     ],
 )
-def test_a_view_whose_title_and_unseen_values_differ_is_another_page(shown: str) -> None:
+def test_a_view_whose_title_and_unseen_values_differ_is_another_page(shown):
     red, blue = (
         framed(f"{shown.format(colour)}<p>{article(6)}", name=f"A boat in {colour}").replace(
             f"<h1>A boat in {colour}</h1>", ""

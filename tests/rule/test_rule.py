@@ -1,7 +1,5 @@
 """The rule: which pages with near fingerprints are copies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -231,7 +229,7 @@ QUESTIONS = (
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_rule_asks_what_only_one_page_has(question) -> None:
+def test_the_rule_asks_what_only_one_page_has(question):
     for kin, one, other, distance, reason in question():
         ruling = Ruling(reason in COPIES, reason)
         near = distance / 48
@@ -239,7 +237,7 @@ def test_the_rule_asks_what_only_one_page_has(question) -> None:
         assert rule(other, one, kin, near) == ruling, (kin, other, one, distance)
 
 
-def test_two_views_with_long_lists_of_which_few_entries_are_the_same_are_two_pages() -> None:
+def test_two_views_with_long_lists_of_which_few_entries_are_the_same_are_two_pages():
     """Their sketches are full, and may differ in less than half of the bits by chance."""
     for size in (40, 100, 300):
         lists = [page(listed=[f"item {size} {at} {n}" for n in range(size)]) for at in range(30)]
@@ -247,7 +245,7 @@ def test_two_views_with_long_lists_of_which_few_entries_are_the_same_are_two_pag
         assert sum(dropped) <= 1
 
 
-def test_two_states_whose_menus_differ_are_two_pages() -> None:
+def test_two_states_whose_menus_differ_are_two_pages():
     """A folder of two letters is that of a language, a state or a department."""
     texas = Page("http://a.test/tx/mill", page(words=["Texas"]).to_bytes())
     for words in (["Utah"], []):
@@ -255,14 +253,14 @@ def test_two_states_whose_menus_differ_are_two_pages() -> None:
         assert not Rule(48)(texas, utah, 0).is_copy
 
 
-def test_pages_without_facts_are_judged_by_distance() -> None:
+def test_pages_without_facts_are_judged_by_distance():
     bare = Page("b", b"")
     assert Rule(48)(Page("a", b""), bare, 49) == Ruling(False, "far")
     for facts in (b"", STORY.to_bytes(), bytes(5)):
         assert Rule(48)(Page("a", facts), bare, 48) == Ruling(True, "distance")
 
 
-def test_distances_count_as_a_share_of_the_recipe() -> None:
+def test_distances_count_as_a_share_of_the_recipe():
     pages = [Page(f"http://{site}.test/1", STORY.to_bytes()) for site in "ab"]
     for k, distance, ruled in ((3, 4, COPY), (3, 5, "far"), (0, 0, COPY)):
         assert Rule(k)(*pages, distance) == (ruled == COPY, ruled)
@@ -284,9 +282,7 @@ PAGES = st.builds(
 
 
 @given(PAGES, PAGES, st.sampled_from(Kinship), st.floats(0, 1.5))
-def test_order_does_not_matter_and_every_reason_has_a_meaning(
-    one: Facts, other: Facts, kin: Kinship, near: float
-) -> None:
+def test_order_does_not_matter_and_every_reason_has_a_meaning(one, other, kin, near):
     ruling = rule(one, other, kin, near)
     assert ruling == rule(other, one, kin, near)
     assert ruling.reason in REASONS

@@ -1,7 +1,5 @@
 """Sketches: what two pages share cancels out, and what only one has is counted."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -17,9 +15,7 @@ WORDS = st.sets(st.text(min_size=1, max_size=9), max_size=40)
 
 
 @given(WORDS, WORDS, WORDS)
-def test_what_both_pages_have_cancels_out_in_any_order(
-    one: set[str], other: set[str], both: set[str]
-) -> None:
+def test_what_both_pages_have_cancels_out_in_any_order(one, other, both):
     def bits(*units: str) -> int:
         return sketch(hashes_of(units, 7), WIDTH).bits
 
@@ -27,14 +23,14 @@ def test_what_both_pages_have_cancels_out_in_any_order(
     assert bits(*one) ^ bits(*other) == bits(*one, *both) ^ bits(*sorted(both), *other)
 
 
-def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many() -> None:
+def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many():
     one, other = (sketch(hashes_of(map(str, range(most)), 7), WIDTH) for most in (100, 104))
     assert one.apart(other) == 4
     assert sketch([], WIDTH).apart(one._replace(bits=(1 << 64) - 1)) == float("inf")
 
 
 @given(*[st.sets(st.integers(0, 2**64 - 1), max_size=200)] * 2)
-def test_a_set_has_no_more_units_of_its_own_than_it_has(one: set[int], other: set[int]) -> None:
+def test_a_set_has_no_more_units_of_its_own_than_it_has(one, other):
     a, b = sketch([*one], WIDTH), sketch([*other], WIDTH)
     own, others = a.own(b)
     assert 0 <= own <= len(one)
@@ -46,7 +42,7 @@ def units(content: str, **known: Any) -> Units:
     return units_of(Extraction("", content=content, **known))
 
 
-def test_a_field_is_a_number_and_a_value() -> None:
+def test_a_field_is_a_number_and_a_value():
     text = "It has a garden, and a view of the sea."
     found = units_of(Extraction(text, content=f"Rooms: 3\n{text}\nIt is let by the week in May."))
     assert set(found.numbers) == {"3"}
@@ -56,7 +52,7 @@ def test_a_field_is_a_number_and_a_value() -> None:
     assert set(found.beside) == {"itisletbytheweekinmay"}
 
 
-def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation() -> None:
+def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation():
     assert (
         units("You pass the test where x < 5.").beside
         != units("You pass the test where x > 5.").beside
@@ -68,24 +64,24 @@ def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation() -
     assert units("It's so: a good, old mill.").beside == units("It’s so – a good old mill").beside
 
 
-def test_a_name_with_signs_is_no_sentence() -> None:
+def test_a_name_with_signs_is_no_sentence():
     oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
     assert oslo.words != rome.words
     assert not oslo.beside
 
 
-def test_a_label_with_several_values_is_that_of_comments_or_code() -> None:
+def test_a_label_with_several_values_is_that_of_comments_or_code():
     assert not units("", pairs=(("Ann", "No."), ("Ann", "Yes."))).labels
 
 
-def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none() -> None:
+def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none():
     found = units("", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Area", "")))
     assert set(found.labels) == {"rooms", "seen"}
     assert set(found.pairs) == {"rooms\x003or4", "seen\x00views"}
 
 
 @pytest.mark.parametrize("amount", ["$74", "74 €", "1,074.00", "74.50"])
-def test_an_amount_of_money_is_a_word_and_no_count(amount: str) -> None:
+def test_an_amount_of_money_is_a_word_and_no_count(amount):
     found = units(f"It costs {amount} in all 12 shops.")
     assert amount in found.words
 
@@ -100,7 +96,7 @@ def test_an_amount_of_money_is_a_word_and_no_count(amount: str) -> None:
         "发布于2025年9月15日",
     ],
 )
-def test_the_date_on_which_a_page_was_written_is_no_number_of_it(line: str) -> None:
+def test_the_date_on_which_a_page_was_written_is_no_number_of_it(line):
     assert not units(line).numbers
 
 
@@ -113,11 +109,11 @@ def test_the_date_on_which_a_page_was_written_is_no_number_of_it(line: str) -> N
         ("Date: Friday 3 March 2023", {"3", "2023"}),
     ],
 )
-def test_other_numbers_and_dates_are_numbers_of_a_page(line: str, numbers: set[str]) -> None:
+def test_other_numbers_and_dates_are_numbers_of_a_page(line, numbers):
     assert set(units(line).numbers) == numbers
 
 
-def test_units_of_megabytes_take_no_time() -> None:
+def test_units_of_megabytes_take_no_time():
     for unit in ("1 ", "a\n", "。", "a. ", "\ufdfa", "updated ", "1.1.", "$1", "2020-1"):
         begun = time.process_time()
         units(unit * 2_000_000)

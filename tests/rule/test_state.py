@@ -1,7 +1,5 @@
 """A page at two times: what is a change, and what is noise."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.core.analysis import analyse_text
@@ -34,7 +32,7 @@ def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>", head
     ],
     ids=["a counter", "a token", "an advertisement", "a sentence"],
 )
-def test_noise_around_a_text_is_no_change(beside: str) -> None:
+def test_noise_around_a_text_is_no_change(beside):
     assert is_as_before(page(), page(beside=beside))
 
 
@@ -55,9 +53,7 @@ def test_noise_around_a_text_is_no_change(beside: str) -> None:
         ("© 2025 Jane Doe", "© 2026 Jane Doe"),
     ],
 )
-def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(
-    before: str, now: str
-) -> None:
+def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(before, now):
     assert is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
 
 
@@ -71,7 +67,7 @@ def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(
     ],
     ids=["a sentence more", "half of the text", "a word more", "a short line more"],
 )
-def test_another_text_is_a_change(text: str) -> None:
+def test_another_text_is_a_change(text):
     assert not is_as_before(page(), page(text))
 
 
@@ -80,7 +76,7 @@ def test_another_text_is_a_change(text: str) -> None:
     [("19.90", "24.90"), ("euro", "dollar"), ("stock: 5", "stock: 0"), ("Rated 4.5", "Rated 4.4")],
 )
 @pytest.mark.parametrize("text", [BOX + TEXT, TEXT + BOX, BOX + "<p>A lamp for the desk.</p>"])
-def test_another_price_stock_or_rating_is_a_change(text: str, before: str, now: str) -> None:
+def test_another_price_stock_or_rating_is_a_change(text, before, now):
     assert before in text
     assert not is_as_before(page(text), page(text.replace(before, now)))
 
@@ -96,7 +92,7 @@ def test_another_price_stock_or_rating_is_a_change(text: str, before: str, now: 
         ("Copyright 2025 Jane Doe", "Copyright 2025 John Doe"),
     ],
 )
-def test_another_number_beside_a_text_is_a_change(before: str, now: str) -> None:
+def test_another_number_beside_a_text_is_a_change(before, now):
     assert not is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
 
 
@@ -109,25 +105,25 @@ def test_another_number_beside_a_text_is_a_change(before: str, now: str) -> None
         page(head='<meta property="product:price:amount" content="19.90">'),
     ],
 )
-def test_a_price_that_stands_outside_the_text_or_in_the_head_is_a_change(priced: str) -> None:
+def test_a_price_that_stands_outside_the_text_or_in_the_head_is_a_change(priced):
     assert is_as_before(priced, priced)
     assert not is_as_before(priced, priced.replace("19.90", "24.90"))
 
 
-def test_a_list_whose_links_are_others_is_a_change() -> None:
+def test_a_list_whose_links_are_others_is_a_change():
     links = [f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(30)]
     assert not is_as_before(page(f"<ul>{''.join(links[:29])}</ul>"), page(f"<ul>{links[1:]}</ul>"))
 
 
-def test_spaces_marks_and_lines_are_no_change() -> None:
+def test_spaces_marks_and_lines_are_no_change():
     assert state_of("One, two -  three\nfour.") == state_of("One two\nthree \u201cfour\u201d\u00b6")
 
 
-def test_signs_and_marks_beside_a_number_are_a_change() -> None:
+def test_signs_and_marks_beside_a_number_are_a_change():
     assert len({state_of(text) for text in ("19.90", "1990", "-19.90", "$19.90", "€19.90")}) == 5
 
 
-def test_a_word_more_in_a_text_that_is_no_page_is_a_change() -> None:
+def test_a_word_more_in_a_text_that_is_no_page_is_a_change():
     text = article(3, 300)
     old, new = (analyse_text(each, RECIPE).facts for each in (text, f"{text} 19.90"))
     assert is_same(old, old, 0)
@@ -135,13 +131,13 @@ def test_a_word_more_in_a_text_that_is_no_page_is_a_change() -> None:
 
 
 @pytest.mark.parametrize("facts", [b"", analysed(page(), RECIPE).facts])
-def test_without_facts_of_both_the_fingerprint_alone_tells(facts: bytes) -> None:
+def test_without_facts_of_both_the_fingerprint_alone_tells(facts):
     assert is_same(facts, b"", 0)
     assert not is_same(b"", facts, 1)
 
 
 @pytest.mark.parametrize("capital", ["I", "\u0130"])
-def test_a_count_is_found_behind_letters_that_are_longer_in_lower_case(capital: str) -> None:
+def test_a_count_is_found_behind_letters_that_are_longer_in_lower_case(capital):
     line = f"{capital * 3}: 5 Views, price 77"
     assert lasting(line) == lasting(line.replace("5", "6"))
     assert lasting(line) != lasting(line.replace("77", "78"))

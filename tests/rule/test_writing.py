@@ -1,10 +1,7 @@
 """One story in one writing, whatever its characters are made of."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
-from collections.abc import Callable
 
 import pytest
 
@@ -77,7 +74,7 @@ def page(language: str, site: str, headline: int = 0, menu: str = "") -> str:
 
 
 @pytest.mark.parametrize("language", STORIES)
-def test_one_story_in_two_papers_is_one_and_under_another_name_it_is_another(language: str) -> None:
+def test_one_story_in_two_papers_is_one_and_under_another_name_it_is_another(language):
     """The other name has words that the text does not have, as another town may be."""
     one = ("http://paper.test/1", page(language, "Paper", 0, "<a href=/>One</a>" * 9))
     assert judged(one, ("http://gazette.test/local/77", page(language, "Gazette"))).is_copy
@@ -89,7 +86,7 @@ def test_one_story_in_two_papers_is_one_and_under_another_name_it_is_another(lan
 
 @pytest.mark.parametrize("language", ["Korean", "Vietnamese", "Greek"])
 @pytest.mark.parametrize("address", ["http://mirror.test/1", "http://paper.test/1?view=print"])
-def test_a_decomposed_page_repeats_the_composed_one(language: str, address: str) -> None:
+def test_a_decomposed_page_repeats_the_composed_one(language, address):
     html = page(language, "Paper")
     copy = unicodedata.normalize("NFD", html)
     assert copy != html
@@ -111,9 +108,7 @@ def test_a_decomposed_page_repeats_the_composed_one(language: str, address: str)
         "Hindi, one letter",
     ],
 )
-def test_a_page_typed_in_another_way_repeats_the_first(
-    language: str, typed: Callable[[str], str]
-) -> None:
+def test_a_page_typed_in_another_way_repeats_the_first(language, typed):
     html = page(language, "Paper")
     copy = typed(html)
     assert copy != html
