@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import lxml.html
 import pytest
 from scrapy import Request
 
@@ -163,16 +162,6 @@ def test_a_run_that_does_not_exist_is_refused(three_days, capsys):
         ["forget", "--missing-since", "9", "--yes", *three_days[:2]],
     ):
         assert "there is no such run" in refused(capsys, *arguments)
-
-
-def test_the_report_has_a_section_on_runs(three_days, site, tmp_path):
-    output = tmp_path / "report.html"
-    assert simhash("report", three_days[3], "-o", output) == 0
-    page = lxml.html.fromstring(output.read_text("utf-8"))
-    section = page.xpath("//h2[text()='Since earlier runs']/..")[0]
-    text = " ".join(section.text_content().split())
-    assert "1 new, 0 changed, 1 moved" in text
-    assert f"moved: {site.url}/moved from {site.url}/2" in text
 
 
 def test_explain_says_why_a_page_was_withheld_or_delivered(three_days, site, capsys):

@@ -92,13 +92,6 @@ def test_another_distance_is_tried_without_crawling_again(log, capsys):
     assert not log.with_name("simhash-report.html").exists()
 
 
-def test_an_empty_log_has_a_report_that_says_so(log, capsys):
-    log.write_text("")
-    assert simhash("report", log) == 0
-    assert capsys.readouterr().out.startswith("0 judged, 0 near-duplicates (0%): ")
-    assert "the log is empty" in log.with_name("simhash-report.html").read_text("utf-8")
-
-
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [

@@ -4,8 +4,11 @@ import asyncio
 from typing import Any
 
 from scrapy_simhash.crawl.exchange import RowExchange
+from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
+from tests.url_patterns.test_learner import OLD
+from tests.url_patterns.test_rows import MadeCells
 
 COPY = {"/item?view=*": Row(copies=1)}
 HOSTS = ("a.test", "b.test")
@@ -16,39 +19,38 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-class Cells:
+class Cells(MadeCells):
     """An index with cells alone, of which each swap may fail, and which may be away."""
 
     def __init__(self) -> None:
-        self.values: dict[str, bytes] = {}
+        super().__init__()
         self.is_away = False
-        self.swaps_left = 99
+        self.swaps_left = 9999
 
     async def ask(self, call: Any) -> Any:
         await turns()
         return None if self.is_away else call(self)
 
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        return {name: cell for name, cell in self.values.items() if name.startswith(prefix)}
-
-    def swap(self, name: str, old: bytes | None, new: bytes) -> bool:
+    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         if not self.swaps_left:
             raise OSError("full")
         self.swaps_left -= 1
-        self.values[name] = new
-        return True
+        return super().swap(name, old, new)
 
-    def told(self) -> list[Rows]:
-        rows = SharedRows()
-        rows.read(self)  # type: ignore[arg-type]
-        return [rows.rows(host) for host in HOSTS]
+    def rows(self, *hosts: str) -> list[Rows]:
+        shared = SharedRows()
+        shared.read(self)
+        return [shared.rows(host) for host in hosts]
+
+    def exchange(self) -> tuple[RowExchange, PatternTable]:
+        shared = SharedRows()
+        table = PatternTable(shared.rows)
+        return RowExchange(self, table, shared, is_shared=True), table
 
 
 def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
     index = Cells()
-    shared = SharedRows()
-    table = PatternTable(shared.rows)
-    exchange = RowExchange(index, table, shared, is_shared=True)  # type: ignore[arg-type]
+    exchange, table = index.exchange()
     assert exchange.is_away
     for host in HOSTS:
         table.of(host).read({}, COPY)
@@ -58,20 +60,18 @@ def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
     index.is_away, index.swaps_left = False, 1
     asyncio.run(exchange.once())
     assert exchange.is_away
-    assert index.told() == [COPY, {}]
+    assert index.rows(*HOSTS) == [COPY, {}]
     index.swaps_left = 99
     for _ in range(2):
         asyncio.run(exchange.once())
         assert not exchange.is_away
-        assert index.told() == [COPY, COPY]
+        assert index.rows(*HOSTS) == [COPY, COPY]
     assert [table.of(host).row("/item?view=*").copies for host in HOSTS] == [1, 1]
 
 
 def test_an_exchange_that_has_begun_when_the_crawl_ends_loses_no_row():
     index = Cells()
-    shared = SharedRows()
-    table = PatternTable(shared.rows)
-    exchange = RowExchange(index, table, shared, is_shared=True)  # type: ignore[arg-type]
+    exchange, table = index.exchange()
     table.of(HOSTS[0]).read({}, COPY)
 
     async def crawl() -> None:
@@ -84,4 +84,30 @@ def test_an_exchange_that_has_begun_when_the_crawl_ends_loses_no_row():
         await exchange.once()
 
     asyncio.run(crawl())
-    assert index.told() == [COPY, {}]
+    assert index.rows(*HOSTS) == [COPY, {}]
+
+
+def test_crawlers_that_share_an_index_see_the_same_patterns():
+    """What they have found no copies of they keep to themselves."""
+    index = Cells()
+    exchanges, tables = zip(*(index.exchange() for _ in range(3)), strict=True)
+    learners = [*map(Learner, tables)]
+    for n in range(300):
+        forecast = learners[n % 3].forecast(OLD(n))
+        if not forecast.spared:
+            learners[n % 3].record(forecast, Visit(OLD(n), f"http://wiki.test/{n}", size=9))
+        if n % 7 == 0:
+            asyncio.run(exchanges[n % 3].once())
+    for exchange in exchanges * 2:
+        asyncio.run(exchange.once())
+    forecasts = [
+        [
+            (each.signature, each.bound)
+            for n in range(200)
+            if (each := learner.forecast(OLD(1000 + n)))
+        ]
+        for learner in learners
+    ]
+    assert forecasts[0][0][1] > 0
+    assert all(forecast == forecasts[0] for forecast in forecasts)
+    assert all(row.copies for row in index.rows("wiki.test")[0].values())

@@ -53,12 +53,6 @@ def test_a_crawl_does_not_start_with_an_index_that_it_will_never_reach(
     assert not site.hits
 
 
-def test_a_server_that_may_come_is_waited_for(crawl, site):
-    site.pages["/"] = b"<p>a page"
-    settings = {"SIMHASH_INDEX_URL": "redis://127.0.0.1:9/0", "SIMHASH_ON_UNAVAILABLE": "continue"}
-    assert crawl(Pages, settings=settings, site=site, paths=["/"]).items
-
-
 def test_a_user_who_may_not_ask_the_server_for_its_settings_may_crawl(crawl, site, guarded):
     with closing(Redis.from_url(f"redis://:pass-word-5@{guarded}")) as client:
         rules = {"categories": ["+@all"], "commands": ["-info", "-config"], "keys": ["*"]}

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 from scrapy_simhash.url_patterns import rows as module
-from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.rows import (
     FAMILY,
     MOST_ROWS,
@@ -19,8 +18,6 @@ from scrapy_simhash.url_patterns.rows import (
     merged,
     to_cell,
 )
-from scrapy_simhash.url_patterns.table import PatternTable
-from tests.url_patterns.test_learner import OLD, learn_old_versions
 
 
 class MadeCells:
@@ -111,53 +108,3 @@ def test_rows_and_hosts_are_bounded(monkeypatch):
     for n in range(9):
         writer.add(cells, f"{n}.test", {"/": Row(1)})
     assert len(cells.values) == 3
-
-
-def exchange(learner: Learner, rows_of_all: SharedRows, cells: MadeCells) -> None:
-    changed = rows_of_all.read(cells)
-    for host, table in learner.table:
-        if rows := table.take():
-            rows_of_all.add(cells, host, rows)
-        if rows or host in changed:
-            table.read(rows_of_all.rows(host))
-
-
-def crawler() -> tuple[Learner, SharedRows]:
-    rows_of_all = SharedRows()
-    return Learner(PatternTable(rows_of_all.rows)), rows_of_all
-
-
-def test_crawlers_that_share_an_index_see_the_same_patterns():
-    cells, crawlers = MadeCells(), [crawler() for _ in range(3)]
-    for n in range(300):
-        learner, rows_of_all = crawlers[n % 3]
-        forecast = learner.forecast(OLD(n))
-        if not forecast.spared:
-            learner.record(forecast, Visit(OLD(n), f"http://wiki.test/{n}", size=9))
-        if n % 7 == 0:
-            exchange(learner, rows_of_all, cells)
-    for _ in range(2):
-        for each in crawlers:
-            exchange(*each, cells)
-    urls = [OLD(n) for n in range(1000, 1200)]
-    forecasts = [
-        [(f.signature, f.bound) for f in map(learner.forecast, urls)] for learner, _ in crawlers
-    ]
-    assert forecasts[0][0][1] > 0
-    assert all(forecast == forecasts[0] for forecast in forecasts)
-
-
-def test_what_could_not_be_sent_is_sent_later():
-    cells, (learner, rows_of_all) = MadeCells(), crawler()
-    learn_old_versions(learner, 50)
-    table = learner.table.of("wiki.test")
-    before = table.rows()
-    unsent = table.take()
-    assert unsent
-    assert table.rows() == before
-    table.read({}, unsent)
-    assert table.rows() == before
-    exchange(learner, rows_of_all, cells)
-    shared = rows_of_all.rows("wiki.test")
-    assert shared == {s: row for s, row in before.items() if row.copies}
-    assert table.take() == {}
