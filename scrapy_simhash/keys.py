@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
@@ -171,6 +171,20 @@ def split_address(text: str) -> SplitResult | None:
         return parts if parts.scheme in ("http", "https") and parts.hostname else None
     except ValueError:  # such as http://[
         return None
+
+
+def base_address(url: str, data: bytes) -> str:
+    """Return the folder of a page's address, against which the addresses in the page are resolved.
+
+    One body at many addresses is analysed once, unless it says which. So it is the whole path if
+    the body may name that. Of anything but an http address it is empty.
+    """
+    parts = split_address(url)
+    if parts is None:
+        return ""
+    end = "/".join(parts.path.split("/")[-3:])
+    names_itself = end not in ("", "/") and end.encode() in data
+    return parts._replace(query="", fragment="").geturl() if names_itself else urljoin(url, ".")
 
 
 def host_of(url: str) -> str:

@@ -5,6 +5,7 @@ import random
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
+from scrapy_simhash.keys import base_address
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 
@@ -67,6 +68,12 @@ def distance_of(one: str | Body, other: str | Body) -> int:
         page.value for page in (analysed(one).fingerprint, analysed(other).fingerprint) if page
     ]
     return hamming_distance(*values)
+
+
+def located(page: str, url: str) -> Body:
+    """Return the body of a page at an address."""
+    data = page.encode()
+    return Body(data, "utf-8", url=base_address(url, data))
 
 
 def judged(one: tuple[str, str | Body], other: tuple[str, str | Body]) -> Ruling:

@@ -36,11 +36,10 @@ from scrapy_simhash.core.analysis import (
     analyse_body,
     analyse_text,
     body_of,
-    located,
 )
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
-from scrapy_simhash.keys import page_key
+from scrapy_simhash.keys import base_address, page_key
 from scrapy_simhash.printable import CUT
 from scrapy_simhash.report.difference import Shown, difference_lines
 from scrapy_simhash.report.words import clipped, count
@@ -133,7 +132,8 @@ def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
         return _Side(key, PageAnalysis(None, reason="too_large"))
     if body is None:
         return _Side(key, PageAnalysis(None, reason="other_type"))
-    return _Side(key, analyse_body(located(body, key), chosen.recipe, _LONGEST_TEXT))
+    body = body._replace(url=base_address(key, data))
+    return _Side(key, analyse_body(body, chosen.recipe, _LONGEST_TEXT))
 
 
 def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
@@ -156,11 +156,11 @@ def _table(a: _Side, b: _Side, bits: int) -> list[str]:
     columns = [["", "characters", *words]]
     for letter, side in (("A", a), ("B", b)):
         digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-        columns.append([letter, _length(side.shown.text), *wrap(digits, 16)])
+        columns.append([letter, _text_length(side.shown.text), *wrap(digits, 16)])
     return aligned([*zip(*columns, strict=True)])
 
 
-def _length(text: str) -> str:
+def _text_length(text: str) -> str:
     # There may be spaces beside the cut, which go.
     is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
     return f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"

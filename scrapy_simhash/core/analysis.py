@@ -3,7 +3,6 @@
 import traceback
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
-from urllib.parse import urljoin
 
 from w3lib.encoding import http_content_type_encoding
 
@@ -13,7 +12,6 @@ from scrapy_simhash.extraction.selectors import selected, selector_at
 from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-from scrapy_simhash.keys import split_address
 from scrapy_simhash.printable import excerpt, first_lines
 from scrapy_simhash.readers import HTML, ITEM, kind_of, load_reader, reader_of, text_alone
 from scrapy_simhash.rule.facts import facts_of, facts_of_text
@@ -71,8 +69,7 @@ class Body(NamedTuple):
         data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
         charset: that the Content-Type header declares, if it names one.
         reader: the name of its reader; see :mod:`scrapy_simhash.readers`.
-        url: the folder of its address, against which the addresses in it are resolved; the whole
-            path, if the body may name it.
+        url: the address against which the addresses in it are resolved; see :func:`.base_address`.
     """
 
     data: bytes
@@ -88,18 +85,6 @@ class Body(NamedTuple):
 
 def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
-
-
-def located(body: Body, url: str) -> Body:
-    """Return a body at an http address; anything else is no address."""
-    if (parts := split_address(url)) is None:
-        return body
-    # One body at many addresses is analysed once, unless it says which.
-    end = "/".join(parts.path.split("/")[-3:])
-    names_itself = end not in ("", "/") and end.encode() in body.data
-    if names_itself:
-        return body._replace(url=parts._replace(query="", fragment="").geturl())
-    return body._replace(url=urljoin(url, "."))
 
 
 def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:

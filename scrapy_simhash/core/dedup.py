@@ -22,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar
 
-from scrapy_simhash.core.analysis import PageAnalysis, body_of, located, text_body
+from scrapy_simhash.core.analysis import PageAnalysis, body_of, text_body
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.core.verdict import Document, Verdict, spec_of, verdict_of
@@ -33,7 +33,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
-from scrapy_simhash.keys import Scope, page_key, page_scope
+from scrapy_simhash.keys import Scope, base_address, page_key, page_scope
 from scrapy_simhash.printable import indented, logger_of
 from scrapy_simhash.readers import checked_readers
 from scrapy_simhash.rule.better import Canonicals
@@ -250,7 +250,7 @@ class Dedup:
         body = body_of(document.data, document.content_type, self._recipe)
         if body is None:
             return PageAnalysis(None, reason="other_type")
-        body = located(body, document.url)
+        body = body._replace(url=base_address(document.url, body.data))
         analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
         self.unmatched.update(f"unmatched/{name}" for name in analysis.unmatched)
         if analysis.reason in ("timeout", "memory", "crash"):

@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, located, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
 from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
-from scrapy_simhash.keys import Scope, page_key, page_scope, plain_key
+from scrapy_simhash.keys import Scope, base_address, page_key, page_scope, plain_key
 from scrapy_simhash.offline.files import (
     LARGEST_PAGE,
     FileError,
@@ -170,7 +170,8 @@ def _saved(name: str, url: str | None, body: Body) -> SavedPage:
     address = url or name
     try:
         if "://" in address:
-            return SavedPage(name, page_key(address), located(body, address), address)
+            body = body._replace(url=base_address(address, body.data))
+            return SavedPage(name, page_key(address), body, address)
     except ValueError:
         pass
     return SavedPage(name, plain_key(name), body)

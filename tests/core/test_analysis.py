@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.core.analysis import Body, analyse_text, located, text_body
+from scrapy_simhash.core.analysis import analyse_text, text_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import named_recipe
+from scrapy_simhash.keys import base_address
 from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.pages import analysed, article, judged
 
@@ -69,5 +70,5 @@ def test_page_without_text_is_empty_and_one_of_few_letters_too_short():
 
 
 def test_a_page_that_names_its_path_stays_on_its_host():
-    body = Body(b"<p>Nothing is at /other.test/tea")
-    assert located(body, "http://a.test//other.test/tea?q").url == "http://a.test//other.test/tea"
+    page = b"<p>Nothing is at /other.test/tea"
+    assert base_address("http://a.test//other.test/tea?q", page) == "http://a.test//other.test/tea"

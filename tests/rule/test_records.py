@@ -3,8 +3,8 @@
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
-from scrapy_simhash.core.analysis import Body, located
-from tests.pages import article, edited, html, judged
+from scrapy_simhash.core.analysis import Body
+from tests.pages import article, edited, html, judged, located
 
 PROSE = (
     "All lots are sold as seen and without warranty. Bidders are asked to inspect them before the "
@@ -97,7 +97,7 @@ def framed(text: str, *, beside: str = "", name: str = "Summer at the lake") -> 
 
 def at(address: str, page: str) -> tuple[str, Body]:
     """Return a page that knows where it stands."""
-    return address, located(Body(page.encode(), "utf-8"), address)
+    return address, located(page, address)
 
 
 def pictures(year: int, start: str = "<p>") -> str:
