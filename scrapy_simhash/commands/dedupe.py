@@ -137,8 +137,7 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     queries.pop(None, None)
     with contextlib.ExitStack() as stack:
         targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        beside = next(iter(queries), ".")
-        engine = stack.enter_context(_engine(files, spec.distance, beside))
+        engine = stack.enter_context(_engine(files, spec.distance, next(iter(queries), ".")))
         total = _join_total(engine, spec)
         for path, query in queries.items():
             _write_rows(engine, targets[path], *query)

@@ -58,8 +58,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.pattern:
         urls = _urls_of_patterns(spared, {*options.pattern}, selection)
     elif selection or originals:
-        selected = [line for line in dropped if selection.has(line.key, line.url)]
-        urls = _urls(line for line in selected if originals.has(line.original or ""))
+        urls = _urls(
+            line
+            for line in dropped
+            if selection.has(line.key, line.url) and originals.has(line.original or "")
+        )
         # Their originals would have them dropped once more.
         meta = {"dont_simhash": True}
     else:

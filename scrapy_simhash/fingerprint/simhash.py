@@ -172,7 +172,7 @@ def bit_sums(lanes: Uint64s, weights: Float64s | None = None) -> Float64s:
         sums: Float64s = 2 * _count_set(lanes) - lanes.shape[1]
         return sums
     # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
-    _, exponent = math.frexp(np.abs(weights).max())
+    exponent = math.frexp(np.abs(weights).max())[1]
     whole = np.rint(np.ldexp(weights, 30 - exponent))
     rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
     added = np.zeros(64 * len(lanes))

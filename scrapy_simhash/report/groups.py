@@ -71,10 +71,10 @@ def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
             name = (line.original or "", "", False)
         by_name.setdefault(name, []).append(drop)
     groups = [_group(original, alike, many) for (original, _, _), alike in by_name.items()]
-    return sorted(groups, key=_place)
+    return sorted(groups, key=_urgency)
 
 
-def _place(group: Group) -> tuple[bool, bool, int]:
+def _urgency(group: Group) -> tuple[bool, bool, int]:
     """Return the place of a group among others; the group that people should see comes first."""
     return not group.hides_many, not group.doubtful, -group.pages
 

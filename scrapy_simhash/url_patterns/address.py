@@ -98,11 +98,9 @@ def read_address(url: str) -> Address | None:
         query = query.replace("%3B", ";").replace("%3D", "=")
     if ";" in path:
         path, query = _parameters_of_path(path, query)
-    pairs = {piece.partition("=")[::2] for piece in query.replace(";", "&").split("&")}
-    pairs.discard(("", ""))
-    if len(pairs) > 12:
+    parameters = _parameters(query)
+    if len(parameters) > 12:
         return None
-    parameters = [(plain(name), _segments(_SLASH.sub("/", value), 3)) for name, value in pairs]
     return Address(host, _segments(path, 12), tuple(sorted(parameters)))
 
 
@@ -116,6 +114,13 @@ def read_signature(text: str) -> Address:
         path=tuple(path.split("/")),
         parameters=tuple((name, tuple(value.split("/"))) for name, value in pairs),
     )
+
+
+def _parameters(query: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return names and values, each pair once."""
+    pairs = {pair.partition("=")[::2] for pair in query.replace(";", "&").split("&")}
+    pairs.discard(("", ""))
+    return [(plain(name), _segments(_SLASH.sub("/", value), 3)) for name, value in pairs]
 
 
 def _parameters_of_path(path: str, query: str) -> tuple[str, str]:

@@ -72,13 +72,9 @@ class Novelty:
         host = _host_of(url)
         own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = self._new_names(host, own_words)
-        if not html or len(html) > LONGEST_PAGE:
+        lines = _lines_of(html, own_words)
+        if not lines:
             return True
-        texts = _texts_of(html)
-        if len(texts) > MOST_LINES:
-            return True
-        # Each line, and the same without the words of the address.
-        lines = {words: _without(own_words, words) for words in map(_line_of, texts)}
         has_new_line = self._has_new_line(host, lines)
         self._said.note((host, words) for words in (*lines, *lines.values()))
         is_new_whole = self._said.note([(host, frozenset(lines.values()))])
@@ -113,12 +109,19 @@ def _host_of(url: str) -> str:
     return address.host if address else ""
 
 
-def _line_of(text: str) -> _Line:
-    return tuple(_words_in(text))
+def _lines_of(html: str, own_words: frozenset[str]) -> dict[_Line, _Line]:
+    """Return each line of a page, with the same line without the words of the page's address.
 
-
-def _without(own_words: frozenset[str], words: _Line) -> _Line:
-    return tuple(word for word in words if word not in own_words)
+    Of no page, and of one that is too long, there are no lines.
+    """
+    texts = _texts_of(html) if 0 < len(html) <= LONGEST_PAGE else ()
+    if len(texts) > MOST_LINES:
+        return {}
+    lines = {}
+    for text in texts:
+        words = tuple(_words_in(text))
+        lines[words] = tuple(word for word in words if word not in own_words)
+    return lines
 
 
 def _texts_of(page: str) -> set[str]:
