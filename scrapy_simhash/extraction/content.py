@@ -136,10 +136,13 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     own = _own(lines, subject, is_thin=is_thin)
     if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
         own |= below
+    is_said = said(page, lines.roles)
+    if not any(name in page.title for name in page.headings):
+        own |= is_said & _may_be_name(lines)
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
-    return Content(own, np.flatnonzero(text), is_list, said(page, lines.roles))
+    return Content(own, np.flatnonzero(text), is_list, is_said)
 
 
 def _own(lines: _Lines, subject: Flags, *, is_thin: bool) -> Flags:
@@ -286,6 +289,19 @@ def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
     together = [*zip(around.tolist(), climbed.tolist(), made[numbers].tolist(), strict=True)]
     sizes = Counter(together)
     return numbers[[row[1] > 0 and sizes[row] >= _ROW for row in together]]
+
+
+def _may_be_name(lines: _Lines) -> Flags:
+    """Find what may be the name of a page whose title has no ``h1``.
+
+    It may stand beside the text, as the name of a user stands beside teasers. A line with a number
+    may be a clock, unless it is a heading.
+    """
+    found = ~lines.is_sites
+    texts = lines.page.texts
+    plain = np.flatnonzero(found & (lines.roles & SUBHEADING == 0)).tolist()
+    found[[line for line in plain if _NUMBER.search(texts[line])]] = False
+    return found
 
 
 def _is_fact(text: str) -> bool:

@@ -59,10 +59,14 @@ def _is_value(page: Page, at: int) -> bool:
     """Return whether a short line of links has a label: before a colon, or alone before the link.
 
     A heading is none, because teasers stand under it, and nor is a line with a number, which may
-    be the date of the teaser before. A link that leads to a place on the page skips its menu.
+    be the date of the teaser before. A link that leads to a place on the page skips its menu. A
+    heading that leads to the page itself is its name.
     """
     text, holder = page.texts[at], page.holders[at]
-    if not at or holder.get("href", "").startswith("#"):
+    address = holder.get("href", "")
+    if holder.getparent().tag in _HEADINGS and page.is_itself(address):
+        return True
+    if not at or address.startswith("#"):
         return False
     if holder.tag != "a" and (":" in text or "\uff1a" in text):
         return True

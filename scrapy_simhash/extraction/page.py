@@ -70,6 +70,7 @@ class Page:
     Attributes:
         body: the root of all that is shown, without inline elements but links and images.
         path: of its own address, as a text shows it.
+        target: its own address, as :attr:`folder` resolves a link to it.
         folder: from which the relative addresses in it start.
         texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
         shown: all lines.
@@ -96,6 +97,7 @@ class Page:
     body: Element
     title: str
     path: str
+    target: str
     folder: Folder
     texts: list[str]
     shown: str
@@ -147,7 +149,7 @@ class Page:
         """How many lines come before the first ``<h1>``, if there is one."""
         return next((line for line, _ in self.titles["h1"]), None)
 
-    @property
+    @cached_property
     def headings(self) -> tuple[str, ...]:
         """The texts of the first three ``<h1>`` that have any.
 
@@ -156,6 +158,10 @@ class Page:
         found = _texts((el for _, el in self.titles["h1"][:12]), 3)
         classes = () if found else _CLASS_TITLE(self.body)[:_MAX_HEADINGS]
         return found or _texts((name.getparent() for name in classes), 1)
+
+    def is_itself(self, address: str) -> bool:
+        """Return whether a link of the page leads to the page itself."""
+        return bool(address) and self.folder.resolved(address) == self.target
 
     def subheading(self, text: str) -> str:
         """Return the last ``<h2>`` above the first long line of a main text, else the first."""
@@ -251,9 +257,10 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     _show_shadows(marked["template"])
     _close_drawings(marked["drawing"])
     base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
-    path, url = path_of(url), absolute(base, url) or url
-    page = Page(body, url)
+    path, base = path_of(url), absolute(base, url) or url
+    page = Page(body, base)
     page.path = path
+    page.target = page.folder.resolved(url)
     fields = [_value(el) for el in marked["field"][:MOST]]
     boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() == "checkbox")
     page.choices = {*map(_block_around, boxes)}
@@ -265,7 +272,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
-    page.canonical = absolute(canonical_address(data), url)
+    page.canonical = absolute(canonical_address(data), base)
     # lxml takes longer to strip what is still held.
     del marked, embedded, shown
     _strip(body, data)

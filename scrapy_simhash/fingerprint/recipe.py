@@ -25,7 +25,7 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words", "slices", "bands"), 2),
     "fnv1": 2,
-    "main": 21,
+    "main": 22,
     "text": 12,
     "facts": 35,
 }

@@ -213,6 +213,51 @@ def test_rows_of_one_cell_in_a_table_stand_together() -> None:
     assert "2 rooms" in own(f"<div><table>{rows}</table></div><div>{ARTICLE}</div>")
 
 
+NAMED = {
+    "a heading": "<h3>Ann Berg</h3>",
+    "a heading with a number": "<h4>Member 4711</h4>",
+    "bold": "<p><b>Ann Berg</b></p>",
+    "the head of a box": "<div class=panel-heading>Ann Berg</div>",
+    "a link to the page itself": "<h3><a href=/u/7>Ann Berg</a></h3>",
+}
+NOTHING = "<h5>Latest posts</h5><p>Nothing found</p>"
+STORIES = "".join(
+    f"<h5><a href=/{n}>{article(n, 5)}</a></h5><p>{article(n, 20)}</p>" for n in range(4)
+)
+BESIDE = {
+    "columns": "<div><div class=col-8>{0}</div><div class=col-4>{1}</div></div>",
+    "the teasers first": "<div><div class=col-4>{1}</div><div class=col-8>{0}</div></div>",
+    "main": "<div><main>{0}</main><div class=col-4>{1}</div></div>",
+    "all in main": "<main><div>{0}</div><div>{1}</div></main>",
+    "an article": "<article>{0}</article><div>{1}</div>",
+    "sections": "<section>{0}</section><section><h2>News</h2>{1}</section>",
+    "an aside": "<div><div>{0}</div><aside>{1}</aside></div>",
+    "cells": "<table><tr><td>{0}<td>{1}</table>",
+    "a sidebar": "<div class=profile-sidebar>{0}</div><div>{1}</div>",
+    "above": "<div class=jumbotron>{0}</div><div class=row>{1}</div>",
+    "far above": "<div>{0}</div><div><div><div><p>Hello</p></div><div>{1}</div></div></div>",
+    "a box with an h1": "<div><div>{0}</div><div><h1>News</h1>{1}</div></div>",
+    "below the site's name": "<div><h1>Mills</h1></div><div><div>{0}</div><div>{1}</div></div>",
+    "about the site": f"<div><div>{{0}}</div><div><h4>Us</h4><p>{article(4, 90)}</p></div></div>",
+}
+
+
+@pytest.mark.parametrize("layout", BESIDE)
+@pytest.mark.parametrize("named", NAMED)
+def test_a_name_beside_teasers_is_content_on_a_page_without_text(named: str, layout: str) -> None:
+    """The heading of the page is unknown, and most of the text is the site's."""
+    body = page(BESIDE[layout].format(NAMED[named] + NOTHING, STORIES))
+    body = body.replace("<title>The old mill", "<title>Profile")
+    content = extract(body, url="http://a.test/u/7").content.split("\n")
+    assert {"Ann Berg", "Member 4711"} & {*content}
+
+
+def test_a_clock_beside_teasers_is_the_sites() -> None:
+    body = BESIDE["columns"].format("<p>Hello</p>", STORIES) + "<div>{}</div>"
+    assert not changes(body.format("It is 12:03"), "12:03", "1:08")
+    assert changes(body.format("Ann Berg"), "Ann", "Eva")
+
+
 def test_a_price_in_a_teaser_or_in_a_part_of_the_site_is_the_sites() -> None:
     price = "<p>From 12 €</p>"
     assert "From 12 €" in own(f"<div>{price}</div><div>{ARTICLE}</div>")
