@@ -27,7 +27,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 22,
     "text": 12,
-    "facts": 35,
+    "facts": 36,
 }
 
 

@@ -54,7 +54,7 @@ SKETCHES = {
 #: The sketches of samples, with the size of the sample.
 _SAMPLES = {"text": 32, "rest": 32}
 #: The sorts of units that together are what a page says.
-_SAID = ("numbers", "fields", "sentences", "beside", "words", "unsaid")
+_SAID = ("numbers", "fields", "all_sentences", "words", "unsaid")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
 FACTS_SIZE = sum(_SIZES.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 

@@ -20,7 +20,7 @@ LONG_TEXT = 1500
 HALF = 1 / 2
 
 _LONGEST_NAME = 1000  # characters; a page may call its whole text its title
-_MOST = 8  # parts of a title, and lines above a text
+_MOST_PARTS = 8  # parts of a title, and lines above a text
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
 # character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
@@ -91,12 +91,12 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         size: the length of that, in UTF-8 bytes.
         key: makes other hashes of the same names.
     """
-    headings = [h for text in extraction.headings[:3] if (h := text[:_LONGEST_NAME])]
+    headings = [heading[:_LONGEST_NAME] for heading in extraction.headings[:3] if heading]
+    title = extraction.title[:_LONGEST_NAME]
     name, heading, site = _called(extraction, headings, text)
     is_backed = max(_share_said(heading, text), _share_said(name, text)) >= HALF
-    names = [extraction.title[:_LONGEST_NAME], *headings]
-    names += map(lasting, extraction.labels[:_MOST])
-    may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(names[0])
+    names = [title, *headings, *map(lasting, extraction.labels[:_MOST_PARTS])]
+    may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(title)
     subheading = extraction.subheading[:_LONGEST_NAME]
     if may_be_site or not is_backed or _share_said(subheading, text) >= HALF:
         names.append(subheading)
@@ -126,7 +126,7 @@ def _called(extraction: Extraction, headings: list[str], text: str) -> tuple[str
 
 def _parts(title: str, headings: list[str], site: str, text: str) -> tuple[str, str]:
     """Return the part of a title that names its page, and the rest, which names the site."""
-    parts = [part for part in _SEPARATOR.split(title) if has_words(part)][:_MOST]
+    parts = [part for part in _SEPARATOR.split(title) if has_words(part)][:_MOST_PARTS]
     if len(parts) < 2:
         name = "".join(parts)
         return name, normalise(" ".join(_IN_BRACKETS.findall(name)))

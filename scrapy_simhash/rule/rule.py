@@ -180,7 +180,7 @@ class Pair:
         if self.kin in VIEWS and (names == 2 or (names == 1 and self.near <= HALF)):
             return True
         if self.kin in (*VIEWS, Kinship.DOMAIN):
-            return _is_print_view(a, b) or _is_print_view(b, a)
+            return _is_named_by_its_site(a, b) or _is_named_by_its_site(b, a)
         # In one template, all lists of members may have one title.
         are_siblings = a.heading and b.heading and self.is_one_template
         crossed = a.title == b.heading != 0 or a.heading == b.title != 0
@@ -197,7 +197,7 @@ class Pair:
         return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
 
 
-def _is_print_view(a: Facts, b: Facts) -> bool:
+def _is_named_by_its_site(a: Facts, b: Facts) -> bool:
     """Return whether the title of a page is the ``h1`` of another, whose title names the site."""
     is_site_alone = b.title == 0 and b.site == a.site != 0
     return is_site_alone and a.title == b.heading != 0 and a.heading in (0, b.heading)

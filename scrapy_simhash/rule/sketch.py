@@ -54,7 +54,7 @@ _DATELINE = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_ENDS = (". ", "! ", "? ", "\u3002", "\uff01", "\uff1f")
-_DIGITS = b"0123456789"
+_DIGIT_BYTES = b"0123456789"
 # Signs that say something are letters of a piece, in which no digit is left: x < 5, C#.
 _SIGNS = bytes.maketrans(b"#$%&+<=>", b"01234567")
 
@@ -72,7 +72,8 @@ class Units(NamedTuple):
         pairs: these with their values.
         text: words and sentences of the main text.
         rest: words and sentences of the site.
-        beside: sentences of the content beside the main text.
+        all_sentences: of the content, because the order of the entries of a list may decide which
+            of them are main text.
     """
 
     numbers: Collection[str]
@@ -83,7 +84,7 @@ class Units(NamedTuple):
     pairs: Collection[str]
     text: Collection[str]
     rest: Collection[str]
-    beside: Collection[str]
+    all_sentences: Collection[str]
 
 
 class Sketch(NamedTuple):
@@ -131,28 +132,40 @@ class Sketch(NamedTuple):
 
 def units_of(extraction: Extraction) -> Units:
     """Return the units of a page, without those of its headings, which are compared as names."""
-    main = _undated(extraction.text[:_LONGEST].split("\n"))
     lines = _undated(_unnamed(extraction))
-    # The lines of a text that stand in links are no part of the content outside links.
-    is_main = {*main}.__contains__
-    text = [*filter(is_main, lines)] or main
-    others = [*filterfalse(is_main, lines)]
-    of_text = _pieces("\n".join(text))
+    main, others = _main_and_others(extraction, lines)
+    of_text = _pieces("\n".join(main))
     pieces = of_text | _pieces("\n".join(others))
     words = {*filter(_is_name, pieces)}
-    lasts = [*map(lasting, text + others)]
-    prices = _PRICE.findall("\n".join(filter(_SIGN.search, lasts)))
-    numbers = {*_NUMBER.findall("\n".join(lasts))}
+    numbers, amounts = _numbers(main + others)
     return Units(
         numbers=numbers,
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
         sentences=of_text - words,
-        words=words.union(filter(_DECIMALS.search, numbers), prices),
+        words=words | amounts,
         **_pairs(extraction.pairs),
         text=of_text,
         rest=_pieces(extraction.template[:_LONGEST]),
-        beside=pieces - of_text - words,
+        all_sentences=pieces - words,
     )
+
+
+def _main_and_others(extraction: Extraction, lines: list[str]) -> tuple[list[str], list[str]]:
+    """Return the lines of the content that are main text, and all others.
+
+    The lines of a text that stand in links are no part of the content outside links.
+    """
+    text = _undated(extraction.text[:_LONGEST].split("\n"))
+    is_main = {*text}.__contains__
+    return [*filter(is_main, lines)] or text, [*filterfalse(is_main, lines)]
+
+
+def _numbers(lines: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the numbers in lines, and those that are amounts of money, with and without sign."""
+    lasts = [*map(lasting, lines)]
+    numbers = {*_NUMBER.findall("\n".join(lasts))}
+    prices = _PRICE.findall("\n".join(filter(_SIGN.search, lasts)))
+    return numbers, {*filter(_DECIMALS.search, numbers), *prices}
 
 
 def _unnamed(extraction: Extraction) -> list[str]:
@@ -201,14 +214,14 @@ def _pieces(text: str) -> set[str]:
     for end in _SENTENCE_ENDS:
         if end[0] in text:
             text = "\n".join(text.split(end))
-    without = text.encode("utf-8", "surrogatepass").translate(_SIGNS, _DIGITS)
+    without = text.encode("utf-8", "surrogatepass").translate(_SIGNS, _DIGIT_BYTES)
     text = without.decode("utf-8", "surrogatepass")
     return set(normalise(text, by_line=True).split("\n")) - {""}
 
 
 def _is_name(piece: str) -> bool:
     """Return whether a piece is no sentence; signs, as in C++, make none of a name."""
-    return len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGITS)) < _SENTENCE
+    return len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGIT_BYTES)) < _SENTENCE
 
 
 def size_in_bytes(text: str) -> int:

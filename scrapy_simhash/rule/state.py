@@ -18,7 +18,7 @@ from scrapy_simhash.fingerprint.normalisation import code_points
 
 #: Bytes of a state, which stand at the end of the facts.
 STATE_SIZE = 3
-_LONGEST = 1 << 20  # characters
+_LONGEST_CONTENT = 1 << 20  # characters
 #: Counts, ages and datelines stand in shorter lines; characters.
 SHORT_LINE = 100
 _NUMBER = re.compile(r"\d[\d.,]*")
@@ -72,7 +72,7 @@ def state_of(content: str, key: bytes = b"") -> bytes:
         content: lines; the first 1,048,576 characters count.
         key: makes another hash of the same text.
     """
-    text = "\n".join(map(lasting, content[:_LONGEST].split("\n")))
+    text = "\n".join(map(lasting, content[:_LONGEST_CONTENT].split("\n")))
     codes = code_points(text)
     kinds = _kinds().take(codes, mode="clip")
     if _RUN_OF_ID in (kinds >= _HEX_LETTER).tobytes():

@@ -49,25 +49,28 @@ def test_a_field_is_a_number_and_a_value():
     assert set(found.words) == {"rooms"}
     assert set(found.fields) == {"\0Rooms:3"}
     assert set(found.sentences) == {"ithasagardenandaviewofthesea"}
-    assert set(found.beside) == {"itisletbytheweekinmay"}
+    assert set(found.all_sentences) == {*found.sentences, "itisletbytheweekinmay"}
 
 
 def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation():
     assert (
-        units("You pass the test where x < 5.").beside
-        != units("You pass the test where x > 5.").beside
+        units("You pass the test where x < 5.").all_sentences
+        != units("You pass the test where x > 5.").all_sentences
     )
     assert (
-        units("We look for people - who write C#!").beside
-        != units("We look for people who write C").beside
+        units("We look for people - who write C#!").all_sentences
+        != units("We look for people who write C").all_sentences
     )
-    assert units("It's so: a good, old mill.").beside == units("It’s so – a good old mill").beside
+    assert (
+        units("It's so: a good, old mill.").all_sentences
+        == units("It’s so – a good old mill").all_sentences
+    )
 
 
 def test_a_name_with_signs_is_no_sentence():
     oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
     assert oslo.words != rome.words
-    assert not oslo.beside
+    assert not oslo.all_sentences
 
 
 def test_a_label_with_several_values_is_that_of_comments_or_code():
