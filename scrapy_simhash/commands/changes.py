@@ -61,8 +61,15 @@ def _order(change: PageChange) -> tuple[int, str]:
 
 
 def _as_values(change: PageChange) -> dict[str, Any]:
-    names = ("change", "key", "url", "moved_from", "distance", "last_seen")
-    return {name: getattr(change, name) for name in names} | {"differs": change.differs()}
+    return {
+        "change": change.change,
+        "key": change.key,
+        "url": change.url,
+        "moved_from": change.moved_from,
+        "distance": change.distance,
+        "last_seen": change.last_seen,
+        "differs": change.differs(),
+    }
 
 
 def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:

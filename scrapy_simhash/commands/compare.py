@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import aligned, columns, say, sentence
+from scrapy_simhash.commands.output import columns, say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
@@ -78,18 +77,33 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     a = side_of(options.a, chosen)
     b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
-    lines = [f"A  {_one_line(options.a)}", f"B  {_one_line(options.b)}", ""]
-    lines += _table(a, b, chosen.recipe.bits)
-    lines += ["", *verdict]
-    lines += _what_differs(a, b)
+    lines = [
+        f"A  {_with_length(options.a, a)}",
+        f"B  {_with_length(options.b, b)}",
+        "",
+        f"A  {_digits(a, chosen.recipe.bits)}",
+        f"B  {_digits(b, chosen.recipe.bits)}",
+        "",
+        *verdict,
+        *_what_differs(a, b),
+    ]
     if options.steps:
         lines += _steps([a.key, b.key], chosen.recipe)
     say(lines)
     return 0 if is_copy else 1
 
 
-def _one_line(name: str) -> str:
-    return clipped(" ".join(name.split()), 90)
+def _with_length(name: str, side: _Side) -> str:
+    """Return a page or text, with its length, on one line."""
+    text = side.shown.text
+    # There may be spaces beside the cut, which go.
+    is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
+    length = f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
+    return f"{clipped(' '.join(name.split()), 70)} ({length} characters)"
+
+
+def _digits(side: _Side, bits: int) -> str:
+    return str(side.analysis.fingerprint or "-" * (bits // 4))
 
 
 def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
@@ -149,21 +163,6 @@ def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         raise UsageError(f"{url}: {error}") from None
-
-
-def _table(a: _Side, b: _Side, bits: int) -> list[str]:
-    words = [f"from bit {start}" if start else "fingerprint" for start in range(0, bits, 64)]
-    columns = [["", "characters", *words]]
-    for letter, side in (("A", a), ("B", b)):
-        digits = str(side.analysis.fingerprint or "").ljust(bits // 4, "-")
-        columns.append([letter, _text_length(side.shown.text), *wrap(digits, 16)])
-    return aligned([*zip(*columns, strict=True)])
-
-
-def _text_length(text: str) -> str:
-    # There may be spaces beside the cut, which go.
-    is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
-    return f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
 
 
 def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:

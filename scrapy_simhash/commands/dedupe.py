@@ -76,16 +76,17 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
 
 
 def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
-    with contextlib.ExitStack() as stack:
-        file = None
-        if target:
-            sources = itertools.chain.from_iterable(map(page_files, paths))
-            file = stack.enter_context(whole_file(target, *sources))
-        reader = stack.enter_context(reading(paths, chosen))
+    log: contextlib.AbstractContextManager[IO[bytes] | None] = contextlib.nullcontext()
+    if target:
+        sources = itertools.chain.from_iterable(map(page_files, paths))
+        log = whole_file(target, *sources)
+    with log as file, reading(paths, chosen) as reader:
         pages = itertools.chain.from_iterable(map(reader.read, paths))
-        analyses = stack.enter_context(analysed(pages, chosen, TEXT_LENGTH if file else 0))
-        counts = _log_verdicts(_verdicts(analyses, url, chosen), file, chosen.recipe.distance)
-    say([*_totals(counts), *passed_over(reader)])
+        with analysed(pages, chosen, TEXT_LENGTH if file else 0) as analyses:
+            verdicts = _verdicts(analyses, url, chosen)
+            counts = _log_verdicts(verdicts, file, chosen.recipe.distance)
+    say(_totals(counts))
+    say(passed_over(reader))
 
 
 def _log_verdicts(
@@ -113,7 +114,8 @@ def _verdicts(
 
 def _log_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
     action = None if is_kept else "drop"
-    line = line_of("page", page.url or page.name, verdict, action, k, size=len(page.body.data))
+    address = page.url or page.name
+    line = line_of("page", address, verdict, action, k, size=len(page.body.data))
     return f"{to_json(line)}\n".encode()
 
 

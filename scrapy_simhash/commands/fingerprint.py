@@ -51,10 +51,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
                     counts["old"] += sum(1 for _ in piece)
                 else:
                     counts["written"] += _write(piece, target, chosen)
-    say([f"{options.to}: {_total(counts)}", *passed_over(reader)])
+    say([f"{options.to}: {_written(counts)}", *passed_over(reader)])
 
 
-def _total(counts: Counter[str]) -> str:
+def _written(counts: Counter[str]) -> str:
     return f"{count(counts['written'], 'page')} written, {counts['old']:,} were there"
 
 

@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -114,10 +113,17 @@ def _lines_to_keep(
         if selection.has(key, line.url):
             continue
         if isinstance(line, LogLine):
-            names = ("original", "near", "moved_from")
-            emptied: dict[str, Any] = {name: None for name in names if getattr(line, name) in keys}
-            line = replace(line, **emptied)
+            line = replace(
+                line,
+                original=_unless_in(keys, line.original),
+                near=_unless_in(keys, line.near),
+                moved_from=_unless_in(keys, line.moved_from),
+            )
         yield line
+
+
+def _unless_in(keys: Collection[str], key: str | None) -> str | None:
+    return None if key in keys else key
 
 
 def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> list[str]:
@@ -133,8 +139,11 @@ def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> li
     before = inf
     if options.older_than is not None:
         before = time.time() - 86400 * options.older_than
-    entries = progress("looking", len(index), of=entries)
-    return [each.key for each in entries if each.time <= before and selection.has(each.key)]
+    return [
+        entry.key
+        for entry in progress("looking", len(index), of=entries)
+        if entry.time <= before and selection.has(entry.key)
+    ]
 
 
 def _agreed(pages: int) -> bool:
