@@ -31,6 +31,7 @@ from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.extraction.declared import canonical_address
 from scrapy_simhash.keys import page_key, registered_domain
 from scrapy_simhash.url_patterns.address import REMEMBERED
+from scrapy_simhash.url_patterns.novelty import Seen
 
 
 class _Page(NamedTuple):
@@ -54,8 +55,8 @@ class Preferred:
         self._pages: dict[str, _Page] = {}
         # The keys of pages that have waited, until they are judged.
         self._have_waited = set[str]()
-        # Hashes of the keys of addresses that have come or failed.
-        self._ended: LRUCache[int, None] = LRUCache(REMEMBERED)
+        # The keys of addresses that have come or failed.
+        self._ended = Seen()
         # The number of pages, and of pages that waited in vain, by the form of their addresses.
         self._of_form: LRUCache[str, int] = LRUCache(REMEMBERED)
         self._in_vain: LRUCache[str, int] = LRUCache(REMEMBERED)
@@ -80,7 +81,7 @@ class Preferred:
     def _may_wait(self, key: str, canonical: str) -> bool:
         # Pages may declare each other canonical, and a page may come twice.
         return not (
-            hash(canonical) in self._ended
+            self._ended.has_any([canonical])
             or key in self._have_waited
             or key in self._pages
             or canonical in self._pages
@@ -123,7 +124,7 @@ class Preferred:
         """Let the pages go on that wait for a request, which has its page or has failed."""
         preferred = request.meta.pop(PREFERRED, "")
         names = {preferred, key, page_key(request.url), *_chain(request)}
-        self._ended.update(dict.fromkeys(map(hash, names)))
+        self._ended.note(names)
         self._let_go_on(key for key, page in self._pages.items() if page.canonical in names)
 
     def _request_dropped(self, request: Request) -> None:

@@ -17,6 +17,7 @@ from scrapy_simhash.printable import without_userinfo
 from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import REMEMBERED, STARS
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
+from scrapy_simhash.url_patterns.novelty import Seen
 from scrapy_simhash.url_patterns.rows import Row
 from scrapy_simhash.url_patterns.table import PatternTable, PlacedAddress
 from scrapy_simhash.url_patterns.traps import Traps
@@ -106,7 +107,7 @@ class Learner:
         self.estimate = Estimate()
         self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Signatures with the keys of originals, and with the values of copies.
-        self._pairs: LRUCache[int, None] = LRUCache(REMEMBERED)
+        self._pairs = Seen()
         # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
 
@@ -137,7 +138,8 @@ class Learner:
         # A wrong forecast represents the pages that were spared meanwhile.
         distinct = _needed(row) + row.wrong * (1 / SHARE - 1)
         # Up to 5% of the pages of a pattern may be distinct.
-        if distinct > 0.05 * (row.copies + distinct) or self._names_pages(row):
+        is_mixed = distinct > 0.05 * (row.copies + distinct)
+        if is_mixed or self._names_pages(row):
             return 0.0
         bound = lower_bound(row.telling, row.telling + distinct)
         least = BOUND if "?" in name else BOUND_OF_PATHS
@@ -159,7 +161,8 @@ class Learner:
         """
         if _is_lesser(row) or not row.example:
             return False
-        first = self.table.place(row.example.partition(" ")[2])
+        _, _, original = row.example.partition(" ")
+        first = self.table.place(original)
         return first is not None and _is_lesser(first.row)
 
     def record(self, forecast: Forecast, visit: Visit) -> None:
@@ -194,16 +197,16 @@ class Learner:
         first = self.first.get(original, original)
         source = self.table.place(first)
         if source is not None:
-            self._is_new(original, source.name)
-        is_known = not self._is_new(original, place.name)
-        is_lesser = is_known or better(first, url) in _LESSER_BY
+            self._note_address(original, source.name)
+        is_second = not self._note_address(original, place.name)
+        is_lesser = is_second or better(first, url) in _LESSER_BY
         is_telling = visit.is_sure and self._is_telling(place)
         example = without_userinfo(f"{url} {first}")
         place.add(Row(1, int(is_telling), int(is_lesser), bytes=visit.size, example=example))
         if source is None or source.name == place.name:
             return
         has_better = visit.is_canonical or not _is_lesser(place.row)
-        if has_better and self._is_new(original, ""):
+        if has_better and self._note_address(original, ""):
             source.add(Row(lesser=int(visit.is_canonical), shared=1))
 
     def _is_telling(self, place: PlacedAddress) -> bool:
@@ -214,18 +217,16 @@ class Learner:
         """
         if not place.values:
             return STARS["token"] not in place.signature
-        pairs = [hash((pair, place.name)) for pair in enumerate(place.values)]
-        seen = [pair for pair in pairs if pair in self._pairs]
+        pairs = [(place.name, pair) for pair in enumerate(place.values)]
+        is_telling = not self._pairs.has_any(pairs)
         # A copy that is no evidence leaves its new values to the next one.
-        self._pairs.update(dict.fromkeys(seen or pairs))
-        return not seen
+        if is_telling:
+            self._pairs.note(pairs)
+        return is_telling
 
-    def _is_new(self, key: str, name: str) -> bool:
+    def _note_address(self, key: str, name: str) -> bool:
         """Note that a page has an address of a signature; return whether that is new."""
-        pair = hash((key, name))
-        is_new = pair not in self._pairs
-        self._pairs[pair] = None
-        return is_new
+        return self._pairs.note([(key, name)])
 
 
 def _is_lesser(row: Row) -> bool:

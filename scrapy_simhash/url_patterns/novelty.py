@@ -72,7 +72,7 @@ class Novelty:
         host = _host_of(url)
         own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = self._new_names(host, own_words)
-        lines = _lines_of(html, own_words)
+        lines = _lines_by_words(html, own_words)
         if not lines:
             return True
         has_new_line = self._has_new_line(host, lines)
@@ -109,7 +109,7 @@ def _host_of(url: str) -> str:
     return address.host if address else ""
 
 
-def _lines_of(html: str, own_words: frozenset[str]) -> dict[_Line, _Line]:
+def _lines_by_words(html: str, own_words: frozenset[str]) -> dict[_Line, _Line]:
     """Return each line of a page, with the same line without the words of the page's address.
 
     Of no page, and of one that is too long, there are no lines.

@@ -45,11 +45,11 @@ class Traps:
         # signature with new values in their addresses, or without.
         self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
         # The pages among these that have brought a new link.
-        self._counted: LRUCache[str, None] = LRUCache(REMEMBERED)
+        self._counted = Seen()
         # It says whether the last page of a group was poor; all signatures of a name are one, too.
         self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
-        self._told: LRUCache[str, None] = LRUCache(REMEMBERED)
+        self._told = Seen()
 
     def page(self, url: str, signature: str, html: str = "", *, is_copy: bool = False) -> None:
         """Note a page.
@@ -61,7 +61,7 @@ class Traps:
             is_copy: whether it repeats another one.
         """
         # Its links to itself are not new.
-        self._linked.note([_plain(url), *values_of(url)])
+        self._linked.note([_without_fragment(url), *values_of(url)])
         has_new_values = self._novelty.has_new_values(url)
         group = (signature, has_new_values)
         says_new = self._novelty.is_new(url, html) and not is_copy
@@ -77,7 +77,7 @@ class Traps:
 
         ``signature_of`` returns the signature of an address.
         """
-        if not self._linked.note([_plain(link)]):
+        if not self._linked.note([_without_fragment(link)]):
             return ""
         has_new_values = self._linked.note(values_of(link))
         if url not in self._poor:
@@ -86,42 +86,46 @@ class Traps:
         linked = signature_of(link)
         name = _without_values(signature)
         linked_name = _without_values(linked)
-        if not self._is_no_news(linked, has_new_values):
+        # A combination of known values says nothing new until one of its group did.
+        is_poor = self._is_poor.get((linked, has_new_values), not has_new_values)
+        if not is_poor:
             if has_new_values or linked_name != name:
                 del self._poor[url]
                 self._end(signature, is_of_new)
             return ""
         kind = self._joined(name, linked_name)
-        if url not in self._counted:
-            self._counted[url] = None
+        if self._counted.note([url]):
             kind.row += not is_of_new
             kind.row_of_new += is_of_new
-        is_told = not self._told.keys().isdisjoint(kind.names)
-        if kind.row + kind.row_of_new < PAGES_OF_TRAP or is_told:
+        if kind.row + kind.row_of_new < PAGES_OF_TRAP or self._told.has_any(kind.names):
             return ""
-        self._told.update(dict.fromkeys(kind.names))
+        self._told.note(kind.names)
         return linked
 
     def row(self, url: str, signature: str) -> int:
         """Return the number of pages that have made an address a trap; 0 for no trap."""
         name = _without_values(signature)
-        if (kind := self._kinds.get(name)) is None:
+        kind = self._kinds.get(name)
+        if kind is None:
             return 0
-        has_new_values = self._novelty.has_new_values(url)
-        row = kind.row_of_new + (0 if has_new_values else kind.row)
-        # Other pages of its name tell whether the first page of a signature says something new,
-        # or else those that have new values.
-        is_poor_of_new = self._is_poor.get((signature, True), True)
-        combines = self._is_poor.get((name, False), is_poor_of_new)
-        is_poor = self._is_no_news(signature, has_new_values, combines=combines)
+        if self._novelty.has_new_values(url):
+            row = kind.row_of_new
+            is_poor = self._is_poor.get((signature, True), False)
+        else:
+            row = kind.row + kind.row_of_new
+            is_poor = self._is_combination_poor(signature, name)
         return row if row >= PAGES_OF_TRAP and is_poor else 0
 
-    def _is_no_news(self, signature: str, has_new_values: bool, *, combines: bool = True) -> bool:
-        """Tell whether a page will say nothing new, as the last one of its group did.
+    def _is_combination_poor(self, signature: str, name: str) -> bool:
+        """Return whether a combination of known values will say nothing new.
 
-        Of the first one, ``combines`` says whether it says nothing new if it combines known values.
+        Pages of its group tell it; of the first one of a group, other pages of its name, or else
+        pages of the signature that have new values.
         """
-        return self._is_poor.get((signature, has_new_values), combines and not has_new_values)
+        for group in ((signature, False), (name, False), (signature, True)):
+            if group in self._is_poor:
+                return self._is_poor[group]
+        return True
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
@@ -147,5 +151,5 @@ def _without_values(signature: str) -> str:
     return _VALUE.sub("", signature)
 
 
-def _plain(url: str) -> str:
+def _without_fragment(url: str) -> str:
     return url.partition("#")[0]
