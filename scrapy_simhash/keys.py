@@ -184,7 +184,9 @@ def base_address(url: str, data: bytes) -> str:
         return ""
     end = "/".join(parts.path.split("/")[-3:])
     names_itself = end not in ("", "/") and end.encode() in data
-    return parts._replace(query="", fragment="").geturl() if names_itself else urljoin(url, ".")
+    if names_itself:
+        return parts._replace(query="", fragment="").geturl()
+    return urljoin(url, ".")
 
 
 def host_of(url: str) -> str:

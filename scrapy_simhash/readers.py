@@ -19,7 +19,6 @@ from contextlib import closing, suppress
 from hashlib import shake_128
 from importlib.util import find_spec
 from itertools import islice
-from operator import itemgetter
 from typing import Any
 from xml.parsers import expat
 
@@ -143,27 +142,26 @@ def read_json(data: bytes, charset: str | None) -> Extraction | None:
     try:
         # Numbers as they are written: some are too long, or not exact.
         root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)
+        values = [*islice(_in_json("", root), MOST_VALUES)]
     except (ValueError, RecursionError):
         return read_text(data, charset)
-    values = [*islice(_in_json(root), MOST_VALUES)]
     return _of_values(values, data, is_whole=len(values) < MOST_VALUES)
 
 
-def _in_json(root: Any) -> Iterator[tuple[str, str]]:
+def _in_json(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Yield names and values in the order of the document; objects are sorted by name."""
-    waiting: list[tuple[str, Any]] = [("", root)]
-    while waiting:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            yield f"{name}{{", ""
-            waiting.append(("}", ""))
-            waiting += sorted(value.items(), key=itemgetter(0), reverse=True)
-        elif isinstance(value, list):
-            yield f"{name}[", ""
-            waiting.append(("]", ""))
-            waiting += [("", each) for each in reversed(value)]
-        else:
-            yield name, value if isinstance(value, str) else str(value)
+    if isinstance(value, dict):
+        yield f"{name}{{", ""
+        for key in sorted(value):
+            yield from _in_json(key, value[key])
+        yield "}", ""
+    elif isinstance(value, list):
+        yield f"{name}[", ""
+        for each in value:
+            yield from _in_json("", each)
+        yield "]", ""
+    else:
+        yield name, str(value)
 
 
 def read_xml(data: bytes, charset: str | None) -> Extraction | None:

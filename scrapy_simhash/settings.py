@@ -38,6 +38,10 @@ INDEX_OF_JOB = "simhash.sqlite"
 SPIDER = "{spider}"
 
 
+def _name_of(field_name: str) -> str:
+    return _PREFIX + field_name.upper()
+
+
 def _seconds(least: float) -> values.Read:
     """Return a function that reads seconds: 30 years at most, which every clock can add."""
     return values.number(float, least, 1e9)
@@ -143,14 +147,14 @@ _CHANGES: dict[str, values.Read] = {
 #: Every setting of the plugin, with its default.
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
-    **{_PREFIX + name.upper(): None for name in _CHANGES},
-    **{_PREFIX + each.name.upper(): each.metadata["default"] for each in fields(FilterSettings)},
+    **{_name_of(field_name): None for field_name in _CHANGES},
+    **{_name_of(each.name): each.metadata["default"] for each in fields(FilterSettings)},
 }
 
 
 def _read_setting(settings: BaseSettings, field_name: str, read: values.Read) -> Any:
     """Return the checked value of a setting; None if it has neither a value nor a default."""
-    name = _PREFIX + field_name.upper()
+    name = _name_of(field_name)
     value = settings.get(name, DEFAULTS[name])
     if value is DEFAULTS[name] is None:
         return None
@@ -171,7 +175,7 @@ def _changed(recipe: Recipe, settings: BaseSettings) -> Recipe:
             try:
                 recipe = replace(recipe, **{part: value})
             except ValueError as error:
-                raise _error(_PREFIX + part.upper(), str(error)) from None
+                raise _error(_name_of(part), str(error)) from None
     return recipe
 
 

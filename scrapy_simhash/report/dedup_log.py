@@ -147,16 +147,14 @@ def parse_line(text: str | bytes) -> Line | None:
         return None
     if fields.get("verdict", "unique") not in VERDICT_KINDS:
         return None
-    fits = all(_fits(fields[name], types) for name, types in _FIELD_TYPES[kind].items())
-    return kind(**fields) if fits else None
-
-
-def _fits(value: Any, types: tuple[type, ...]) -> bool:
-    """Return whether a value is of one of some types, for which true and false are no numbers."""
-    if type(value) not in types:
-        return False
-    # The bound is a time in the year 9892, and above any size.
-    return type(value) not in (int, float) or 0 <= value < 2.5e11
+    for name, types in _FIELD_TYPES[kind].items():
+        # True and false are no numbers.
+        if type(fields[name]) not in types:
+            return None
+        # The bound is a time in the year 9892, and above any size.
+        if type(fields[name]) in (int, float) and not 0 <= fields[name] < 2.5e11:
+            return None
+    return kind(**fields)
 
 
 class DedupLog:
@@ -237,7 +235,8 @@ class DedupLog:
                 file.truncate(end)
                 raise
             # Another process may have moved the file aside meanwhile.
-            is_here = os.path.samestat(os.fstat(file.fileno()), self.path.stat())
+            present = self.path.stat()
+            is_here = os.path.samestat(os.fstat(file.fileno()), present)
             if is_here and end > self._most:
                 self.path.replace(aside(self.path))
 
