@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +13,20 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
 
 if TYPE_CHECKING:
-    from scrapy_simhash.crawl.deliveries import Deliveries
-    from scrapy_simhash.crawl.sparing import Sparing
+    from scrapy_simhash.crawl.filter import CrawlFilter
 
 
 class NearDuplicateSpiderMiddleware:
     """Confirms pages whose callback and items are done, releases those that failed."""
 
-    def __init__(
-        self,
-        deliveries: Deliveries,
-        sparing: Sparing,
-        counts: Counter[str],
-    ) -> None:
-        self._deliveries = deliveries
-        self._sparing = sparing
-        self._counts = counts
+    def __init__(self, crawl: CrawlFilter) -> None:
+        self._deliveries = crawl.deliveries
+        self._sparing = crawl.sparing
+        self._counts = crawl.counts
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
-        crawl = filter_of(crawler)
-        return cls(crawl.deliveries, crawl.sparing, crawl.counts)
+        return cls(filter_of(crawler))
 
     def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
         """Note that a page has arrived, before its callback can change what it says."""

@@ -93,20 +93,17 @@ class Dedup:
         keep_runs: int = 3,
     ) -> None:
         self.run: Run | None = None
-        recipe = named_recipe(recipe) if isinstance(recipe, str) else recipe
-        self._recipe = recipe = replace(
-            recipe,
-            readers=checked_readers(recipe.readers),
-            content=checked_selectors(recipe.content),
-            ignore=checked_selectors(recipe.ignore),
-        )
+        self._recipe = recipe = _checked_recipe(recipe)
         self.unmatched = Counter[str]()
         self._scope: Scope = scope
         spec = spec_of(recipe, lease=lease, spider=spider, scoped=scope != "global")
         # True once a failure of the extractor was logged in full.
         self._has_failed = False
+        open_store = partial(open_index, url, spec)
+        if runs:
+            open_store = partial(self._opened, url, spec, resumed)
         self.breaker = Breaker(
-            partial(self._opened, url, spec, resumed) if runs else partial(open_index, url, spec),
+            open_store,
             spec,
             # A file that cannot be opened now cannot be opened later either.
             start_without=start_without and store_of(url).remote,
@@ -275,6 +272,18 @@ class Dedup:
             "unmatched/content": self.unmatched["unmatched/content"],
             "unmatched/ignore": self.unmatched["unmatched/ignore"],
         }
+
+
+def _checked_recipe(recipe: Recipe | str) -> Recipe:
+    """Return a recipe whose readers and selectors can be used."""
+    if isinstance(recipe, str):
+        recipe = named_recipe(recipe)
+    return replace(
+        recipe,
+        readers=checked_readers(recipe.readers),
+        content=checked_selectors(recipe.content),
+        ignore=checked_selectors(recipe.ignore),
+    )
 
 
 @contextmanager

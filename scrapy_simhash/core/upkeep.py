@@ -229,6 +229,7 @@ class Upkeep:
         self._failed = []
         self._missed = set()
         delivered = [key for key in self._delivered if key not in self._parts]
-        self._delivered = [key for key in dict.fromkeys(self._delivered) if key in self._parts]
+        again_in_progress = dict.fromkeys(key for key in self._delivered if key in self._parts)
+        self._delivered = [*again_in_progress]
         news = Report(failed, delivered, renewed, entries)
         return self._thread.run(self._index.report, news)

@@ -211,11 +211,11 @@ class CrawlFilter:
         while True:
             await asyncio.sleep(0.1)
             try:
-                self._look_around()
+                self._round()
             except Exception:  # a crawl goes on, whatever happened once
                 logger.exception("A round of the filter failed")
 
-    def _look_around(self) -> None:
+    def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
         if self.queue.refused:
             self.queue.retry()
@@ -223,7 +223,7 @@ class CrawlFilter:
             self.preferred.give_up()
         self._publish_counts()
         self.summary.say_progress(self.dedup.breaker)
-        self._stop_if_told()
+        self._stop_if_refused()
 
     def _publish_counts(self) -> None:
         stats = self._crawler.stats
@@ -234,16 +234,19 @@ class CrawlFilter:
             if number or stats.get_value(f"simhash/{name}"):
                 stats.set_value(f"simhash/{name}", number)
 
-    def _stop_if_told(self) -> None:
-        refused = self.dedup.breaker.refused
-        must_stop = self.dedup.breaker.away and self.settings.on_unavailable == "stop"
-        if self._stopping is None and (refused or must_stop):
-            if refused:
-                logger.error("SIMHASH_INDEX_URL: %s", refused)
-            else:
-                logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
-            # It is a task apart from the rounds, which end with the crawl.
-            self._stopping = asyncio.ensure_future(self._stop())
+    def _stop_if_refused(self) -> None:
+        """Stop the crawl if its index cannot be used, or is away and the crawl must not go on."""
+        index = self.dedup.breaker
+        if self._stopping is not None:
+            return
+        if index.refused:
+            logger.error("SIMHASH_INDEX_URL: %s", index.refused)
+        elif index.away and self.settings.on_unavailable == "stop":
+            logger.error("The index is away: the crawl stops (SIMHASH_ON_UNAVAILABLE)")
+        else:
+            return
+        # It is a task apart from the rounds, which end with the crawl.
+        self._stopping = asyncio.ensure_future(self._stop())
 
     async def _stop(self) -> None:
         engine = self._crawler.engine

@@ -136,7 +136,8 @@ def _route(request: Request, url: str) -> dict[str, Any]:
     meta = {name: request.meta[name] for name in names if name in request.meta}
     slot = request.meta.get("download_slot")
     page = urlsplit(request.url)
-    # Scrapy's own slot is the host.
-    if slot is not None and (slot != page.hostname or urlsplit(url).netloc == page.netloc):
+    is_of_scrapy = slot == page.hostname  # which has a slot for each host
+    is_of_host = urlsplit(url).netloc == page.netloc
+    if slot is not None and (is_of_host or not is_of_scrapy):
         meta["download_slot"] = slot
     return meta

@@ -199,7 +199,9 @@ def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
 
 
 def _forget_missing(store: Index, run: int, among: Collection[str] | None = None) -> None:
-    keys = [entry.key for entry in store.missing(run) if among is None or entry.key in among]
+    keys = [entry.key for entry in store.missing(run)]
+    if among is not None:
+        keys = [key for key in keys if key in among]
     for start in range(0, len(keys), 1000):
         store.gone(keys[start : start + 1000])
 

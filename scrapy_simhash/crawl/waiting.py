@@ -103,6 +103,7 @@ class Copies:
             _ignore(request, f"waits for {copy.original}")
         response = self._queue.take_response(copy.key)
         if is_delivered:
+            # The response that was kept goes with it.
             _ignore(request, f"repeats {copy.original}, which was delivered")
         del request.meta[COPY]
         request.priority = copy.priority
