@@ -334,16 +334,28 @@ def _marked(root: Element) -> dict[str, list[Element]]:
 
 
 def _value(el: Element) -> str:
-    """Return what a field holds that a reader writes into or chooses."""
+    """Return what a field holds that a reader writes into or chooses.
+
+    What was written into a form that asks for a page is the question, and no value of the answer.
+    """
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
     kind, value = el.get("type", "text").lower(), el.get("value", "")
     if kind in _CHOSEN and "checked" in el.attrib:
         # All boxes of a form may have one value, and those that only show something have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
-    elif kind not in _WRITTEN:
+    elif kind not in _WRITTEN or _is_asked(el):
         return ""
     return single_spaced(value[:LONGEST_VALUE])
+
+
+def _is_asked(field: Element) -> bool:
+    """Return whether a field stands in a form that says that it asks for a page.
+
+    A form without a method may hold data for a script.
+    """
+    form = next(field.iterancestors("form"), None)
+    return form is not None and form.get("method", "").lower() == "get"
 
 
 def _block_around(el: Element) -> Element:

@@ -115,6 +115,8 @@ APART = {
     "field beside a text": page(TEXT + "<textarea>{1}</textarea>"),
     # All boxes of a form may have one value, and those of a table of features have none.
     "boxes": page("<input type=checkbox{2}> Lift<p><input type=checkbox{3}> Garage" + TEXT),
+    "data in a form": page(f"{TEXT}<form method=post><input name=owner value='{{4}}'></form>"),
+    "data for a script": page(f"{TEXT}<form><input name=owner value='{{4}}'></form>"),
     # A shop has a text of its own on each page of a category; the products are links.
     "links below one text": page(f"<h1>Lamps</h1><p>{article(99, 30)}</p><ul>{GOODS}</ul>"),
     # The author of a book, the team of a player: most sites link a value to its own page.
@@ -143,6 +145,8 @@ NOT_APART = {
     "teaser below a date": page("<h1>Book</h1>" + TEXT + "<p>4 May</p><a href=/{0}>{4}</a>"),
     # Addresses, dates and counts are others on each visit, or on each path of one page.
     "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
+    # No ticket has any of these owners.
+    "question": page(f"{TEXT}<form method=GET><input name=owner value='{{4}}'></form>"),
     # What a page calls itself is its heading, if it says something.
     "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
     "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
