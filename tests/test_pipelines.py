@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any, ClassVar
 
@@ -11,94 +12,95 @@ from scrapy.exceptions import DropItem
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.index import open_existing
+from tests.conftest import Crawl
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
 from tests.sites import chinese
 
+A, B, C = (f"http://{host}.example/1" for host in "abc")
+Item = dict[str, Any]
 
-def urls(crawled: Any) -> list[str]:
+
+@pytest.fixture
+def yielded(crawl: Callable[..., Crawl], site: Any) -> Callable[..., Crawl]:
+    """Crawl a page that yields items, which have a text unless another field is named."""
+
+    def run(items: list[Item], **settings: Any) -> Crawl:
+        fields = {} if "SIMHASH_ITEM_HTML_FIELD" in settings else TEXT
+        return crawl(Items, settings=fields | settings, site=site, items=items)
+
+    return run
+
+
+def texts(pages: dict[Any, str | bytes]) -> list[Item]:
+    return [{"url": key, "text": text} for key, text in pages.items()]
+
+
+def urls(crawled: Crawl) -> list[str]:
     return sorted(item["url"] for item in crawled.items)
 
 
-def test_item_that_repeats_another_is_dropped(crawl, site):
+def test_item_that_repeats_another_is_dropped(yielded):
     """Its text may be bytes."""
     text = article(1)
-    items = [
-        {"url": "http://a.example/1", "text": text},
-        {"url": "http://b.example/1", "text": edited(text, 3).encode()},
-        {"url": "http://a.example/2", "text": article(3)},
-    ]
-    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    crawled = yielded(texts({A: text, B: edited(text, 3).encode(), C: article(3)}))
     assert len(crawled.items) == 2
-    assert "http://a.example/2" in urls(crawled)
+    assert C in urls(crawled)
     assert crawled.stat("items_dropped") == 1
 
 
-def test_an_item_may_carry_html_or_the_bytes_of_a_page(crawl, site):
+def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
     pages = [html(". ".join(chinese(n * 10 + i) for i in range(8))) for n in (1, 2, 3, 1)]
     items = [{"url": f"http://{n}.example/", "body": page} for n, page in enumerate(pages)]
     items[0]["body"] = pages[0].decode()
-    crawled = crawl(Items, settings={"SIMHASH_ITEM_HTML_FIELD": "body"}, site=site, items=items)
-    assert len(crawled.items) == 3
+    assert len(yielded(items, SIMHASH_ITEM_HTML_FIELD="body").items) == 3
 
 
-def test_item_whose_twin_could_not_be_stored_is_stored(crawl, site):
+def test_item_whose_twin_could_not_be_stored_is_stored(yielded):
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
-            if item["url"] == "http://a.example/1":
+            if item["url"] == A:
                 raise RuntimeError("cannot store")
             return item
 
-    text = article(1)
-    items = [
-        {"url": "http://a.example/1", "text": text},
-        {"url": "http://b.example/1", "text": text},
-    ]
-    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}}
-    crawled = crawl(Items, settings=settings, site=site, items=items)
-    assert urls(crawled) == ["http://b.example/1"]
+    items = texts(dict.fromkeys((A, B), article(1)))
+    crawled = yielded(items, ITEM_PIPELINES={Storage: 300})
+    assert urls(crawled) == [B]
     assert crawled.stat("same_body") <= 1  # it waited, and was analysed once at most
 
 
-def test_item_with_half_a_character_in_its_key_is_compared(crawl, site):
-    items = [
-        {"url": "first \ud83d", "text": article(1)},
-        {"url": "second \ud83d", "text": article(1)},
-        {"url": "http://a.example/\ud83d", "text": article(1)},
-    ]
-    crawled = crawl(Items, settings=TEXT, site=site, items=items)
-    assert len(crawled.items) == 1
-    assert crawled.stat("items_dropped") == 2
+def test_item_with_half_a_character_in_its_key_is_compared(yielded):
+    keys = ("first \ud83d", "second \ud83d", "http://a.example/\ud83d")
+    crawled = yielded(texts(dict.fromkeys(keys, article(1))))
+    assert (len(crawled.items), crawled.stat("items_dropped")) == (1, 2)
 
 
-def test_item_without_key_or_text_passes_and_the_summary_says_why(crawl, site, caplog):
+def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplog):
     caplog.set_level("INFO")
-    items = [{"url": "http://a.example/1"}, {"text": article(1)}, {"text": article(1)}]
-    items.append({"url": "http://[half", "text": article(2)})
-    crawled = crawl(Items, settings=TEXT, site=site, items=items)
+    items = [{"url": A}, {"text": article(1)}, {"text": article(1)}]
+    items += texts({"http://[half": article(2)})
+    crawled = yielded(items)
     assert len(crawled.items) == crawled.stat("items_skipped") == 4
     assert "4 items not compared: 3 no_key, 1 no_text" in caplog.text
 
 
-def test_item_whose_key_a_later_pipeline_changes_is_an_original(crawl, site):
+def test_item_whose_key_a_later_pipeline_changes_is_an_original(yielded):
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
             item["url"] = 7
             return item
 
-    items = [{"url": f"http://{host}.example/1", "text": article(1)} for host in "ab"]
-    settings = {**TEXT, "ITEM_PIPELINES": {Storage: 300}, "SIMHASH_LEASE": 2}
-    crawled = crawl(Items, settings=settings, site=site, items=items)
+    items = texts(dict.fromkeys((A, B), article(1)))
+    crawled = yielded(items, ITEM_PIPELINES={Storage: 300}, SIMHASH_LEASE=2)
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
 
 
-def test_items_of_one_key_are_delivered_and_the_last_one_counts(crawl, site, tmp_path):
+def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path):
     url = f"sqlite:///{tmp_path}/items.sqlite"
-    items = [{"url": "http://a.example/1", "text": article(number)} for number in range(3)]
-    crawled = crawl(Items, settings={**TEXT, "SIMHASH_INDEX_URL": url}, site=site, items=items)
-    assert len(crawled.items) == 3
+    items = [{"url": A, "text": article(number)} for number in range(3)]
+    assert len(yielded(items, SIMHASH_INDEX_URL=url).items) == 3
     with closing(open_existing(url)) as index:
-        assert [entry.key for entry in index].count("http://a.example/1") == 1
+        assert [entry.key for entry in index].count(A) == 1
         assert not any(entry.provisional for entry in index)
 
 
@@ -116,13 +118,13 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
     site.pages["/article"] = html(article(1))
     crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
     assert urls(crawled) == [site.url + "/article", "number 7"]
-    assert crawled.stat("items_kept") == 2
-    assert crawled.stat("items_skipped") == crawled.stat("items_dropped") == 0
+    counts = [crawled.stat(f"items_{what}") for what in ("kept", "skipped", "dropped")]
+    assert counts == [2, 0, 0]
 
 
 @pytest.mark.parametrize("pause", [0, 0.5])
 def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last_of_their_page(
-    crawl, site, pause
+    yielded, pause
 ):
     """A pipeline that stores items often does not return them."""
 
@@ -138,20 +140,15 @@ def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last
         def process_item(self, item: Any, spider: Any = None) -> None:
             self.stored.append(item["url"])
 
-    texts = [article(number) for number in range(3)]
-    items = [
-        {"url": f"http://{host}.example/{number}", "text": text}
-        for host in "ab"
-        for number, text in enumerate(texts)
-    ]
+    first, second = ([f"http://{host}.example/{n}" for n in range(3)] for host in "ab")
+    items = texts({url: article(int(url[-1])) for url in (*first, *second)})
     # A copy that waits for the end of the crawl is let through after the lease.
-    settings = {**TEXT, "ITEM_PIPELINES": {Before: 1, Storage: 900}, "SIMHASH_LEASE": 5}
-    crawled = crawl(Items, settings=settings, site=site, items=items)
-    assert sorted(Storage.stored) == [f"http://a.example/{number}" for number in range(3)]
+    crawled = yielded(items, ITEM_PIPELINES={Before: 1, Storage: 900}, SIMHASH_LEASE=5)
+    assert sorted(Storage.stored) == first
     assert crawled.stat("items_dropped") == 3
 
 
-def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl, site):
+def test_item_that_an_earlier_pipeline_drops_is_forgotten(yielded):
     crawls = []
 
     class Before:
@@ -163,11 +160,8 @@ def test_item_that_an_earlier_pipeline_drops_is_forgotten(crawl, site):
         def process_item(self, item: Any, spider: Any = None) -> Any:
             raise DropItem("not wanted")
 
-    items = [{"url": f"http://a.example/{number}", "text": article(number)} for number in range(3)]
-    crawled = crawl(
-        Items, settings={**TEXT, "ITEM_PIPELINES": {Before: 10}}, site=site, items=items
-    )
-    assert crawled.stats["item_dropped_count"] == 3
+    crawled = yielded(texts({A: article(1), B: article(2)}), ITEM_PIPELINES={Before: 10})
+    assert crawled.stats["item_dropped_count"] == 2
     assert not crawls[0].deliveries._of_item
 
 
@@ -177,18 +171,14 @@ def hanging(html: str) -> str:
     return html
 
 
-def test_html_of_an_item_has_the_time_limit_of_a_page(crawl, site):
-    items = [{"url": "a", "body": "endless " * 20}, {"url": "b", "body": html(article(1)).decode()}]
-    crawled = crawl(
-        Items,
-        settings={
-            "SIMHASH_ITEM_HTML_FIELD": "body",
-            "SIMHASH_PROCESSES": 1,
-            "SIMHASH_TIMEOUT": 2,
-            "SIMHASH_EXTRACTOR": "tests.test_pipelines.hanging",
-        },
-        site=site,
-        items=items,
+def test_html_of_an_item_has_the_time_limit_of_a_page(yielded):
+    pages = {"a": "endless " * 20, "b": html(article(1)).decode()}
+    crawled = yielded(
+        [{"url": key, "body": page} for key, page in pages.items()],
+        SIMHASH_ITEM_HTML_FIELD="body",
+        SIMHASH_PROCESSES=1,
+        SIMHASH_TIMEOUT=2,
+        SIMHASH_EXTRACTOR=f"{__name__}.hanging",
     )
     assert urls(crawled) == ["a", "b"]
     assert crawled.stat("items_skipped") == 1

@@ -147,11 +147,8 @@ def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line()
 
 
 def test_crawl_with_an_unusable_setting_does_not_start(crawl):
-    class Idle(Spider):
-        name = "idle"
-
     with pytest.raises(SettingError, match="SIMHASH_ACTION"):
-        crawl(Idle, settings={"SIMHASH_ACTION": "discard"})
+        crawl(type("Idle", (Spider,), {"name": "idle"}), settings={"SIMHASH_ACTION": "discard"})
 
 
 @pytest.mark.parametrize("value", ["maybe", ["True"], float("nan")])
@@ -188,47 +185,38 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name, value
     assert "s3cret" not in str(caught.value)
 
 
-TLS = "rediss://h/0"
+TLS, TLS_6379 = "rediss://h/0", "rediss://h:6379/0"
+
+
+def queued(params: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
+    """Return settings of scrapy-redis by their names behind REDIS, and its parameters."""
+    named = {f"REDIS_{name.upper()}": value for name, value in settings.items()}
+    return SCRAPY_REDIS | named | ({"REDIS_PARAMS": params} if params else {})
 
 
 @pytest.mark.parametrize(
-    ("its_settings", "url"),
+    ("settings", "url"),
     [
-        ({}, "redis://localhost:6379/0"),
+        (queued(), "redis://localhost:6379/0"),
+        (queued({"password": "p@", "db": 3}, host="h", port="1"), "redis://:p%40@h:1/3"),
+        (queued({"url": "redis://h:1", "username": "u", "password": "p"}), "redis://u:p@h:1/0"),
+        (queued(url="redis://h:1", db=3), "redis://h:1/3"),
+        (queued(url="redis://h:1/2", db=3), "redis://h:1/2"),
+        (queued(url="redis://h:1?db=2", db=3), "redis://h:1?db=2"),
+        (queued({"password": "p", "username": "v"}, url="redis://u@h/1"), "redis://u:p@h/1"),
+        (queued(url="unix:///r.sock", db=3), "unix:///r.sock?db=3"),
+        (queued({"unix_socket_path": "/r.sock"}), "unix:///r.sock?db=0"),
+        (queued(host="::1"), "redis://[::1]:6379/0"),
+        (queued({"ssl": True, "ssl_ca_certs": "/ca"}, host="h"), f"{TLS_6379}?ssl_ca_certs=%2Fca"),
         (
-            {"REDIS_HOST": "h", "REDIS_PORT": "1", "REDIS_PARAMS": {"password": "p@", "db": 3}},
-            "redis://:p%40@h:1/3",
-        ),
-        (
-            {"REDIS_PARAMS": {"url": "redis://h:1", "username": "u", "password": "p"}},
-            "redis://u:p@h:1/0",
-        ),
-        ({"REDIS_URL": "redis://h:1", "REDIS_DB": 3}, "redis://h:1/3"),
-        ({"REDIS_URL": "redis://h:1/2", "REDIS_DB": 3}, "redis://h:1/2"),
-        ({"REDIS_URL": "redis://h:1?db=2", "REDIS_DB": 3}, "redis://h:1?db=2"),
-        (
-            {"REDIS_URL": "redis://u@h/1", "REDIS_PARAMS": {"password": "p", "username": "v"}},
-            "redis://u:p@h/1",
-        ),
-        ({"REDIS_URL": "unix:///r.sock", "REDIS_DB": 3}, "unix:///r.sock?db=3"),
-        ({"REDIS_PARAMS": {"unix_socket_path": "/r.sock"}}, "unix:///r.sock?db=0"),
-        ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
-        (
-            {"REDIS_HOST": "h", "REDIS_PARAMS": {"ssl": True, "ssl_ca_certs": "/ca.pem"}},
-            "rediss://h:6379/0?ssl_ca_certs=%2Fca.pem",
-        ),
-        (
-            {"REDIS_URL": TLS, "REDIS_PARAMS": {"ssl_cert_reqs": None, "ssl_ca_certs": None}},
+            queued({"ssl_cert_reqs": None, "ssl_ca_certs": None}, url=TLS),
             f"{TLS}?ssl_cert_reqs=none",
         ),
-        (
-            {"REDIS_URL": TLS, "REDIS_PARAMS": {"ssl_cert_reqs": ssl.CERT_OPTIONAL}},
-            f"{TLS}?ssl_cert_reqs=optional",
-        ),
+        (queued({"ssl_cert_reqs": ssl.CERT_OPTIONAL}, url=TLS), f"{TLS}?ssl_cert_reqs=optional"),
     ],
 )
-def test_with_scrapy_redis_the_index_is_where_its_queue_is(its_settings, url):
-    settings = {**SCRAPY_REDIS, "JOBDIR": "job", **its_settings, "SIMHASH_NAMESPACE": "shop"}
+def test_with_scrapy_redis_the_index_is_where_its_queue_is(settings, url):
+    settings = settings | {"JOBDIR": "job", "SIMHASH_NAMESPACE": "shop"}
     assert read(**settings).index_url == f"{url}{'&' if '?' in url else '?'}name=shop:simhash"
     assert read(**settings, SIMHASH_INDEX_URL="memory://").index_url == "memory://"
 
@@ -266,21 +254,13 @@ def test_index_in_a_shared_store_has_the_name_of_the_project_unless_another_is_g
     assert read(SIMHASH_INDEX_URL="sqlite:///a").index_url == "sqlite:///a"
 
 
-@pytest.mark.parametrize(
-    ("settings", "url"),
-    [
-        (
-            {"SIMHASH_INDEX_URL": "redis://h", "SIMHASH_NAMESPACE": "a-{spider}"},
-            "?name=a-s_1:simhash",
-        ),
-        ({"SIMHASH_INDEX_URL": "sqlite:///{spider}.sqlite"}, "///s_1.sqlite"),
-    ],
-)
-def test_an_index_may_have_the_name_of_its_spider(settings, url):
-    assert read(**settings).of_spider("s/1").index_url.endswith(url)
-
-
-def test_a_namespace_does_not_separate_spiders_that_share_a_file():
+def test_an_index_may_have_the_name_of_its_spider_which_a_namespace_gives_no_file():
+    for url, namespace, end in (
+        ("redis://h", "a-{spider}", "?name=a-s_1:simhash"),
+        ("sqlite:///{spider}.sqlite", "", "///s_1.sqlite"),
+    ):
+        settings = read(SIMHASH_INDEX_URL=url, SIMHASH_NAMESPACE=namespace)
+        assert settings.of_spider("s/1").index_url.endswith(end)
     with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: a file has no namespace, so write"):
         read(SIMHASH_INDEX_URL="sqlite:///a", SIMHASH_NAMESPACE="{spider}")
 
