@@ -143,7 +143,7 @@ def test_the_demo_prints_what_it_dropped_and_what_has_changed(ran):
     # Records of one template are kept.
     assert "12 flats, under one title" in demo
     assert "12 were kept, though" in demo
-    assert "Rooms: [-2, floor: 1-]{+3, floor: 2+}" in demo
+    assert "Rooms: [-2-]{+3+}, floor:" in demo
 
 
 def test_a_wrong_crawl_is_told_from_a_right_one(site):
@@ -261,16 +261,11 @@ def test_a_bad_argument_is_one_clear_error(monkeypatch):
             PagesSpider(**arguments)
 
 
-def commands_of_the_compose_file() -> list[list[str]]:
-    """The commands of the crawlers, as the containers run them."""
-    text = (EXAMPLE / "compose.yaml").read_text()
-    return [line.split() for line in re.findall(r"^ +command: (scrapy .+)$", text, re.MULTILINE)]
-
-
 def test_the_crawlers_of_the_compose_file_keep_one_copy_together(site, server, tmp_path):
     """Three processes at once, with one Redis, as three containers."""
-    assert len(commands_of_the_compose_file()) == 3
     text = (EXAMPLE / "compose.yaml").read_text()
+    commands = re.findall(r"^ +command: (scrapy .+)$", text, re.MULTILINE)
+    assert len(commands) == 3
     environment = {
         **os.environ,
         "PYTHONPATH": str(EXAMPLE.parent),
@@ -279,17 +274,11 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(site, server, t
         "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
     }
     assert {"SIMHASH_INDEX_URL", "SIMHASH_LOG"} <= set(re.findall(r"SIMHASH_\w+", text))
+    patient = ["-s", "SIMHASH_TIMEOUT=300", "-s", "SIMHASH_LEASE=600"]
+    options: Any = {"cwd": EXAMPLE, "env": environment, "stderr": subprocess.DEVNULL}
     crawlers = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", *(part.replace("/out", str(tmp_path)) for part in command)),
-                *("-s", "SIMHASH_TIMEOUT=300", "-s", "SIMHASH_LEASE=600"),
-            ],
-            cwd=EXAMPLE,
-            env=environment,
-            stderr=subprocess.DEVNULL,
-        )
-        for command in commands_of_the_compose_file()
+        subprocess.Popen([sys.executable, "-m", *command.split(), *patient], **options)
+        for command in (command.replace("/out", str(tmp_path)) for command in commands)
     ]
     assert [crawler.wait() for crawler in crawlers] == [0, 0, 0]
     kept = [

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
 
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.index import open_existing
 from tests.commands.running import interrupted, simhash, waiting
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.pages import article, edited, html
 
 ONE, TWO = article(1), article(2)
@@ -142,20 +142,10 @@ def test_a_crawl_in_the_same_order_keeps_the_same_pages(crawl, site, tmp_path):
     texts = [edited(article(n // 4), n % 2, 0.01) for n in range(24)]
     site.pages = {f"/{n}": html(text, title=f"Page {n // 4}") for n, text in enumerate(texts)}
 
-    class Pages(Spider):
-        name = "pages"
-
-        async def start(self) -> Any:
-            for n in range(24):
-                yield Request(f"{site.url}/{n}")
-
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url}
-
-    done = crawl(Pages, settings={"CONCURRENT_REQUESTS": 1})
+    done = crawl(Pages, settings=ONE_AT_A_TIME, site=site, paths=[*site.pages])
     path = tmp_path / "items.jsonl"
     path.write_bytes(feed({site.url + name: body for name, body in site.pages.items()}))
-    assert kept(path, folder=tmp_path) == [item["url"] for item in done.items]
+    assert kept(path, folder=tmp_path) == [site.url + name for name in paths(done)]
     assert done.stat("duplicate") > 5
 
 
@@ -231,10 +221,9 @@ def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, capsy
         return made()
 
     monkeypatch.setattr(asyncio, "new_event_loop", interrupted_loop)
-    loops = threading.active_count()
     assert simhash("dedupe", items, settings={"SIMHASH_PROCESSES": 1}) == 130
     assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
-    assert threading.active_count() == loops
+    assert not [thread for thread in threading.enumerate() if thread.name == "simhash"]
     gc.collect()
     assert not caplog.records
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
 from tests.commands.running import log_line, simhash
+from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.index.promises.made import fp
 from tests.pages import article, html
 
@@ -146,27 +146,14 @@ def test_after_forgetting_a_new_crawl_lets_a_copy_in(crawl, site, tmp_path, caps
     texts = {"/a": article(1), "/b": article(1), "/c": article(1), "/other": article(2)}
     site.pages = {path: html(text, links=("/x",)) for path, text in texts.items()}
     url, log = f"sqlite:///{tmp_path}/index.sqlite", tmp_path / "dedup.jsonl"
-    settings = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": f"{log}", "CONCURRENT_REQUESTS": 1}
-
-    class Pages(Spider):
-        name = "pages"
-        urls: list[str]
-
-        async def start(self) -> Any:
-            for address in self.urls:
-                yield Request(address)
-
-        def parse(self, response: Any) -> Any:
-            yield {"url": response.url}
-
-    urls = [site.url + path for path in texts]
-    first = crawl(Pages, settings=settings, urls=urls)
-    assert sorted(item["url"] for item in first.items) == [urls[0], urls[3]]
-    assert simhash("forget", urls[0], "--yes", "--index", url) == 0
-    again = requeued(capsys, "--index", url, "--log", log)
-    assert sorted(again) == urls[1:3]
-    second = crawl(Pages, settings=settings, urls=again)
-    assert [item["url"] for item in second.items] == again[:1]
+    settings = ONE_AT_A_TIME | {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log)}
+    first = crawl(Pages, settings=settings, site=site, paths=[*texts])
+    assert paths(first) == ["/a", "/other"]
+    assert simhash("forget", f"{site.url}/a", "--yes", "--index", url) == 0
+    again = [each.removeprefix(site.url) for each in requeued(capsys, "--index", url, "--log", log)]
+    assert sorted(again) == ["/b", "/c"]
+    second = crawl(Pages, settings=settings, site=site, paths=again)
+    assert paths(second) == again[:1]
     assert requeued(capsys, "--index", url, "--log", log) == []
 
 
