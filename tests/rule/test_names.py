@@ -110,3 +110,28 @@ def test_each_part_of_a_long_series_with_one_text_has_a_name_of_its_own(form, of
     first = ("http://p.test/part/100", pages[0])
     others = [(f"http://p.test/part/{n}", page) for n, page in enumerate(pages[1:], 101)]
     assert not [other for other, page in others if judged(first, (other, page)).is_copy]
+
+
+METHOD = (
+    "<p>Atomically sets the value to {0} and returns the previous value, with memory effects as"
+    " specified by the handle of method number {1} in the table of all access modes.</p>"
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "names", "methods"),
+    [
+        ("<title>{0} (Java 17)</title><h1>Class {0}</h1>", ("AtomicInteger", "AtomicLong"), 30),
+        ("<title>operator{0}</title><h1>operator{0}</h1>", ("&lt;", "++"), 4),
+        ("<title>Members</title><div class=title>{0} Member List</div>", ("vtkA", "vtkB"), 30),
+    ],
+)
+def test_siblings_in_a_manual_are_two_pages(head, names, methods):
+    """They share a template and most of a text."""
+    texts = ("the sum of both", "the given update")
+    body = "".join(METHOD.format(texts[n % 2], n * n + 7) for n in range(methods))
+    one, other = (
+        f"{head.format(name)}<main><p>A value of type {name} that changes.</p>{body}</main>"
+        for name in names
+    )
+    assert not judged(("http://docs.test/0.html", one), ("http://docs.test/1.html", other)).is_copy

@@ -36,25 +36,33 @@ def test_noise_around_a_text_is_no_change(beside):
     assert is_as_before(page(), page(beside=beside))
 
 
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        ("3 days ago by Jane", "2 months ago by Jane"),
-        ("1,234 views", "1,240 views"),
-        ("Просмотров: 99", "Просмотров: 100"),
-        ("阅读 99 次", "阅读 100 次"),
-        ("vor 3 Tagen", "vor 12 Stunden"),
-        ("Ray ID: 166d5a830415012e", "Ray ID: 166d5a82362b1219"),
-        ("Request ID: 000186a7-4f3a", "Request ID: 00030d2e-4f3a"),
-        ("You are visitor no. 10,001", "You are visitor no. 10,002"),
-        ("Downloaded 31 times", "Downloaded 62 times"),
-        ("4 min read", "5 min read"),
-        ("Copyright 2019-2025 Jane Doe", "Copyright 2019-2026 Jane Doe"),
-        ("© 2025 Jane Doe", "© 2026 Jane Doe"),
-    ],
-)
-def test_an_age_a_count_and_the_id_of_a_visit_in_a_text_are_no_change(before, now):
-    assert is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
+VISITS = """
+    3 days ago by Jane | 2 months ago by Jane
+    1,234 views | 1,240 views
+    Просмотров: 99 | Просмотров: 100
+    阅读 99 次 | 阅读 100 次
+    vor 3 Tagen | vor 12 Stunden
+    Ray ID: 166d5a830415012e | Ray ID: 166d5a82362b1219
+    Request ID: 000186a7-4f3a | Request ID: 00030d2e-4f3a
+    You are visitor no. 10,001 | You are visitor no. 10,002
+    Downloaded 31 times | Downloaded 62 times
+    4 min read | 5 min read
+    Copyright 2019-2025 Jane Doe | Copyright 2019-2026 Jane Doe
+    © 2025 Jane Doe | © 2026 Jane Doe"""
+NUMBERS = """
+    House no. 7 | House no. 8
+    View no. 7 | View no. 8
+    It takes 5 minutes | It takes 6 minutes
+    Built in 2025 | Built in 2026
+    Request 1234567 | Request 1234568
+    Copyright 2025 Jane Doe | Copyright 2025 John Doe"""
+
+
+@pytest.mark.parametrize(("lines", "is_noise"), [(VISITS, True), (NUMBERS, False)])
+def test_an_age_a_count_and_the_id_of_a_visit_are_no_change_and_other_numbers_are(lines, is_noise):
+    for line in lines.strip().splitlines():
+        before, now = (page(f"<p>{said.strip()}</p>{TEXT}") for said in line.split(" | "))
+        assert is_as_before(before, now) is is_noise, line
 
 
 @pytest.mark.parametrize(
@@ -79,21 +87,6 @@ def test_another_text_is_a_change(text):
 def test_another_price_stock_or_rating_is_a_change(text, before, now):
     assert before in text
     assert not is_as_before(page(text), page(text.replace(before, now)))
-
-
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [
-        ("House no. 7", "House no. 8"),
-        ("View no. 7", "View no. 8"),
-        ("It takes 5 minutes", "It takes 6 minutes"),
-        ("Built in 2025", "Built in 2026"),
-        ("Request 1234567", "Request 1234568"),
-        ("Copyright 2025 Jane Doe", "Copyright 2025 John Doe"),
-    ],
-)
-def test_another_number_beside_a_text_is_a_change(before, now):
-    assert not is_as_before(page(f"<p>{before}</p>{TEXT}"), page(f"<p>{now}</p>{TEXT}"))
 
 
 @pytest.mark.parametrize(
