@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import signal
-import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,6 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.reactor import install_reactor
 
 from scrapy_simhash.index.redis import client as client_module
+from scrapy_simhash.signals import near_duplicate
 from tests import servers
 
 # How long an example takes says nothing about what it does. A commit is judged by the same examples
@@ -34,14 +35,9 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Site:
-    """A server on loopback whose pages a test writes: a body, an answer, or a function.
+    """A server on loopback whose pages a test writes: a body, an answer, or a function."""
 
-    Args:
-        port: any free one if it is 0.
-        tls: speaks HTTPS with the certificate of this context.
-    """
-
-    def __init__(self, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self) -> None:
         self.pages: dict[str, bytes | Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
         self.hits: Counter[str] = Counter()
         site = self
@@ -73,14 +69,11 @@ class Site:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        if tls is not None:
-            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
-        scheme = "https" if tls else "http"
-        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}"
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
         self._server.shutdown()
@@ -90,9 +83,8 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    site = Site()
-    yield site
-    site.close()
+    with closing(Site()) as site:
+        yield site
 
 
 @dataclass
@@ -141,7 +133,7 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         crawler = Crawler(spider, {**base, **(settings or {})})
         outcome = Crawl()
 
-        def near_duplicate(verdict: Any, request: Any, response: Any) -> None:
+        def dropped(verdict: Any, request: Any, response: Any) -> None:
             assert request.meta["simhash"]["key"] == verdict.key
             assert request.url == response.url
             outcome.dropped.append((verdict.key, verdict.original, verdict.distance))
@@ -149,9 +141,7 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         def item_scraped(item: Any) -> None:
             outcome.items.append(item)
 
-        from scrapy_simhash import signals as ours
-
-        crawler.signals.connect(near_duplicate, signal=ours.near_duplicate)
+        crawler.signals.connect(dropped, signal=near_duplicate)
         crawler.signals.connect(item_scraped, signal=signals.item_scraped)
 
         async def go() -> None:

@@ -79,12 +79,7 @@ def test_near_pairs_are_ruled_on_as_in_a_crawl():
     result = evaluate(dataset, DEFAULT)
     assert (result.labelled, result.precision, result.recall) == (2, 1, 0.5)
     (missed,) = result.missed
-    assert (missed.a, missed.b, missed.reason, missed.kind) == (
-        A,
-        SIBLING,
-        "own-text",
-        "edits",
-    )
+    assert (missed.a, missed.b, missed.reason, missed.kind) == (A, SIBLING, "own-text", "edits")
     assert result.skipped == {"empty": 1}
     assert (result.dropped, result.wrong_per_thousand) == (1, 0)
 

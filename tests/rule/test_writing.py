@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import partial
 
 import pytest
 
@@ -36,25 +37,6 @@ STORIES = {
         "Người dân vui mừng. Một chủ tiệm nói rằng một nửa"
         " số khách đã bỏ đi, và nay họ sẽ trở lại.",
     ),
-    "Greek": (
-        "Η παλιά ξύλινη γέφυρα ανοίγει την άνοιξη",
-        "Τέλος στα έργα του ποταμού, χαρά στην πόλη",
-        "Η παλιά ξύλινη γέφυρα του ποταμού ανοίγει ξανά"
-        " την άνοιξη. Είχε κλείσει μετά τις βροχές του καλοκαιριού.",
-        "Ο δήμαρχος είπε χθες ότι τα έργα"
-        " κόστισαν λιγότερο. Τα υπόλοιπα χρήματα πηγαίνουν στον δρόμο.",
-        "Χαρά στην πόλη: μια καταστηματάρχης είπε ότι"
-        " οι μισοί πελάτες έλειπαν, και τώρα θα γυρίσουν.",
-    ),
-    "Arabic": (
-        "الجسر الخشبي القديم يفتح في الربيع",
-        "انتهاء أشغال النهر وفرحة في المدينة",
-        "سيفتح الجسر الخشبي القديم على النهر في الربيع"
-        " القادم، وكانت المدينة قد أغلقته بعد أمطار الصيف.",
-        "قال رئيس البلدية أمس إن أشغال النهر كلفت أقل مما كان متوقعا، وما بقي يذهب إلى الطريق.",
-        "فرحة في المدينة: قالت صاحبة متجر إن نصف"
-        " الزبائن غابوا، وإنهم سيعودون الآن بعد انتهاء الأشغال.",
-    ),
     "Persian": (
         "پل چوبی قدیمی در بهار باز می‌شود",
         "پایان کار روی رودخانه و شادی در شهر",
@@ -84,33 +66,20 @@ def test_one_story_in_two_papers_is_one_and_under_another_name_it_is_another(lan
     ).is_copy
 
 
-@pytest.mark.parametrize("language", ["Korean", "Vietnamese", "Greek"])
-@pytest.mark.parametrize("address", ["http://mirror.test/1", "http://paper.test/1?view=print"])
-def test_a_decomposed_page_repeats_the_composed_one(language, address):
-    html = page(language, "Paper")
-    copy = unicodedata.normalize("NFD", html)
-    assert copy != html
-    assert judged(("http://paper.test/1", html), (address, copy)) == (True, "like-headings")
-
-
 @pytest.mark.parametrize(
     ("language", "typed"),
     [
-        ("Arabic", lambda text: re.sub("([لسن])", "\\1\u0640", text)),
-        ("Persian", lambda text: re.sub("([بپت])", "\\1\u0640\u0640", text)),
+        ("Korean", partial(unicodedata.normalize, "NFD")),
+        ("Vietnamese", partial(unicodedata.normalize, "NFD")),
+        ("Persian", partial(re.sub, "([بپت])", "\\1\u0640\u0640")),
         ("Persian", lambda text: text.replace("ی", "ي").replace("ک", "ك")),
         ("Hindi", lambda text: text.replace("\u0921\u093c", "\u095c")),
     ],
-    ids=[
-        "Arabic, stretched",
-        "Persian, stretched",
-        "Persian, Arabic keyboard",
-        "Hindi, one letter",
-    ],
+    ids=["decomposed", "decomposed", "stretched", "Arabic keyboard", "one letter"],
 )
-def test_a_page_typed_in_another_way_repeats_the_first(language, typed):
+@pytest.mark.parametrize("address", ["http://mirror.test/1", "http://paper.test/1?view=print"])
+def test_a_page_typed_in_another_way_repeats_the_first(language, typed, address):
     html = page(language, "Paper")
     copy = typed(html)
     assert copy != html
-    mirror = ("http://mirror.test/1", copy)
-    assert judged(("http://paper.test/1", html), mirror) == (True, "like-headings")
+    assert judged(("http://paper.test/1", html), (address, copy)) == (True, "like-headings")
