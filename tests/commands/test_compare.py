@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simhash import Simhash as PypiSimhash
 
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.commands.running import refused, simhash
 from tests.pages import article, edited, html, turned
 
@@ -119,21 +117,6 @@ def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     status, distance, out = compared(capsys, *pypi, "-s", "SIMHASH_DISTANCE=15")
     assert (status, distance) == (0, 15)
     assert "(k = 15)" in out
-
-
-def test_every_step_of_the_classic_example_is_shown(capsys):
-    arguments = ("--text", "--recipe", "pypi", "--steps")
-    status, _, out = compared(capsys, *arguments, "How are you? I am fine.", "How are you? Fine.")
-    assert status == 1
-    recipe, text = named_recipe("pypi"), "How are you? I am fine."
-    assert f"A  {len(recipe.features(text))} features, with their weights" in out
-    assert "         1  'howa'" in out
-    first = out.split("for each bit")[1].splitlines()[1].split()
-    assert first == ["0", *(f"{value:g}" for value in recipe.sums(text).values[:8])]
-    bits = re.findall(r"^ {7}((?: +[01]){8})$", out, re.MULTILINE)
-    assert "".join("".join(bits[:8]).split()) == f"{recipe.fingerprint(text).value:064b}"
-    assert f"A  {PypiSimhash(text).value:016x}\n" in out
-    assert "block values of slices:4" in out
 
 
 def test_documents_are_compared_by_the_readers_of_a_crawl(site, tmp_path, capsys):

@@ -136,13 +136,9 @@ def test_copies_among_more_near_pages_than_are_judged_spare_nothing(crawl, shop,
 
 
 def test_what_was_asked_for_is_always_sent(crawl, shop):
-    marks: list[dict[str, Any]] = [
-        {},
-        {"dont_filter": True},
-        {"meta": {"dont_simhash": True}},
-        {"meta": {"simhash_action": "follow"}},
-        {"method": "POST"},
-    ]
+    meta = {"dont_simhash": True}, {"simhash_action": "follow"}
+    marks: list[dict[str, Any]] = [{"meta": each} for each in meta]
+    marks = [{}, *marks, {"dont_filter": True}, {"method": "POST"}]
 
     class Marking(Links):
         def parse(self, response: Any) -> Any:

@@ -198,6 +198,7 @@ def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful():
 
 
 def test_the_overview_counts_drops_by_original_reason_form_and_host():
+    """Of the pages with most copies there are five."""
     lines = [
         *alike(3, "http://a.example/", reason="edits"),
         copy("http://c.example/x", "http://e/"),
@@ -208,11 +209,8 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host():
         "Drops by form of the address": {"b.example/shop/{number}": 3, "c.example/*": 1},
         "Drops by host": {"b.example": 3, "c.example": 1},
     }
-
-
-def test_the_overview_shows_the_five_pages_with_most_copies():
-    lines = [copy(f"http://a/{n}/{m}", f"http://b/{n}") for n in range(9) for m in range(n)]
-    shown = report(lines).overview()["The pages with most copies"]
+    many = [copy(f"http://a/{n}/{m}", f"http://b/{n}") for n in range(9) for m in range(n)]
+    shown = report(many).overview()["The pages with most copies"]
     assert [*shown.items()] == [(f"http://b/{n}", n) for n in (8, 7, 6, 5, 4)]
 
 
