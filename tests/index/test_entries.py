@@ -73,19 +73,6 @@ def test_a_whole_index_has_nothing_to_tell_of(store):
     assert (index.check(), index.damaged) == ([], 0)
 
 
-def test_what_is_put_comes_out_as_it_was_but_confirmed(store):
-    numbers = values(300, bits=256)
-    entries = [
-        Entry(f"k{i}", fp(v, 256, text=i), "s" * (i % 3), bytes(i % 25), 1e9 + i)
-        for i, v in enumerate(numbers)
-    ]
-    index = store.open(bits=256, distance=48)
-    assert index.put(iter(entries)) == 300
-    assert by_scope(index) == by_scope(entries)
-    claim = index.claim(Arrival("new", fp(numbers[0] ^ 1, 256, text=0)))
-    assert [(m.key, m.provisional) for m in claim.matches] == [("k0", False)]
-
-
 @pytest.mark.parametrize("key", ["a\0b", "\0", "", "'\"\\\n", "\U0001f600"])
 def test_an_entry_of_any_key_can_be_removed(store, key):
     index = store.open()

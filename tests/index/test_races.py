@@ -1,7 +1,9 @@
 """Crawlers and threads claim at the same time."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,6 +14,13 @@ from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import fp, same_facts, values
 
 pytestmark = ON_ALL_THAT_DIFFER
+
+
+def in_threads(work: Callable[[int], object], count: int) -> None:
+    """Do some work with the number of each thread; what fails there fails here."""
+    with ThreadPoolExecutor(count) as threads:
+        for done in [threads.submit(work, number) for number in range(count)]:
+            done.result(240)
 
 
 def near(i: int, value: int, number: int) -> Arrival:
@@ -38,11 +47,7 @@ def race(
             start.wait(240)
             claims[i].append(indexes[number].claim(page_of(i, value, number)))
 
-    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(len(indexes))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+    in_threads(crawl, len(indexes))
     return claims
 
 
@@ -80,45 +85,26 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_stor
 
 def test_a_call_during_which_another_thread_closes_the_index_ends_or_says_so(store):
     index = store.open()
-    failed: list[Exception] = []
 
-    def crawl() -> None:
-        try:
-            while True:
+    def crawl(number: int) -> None:
+        with contextlib.suppress(StoreUnavailable):
+            while number:
                 index.claim(Arrival("a", fp(0)))
-        except StoreUnavailable:
-            return
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
-            failed.append(error)
+        index.close()
 
-    threads = [threading.Thread(target=crawl) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    index.close()
-    for thread in threads:
-        thread.join(60)
-    assert failed == []
+    in_threads(crawl, 4)
 
 
 def test_calls_from_many_threads_do_not_disturb_each_other(store):
     index = store.open()
-    failed: list[Exception] = []
 
     def crawl(number: int) -> None:
-        try:
-            for i, value in enumerate(values(30, number)):
-                key = f"{number}/{i}"
-                index.claim(Arrival(key, fp(value)))
-                index.renew([key])
-                (index.confirm if i % 2 else index.release)([key])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails
-            failed.append(error)
+        for i, value in enumerate(values(30, number)):
+            key = f"{number}/{i}"
+            index.claim(Arrival(key, fp(value)))
+            index.renew([key])
+            (index.confirm if i % 2 else index.release)([key])
 
-    threads = [threading.Thread(target=crawl, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert failed == []
+    in_threads(crawl, 4)
     assert len(index) == 60
     assert not any(entry.provisional for entry in index)

@@ -54,26 +54,25 @@ class Victim:
 
     def spoil(self, key: bytes, draw: Callable[[list[bytes]], bytes], rubbish: bytes) -> None:
         """Put rubbish into a key: instead of a value, or of a name."""
+
+        def worse(whole: bytes) -> bytes:
+            return draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]])
+
         kind = self.client.type(key)
         if kind == b"string":
-            whole = self.client.get(key)
-            self.client.set(key, draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]]))
+            self.client.set(key, worse(self.client.get(key)))
         elif kind == b"hash":
-            fields = sorted(self.client.hkeys(key))
-            field = draw(fields)
-            if draw([b"value", b"name"]) == b"value":
-                whole = self.client.hget(key, field)
-                worse = draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]])
-                self.client.hset(key, field, worse)
-            else:
-                self.client.hset(key, rubbish, self.client.hget(key, field))
-                if draw([b"both", b"one"]) == b"one":
-                    self.client.hdel(key, field)
+            field = draw(sorted(self.client.hkeys(key)))
+            whole = self.client.hget(key, field)
+            what = draw([b"value", b"name", b"name more"])
+            self.client.hset(
+                key, *((field, worse(whole)) if what == b"value" else (rubbish, whole))
+            )
+            if what == b"name" and field != rubbish:
+                self.client.hdel(key, field)
         else:
             place = int(draw([b"0", b"5", b"-1"]))
-            whole = self.client.lindex(key, place)
-            worse = draw([rubbish, whole + rubbish, rubbish + whole, whole[:-1]])
-            self.client.lset(key, place, worse)
+            self.client.lset(key, place, worse(self.client.lindex(key, place)))
             if draw([b"longer", b"as long"]) == b"longer":
                 self.client.rpush(key, rubbish)
 
@@ -119,10 +118,7 @@ RUBBISH = (
 )
 
 
-@pytest.mark.parametrize(
-    "part",
-    [":meta", ":0", ":leases", "}:"],
-)
+@pytest.mark.parametrize("part", [":meta", ":0", ":leases", "}:"])
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), rubbish=RUBBISH)
 def test_rubbish_in_a_key_is_passed_over_or_told_as_damage(victim, part, data, rubbish):
