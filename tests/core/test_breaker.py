@@ -18,50 +18,13 @@ from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
+from tests.core.failing import FailingStore
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
 
 CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
 COPIES = 4
-
-
-class Store:
-    """A store in a file, whose answers a test switches: up, refused, or lost when done."""
-
-    def __init__(self, path: Path) -> None:
-        self.url = f"sqlite:///{path}"
-        self.answer: Callable[[], str] = lambda: "up"
-        self.claims = 0
-        self.now = 1e9
-        self.spec = spec()
-
-    def open(self) -> Index:
-        if self.answer() != "up":
-            raise StoreUnavailable("the store is away")
-        index = open_index(self.url, self.spec)
-        index.now = lambda: self.now
-        for name in ("claim_all", "report"):
-            setattr(index, name, partial(self._call, name, getattr(index, name)))
-        return index
-
-    def _call(self, name: str, method: Any, news: Any) -> Any:
-        answer = self.answer()
-        self.claims += name == "claim_all"
-        if answer == "refused":
-            raise StoreUnavailable("the store is away")
-        done = method(news)
-        if answer == "lost":
-            raise StoreUnavailable("the answer is lost")
-        return done
-
-    def go(self, answer: str) -> None:
-        self.answer = lambda: answer
-
-    def confirmed(self) -> list[str]:
-        with contextlib.closing(open_index(self.url, self.spec)) as index:
-            return [entry.key for entry in index if not entry.provisional]
 
 
 def page(key: str, **given: Any) -> Arrival:
@@ -71,12 +34,12 @@ def page(key: str, **given: Any) -> Arrival:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store.sqlite")
+def store(tmp_path: Path) -> FailingStore:
+    return FailingStore(tmp_path / "store.sqlite", spec())
 
 
 @pytest.fixture
-def index(store: Store) -> Iterator[Breaker]:
+def index(store: FailingStore) -> Iterator[Breaker]:
     with contextlib.closing(Breaker(store.open, store.spec)) as index:
         yield index
 
@@ -94,7 +57,7 @@ def claim(index: Breaker, key: str) -> Claim:
     return answer
 
 
-def come_back(index: Breaker, store: Store) -> None:
+def come_back(index: Breaker, store: FailingStore) -> None:
     store.go("up")
     index.retry()
     index.report(Report())
@@ -234,7 +197,8 @@ class Crawl:
     """Crawls pages, some of which fail, over an index whose store is away at times."""
 
     def __init__(self, folder: Path, answers: Iterable[str], bad: set[str]) -> None:
-        self.store = Store(folder / "store.sqlite")
+        self.store = FailingStore(folder / "store.sqlite", spec())
+        self.store.now = 1e9
         script = iter(answers)
         self.store.answer = lambda: next(script, "up")
         self.bad = bad

@@ -1,7 +1,6 @@
 """Whole crawls whose index goes away and comes back: nothing is lost, and nobody waits for it."""
 
 import asyncio
-import contextlib
 import logging
 import resource
 import threading
@@ -16,12 +15,10 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
-from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
-from scrapy_simhash.index.values import IndexSpec
+from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
+from tests.core.failing import FailingStore
 from tests.crawl.spiders import (
     ONE_AT_A_TIME,
     FailingLate,
@@ -41,48 +38,9 @@ class Others(Pages):
     name = "others"
 
 
-class Store:
-    """An index in a file that takes the place of one on the net, and can be made to fail."""
-
-    def __init__(self, path: Path) -> None:
-        self.url = f"sqlite:///{path}"
-        self.error: Exception | None = None
-        self.hang = lambda: None
-
-    def open(self, url: str, spec: IndexSpec) -> Index:
-        assert url == URL
-        self._check()
-        index = open_index(self.url, spec)
-        for name in ("claim_all", "confirm", "release", "renew", "unsettled"):
-            setattr(index, name, self._checked(getattr(index, name)))
-        return index
-
-    def _checked(self, method: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            self._check()
-            return method(*args, **kwargs)
-
-        return call
-
-    def _check(self) -> None:
-        if self.error:
-            self.hang()
-            raise self.error
-
-    def go_away(self) -> None:
-        self.error = StoreUnavailable("the store is away")
-
-    def come_back(self) -> None:
-        self.error = None
-
-    def keys(self) -> list[str]:
-        with contextlib.closing(open_existing(self.url)) as index:
-            return [entry.key for entry in index if not entry.provisional]
-
-
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    store = Store(tmp_path / "far.sqlite")
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailingStore:
+    store = FailingStore(tmp_path / "far.sqlite")
     monkeypatch.setattr("scrapy_simhash.core.dedup.open_index", store.open)
     monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.3)
     return store
@@ -172,8 +130,8 @@ def test_store_that_hangs_does_not_hold_up_the_event_loop(
     turned_in_time: list[bool] = []
 
     def hang() -> None:
-        store.error = StoreUnavailable("the store is away")
         store.hang = until_the_loop_turns
+        store.go_away()
 
     def until_the_loop_turns() -> None:
         turned = threading.Event()
