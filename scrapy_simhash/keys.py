@@ -42,7 +42,9 @@ _PARAMETERS_OF_VISIT = re.compile(
 
 
 # One page has its key asked for several times in a moment, and each takes a tenth of a millisecond.
-_canonical = functools.lru_cache(canonicalize_url)
+@functools.lru_cache(maxsize=1024)
+def _canonical(url: str) -> str:
+    return canonicalize_url(url)
 
 
 def plain_key(value: object) -> str:
