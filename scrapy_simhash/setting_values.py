@@ -10,11 +10,10 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from scrapy_simhash.loading import load
 
@@ -28,8 +27,7 @@ Action = Literal["drop", "follow", "flag"]
 Read = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class OwnAction:
+class OwnAction(NamedTuple):
     """An action of the project's own: called with verdict, request and response, it returns one."""
 
     path: str
@@ -39,8 +37,7 @@ class OwnAction:
         return self.path
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
+class Actions(NamedTuple):
     """The action for a copy by its address: the first expression that finds something decides."""
 
     pairs: tuple[tuple[re.Pattern[str], Action | OwnAction], ...]

@@ -4,9 +4,8 @@ import argparse
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -59,8 +58,7 @@ def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
         parser.add_argument(f"--{name}", **_OPTIONS[name])
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Pages that have one of some keys, and one of some hosts; without either, all pages."""
 
     keys: frozenset[str]

@@ -19,8 +19,7 @@ import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 from cachetools import LRUCache, TTLCache
@@ -55,8 +54,7 @@ main()
 logger = logger_of(__name__)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class Job(NamedTuple):
     """A page that waits for its analysis.
 
     Attributes:
