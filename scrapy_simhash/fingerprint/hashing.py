@@ -8,6 +8,7 @@ makes collisions harder to plan; these are not cryptographic hashes.
 """
 
 import hashlib
+import struct
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -66,8 +67,9 @@ def _fnv1(feature: str, bits: int) -> bytes:
     # http://www.isthe.com/chongo/tech/comp/fnv/, over UTF-16 units instead of bytes, because old
     # fingerprints come from Java, whose charAt gives these. ASCII has the published values.
     value = 0xCBF29CE484222325
-    for unit in np.frombuffer(feature.encode("utf-16-le", "surrogatepass"), "<u2").tolist():
-        value = value * 0x100000001B3 % 2**64 ^ unit
+    units = feature.encode("utf-16-le", "surrogatepass")
+    for unit in struct.unpack(f"<{len(units) // 2}H", units):
+        value = value * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF ^ unit
     return value.to_bytes(bits // 8, "big")
 
 
