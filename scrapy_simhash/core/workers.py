@@ -29,12 +29,6 @@ from scrapy_simhash.core.worker import analysis_of, message, order_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
 
-# Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for each
-# character of its excerpt.
-REMEMBERED_BYTES = 12_000_000
-# Extraction libraries keep caches that only grow.
-PAGES_PER_PROCESS = 20_000
-
 # A site is let through for SITE_PAUSE seconds after STRIKES of its pages cost a worker process,
 # each within SITE_PAUSE seconds of the one before.
 STRIKES = 3
@@ -146,6 +140,9 @@ class Worker:
         timeout: seconds that one page may take.
     """
 
+    # Extraction libraries keep caches that only grow.
+    most_pages = 20_000
+
     def __init__(self, order: tuple[Any, ...], timeout: float) -> None:
         self._order = order
         self._timeout = timeout
@@ -163,7 +160,7 @@ class Worker:
         Raises:
             OSError: no process can be started.
         """
-        if self.has_ended or self._pages >= PAGES_PER_PROCESS:
+        if self.has_ended or self._pages >= self.most_pages:
             self.end()
             await self._start()
         self._pages += 1
@@ -237,6 +234,10 @@ class Workers:
         answers: for pages that worker processes analyse, or will.
     """
 
+    # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for
+    # each character of its excerpt.
+    remembered_bytes = 12_000_000
+
     def __init__(
         self,
         recipe: Recipe,
@@ -261,7 +262,7 @@ class Workers:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         # By digest, charset, reader and folder of a body.
         self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
-            max(1, REMEMBERED_BYTES // (1000 + 5 * excerpt_length))
+            max(1, self.remembered_bytes // (1000 + 5 * excerpt_length))
         )
         # Strangers do not know the seed, so they cannot make a page with the digest of another one.
         self._seed = secrets.randbits(64)

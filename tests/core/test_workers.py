@@ -18,7 +18,7 @@ import pytest
 from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
-from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Workers
+from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.offline.analyses import analyse_all
@@ -146,7 +146,7 @@ def test_a_page_that_fails_has_a_reason_and_costs_no_other_its_answer():
 
 
 def test_a_process_is_replaced_if_it_is_killed_between_two_pages_and_after_many_pages(monkeypatch):
-    monkeypatch.setattr(module, "PAGES_PER_PROCESS", 3)
+    monkeypatch.setattr(Worker, "most_pages", 3)
     with crew() as workers:
         (pid,) = workers.pids(b"process")
         os.kill(pid, signal.SIGKILL)
@@ -299,7 +299,7 @@ def test_equal_bodies_are_analysed_once(processes):
 
 
 def test_analyses_are_remembered_up_to_a_size(monkeypatch):
-    monkeypatch.setattr(module, "REMEMBERED_BYTES", 2 * 1500)
+    monkeypatch.setattr(Workers, "remembered_bytes", 2 * 1500)
     with crew(RECIPE, processes=0, excerpt_length=100) as workers:
         for seed in (0, 1, 2, 2, 1, 0, 1):
             workers.ask(html(article(seed)))
