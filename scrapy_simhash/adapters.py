@@ -11,7 +11,11 @@ from scrapy_simhash.keys import page_key
 
 @asynccontextmanager
 async def response_page(
-    dedup: Dedup, response: Any, *, body: bytes = b"", wait: bool = True
+    dedup: Dedup,
+    response: Any,
+    *,
+    body: bytes = b"",
+    wait: bool = True,
 ) -> AsyncIterator[Verdict]:
     """Yield the verdict on a response, as :meth:`.Dedup.page` does.
 

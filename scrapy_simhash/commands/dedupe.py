@@ -75,7 +75,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
         _judge_in_turn(paths, options.verdicts, url, chosen)
 
 
-def _judge_in_turn(paths: list[Path], target: str | None, url: str, chosen: FilterSettings) -> None:
+def _judge_in_turn(
+    paths: list[Path],
+    target: str | None,
+    url: str,
+    chosen: FilterSettings,
+) -> None:
     log: contextlib.AbstractContextManager[IO[bytes] | None] = contextlib.nullcontext()
     if target:
         sources = itertools.chain.from_iterable(map(page_files, paths))
@@ -112,7 +117,12 @@ def _verdicts(
         yield from decide(itertools.chain(first, analyses), index, chosen.scope)
 
 
-def _log_line(page: SavedPage, verdict: Verdict, is_kept: bool, k: int) -> bytes:
+def _log_line(
+    page: SavedPage,
+    verdict: Verdict,
+    is_kept: bool,
+    k: int,
+) -> bytes:
     action = None if is_kept else "drop"
     address = page.url or page.name
     line = line_of("page", address, verdict, action, k, size=len(page.body.data))
@@ -153,7 +163,12 @@ def _join_total(engine: DuckDB, spec: IndexSpec) -> str:
     return _total(pages, copies)
 
 
-def _write_rows(engine: DuckDB, target: IO[bytes], query: str, spec: IndexSpec | None) -> None:
+def _write_rows(
+    engine: DuckDB,
+    target: IO[bytes],
+    query: str,
+    spec: IndexSpec | None,
+) -> None:
     rows = engine.rows(query)
     write_batches(target, rows, rows.schema, spec)
 

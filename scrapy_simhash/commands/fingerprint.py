@@ -72,7 +72,12 @@ def _write(pages: Iterator[SavedPage], target: Path, chosen: FilterSettings) -> 
         return write_prints(file, spec_of(chosen.recipe), prints)
 
 
-def _print(page: SavedPage, analysis: PageAnalysis, scope: Scope, now: int) -> Print:
+def _print(
+    page: SavedPage,
+    analysis: PageAnalysis,
+    scope: Scope,
+    now: int,
+) -> Print:
     return Print(
         page.key,
         page.url,

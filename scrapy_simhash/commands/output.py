@@ -23,7 +23,10 @@ from scrapy_simhash.rule.rule import REASONS
 
 
 def progress(
-    label: str, total: float | None, unit: str = " pages", of: Iterable[Any] | None = None
+    label: str,
+    total: float | None,
+    unit: str = " pages",
+    of: Iterable[Any] | None = None,
 ) -> tqdm[Any]:
     """Return a line on the terminal with done, total, rate and time left.
 

@@ -153,7 +153,10 @@ def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
 
 
 def analyse_text(
-    text: str, recipe: Recipe, excerpt_length: int = 0, extraction: Extraction | None = None
+    text: str,
+    recipe: Recipe,
+    excerpt_length: int = 0,
+    extraction: Extraction | None = None,
 ) -> PageAnalysis:
     """Fingerprint a text, unless it is shorter than the recipe's minimum length.
 

@@ -144,7 +144,14 @@ class Deliveries:
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(self._item_ended, signal=signal)
 
-    def expect(self, request: Request, key: str, *, owned: bool, unchanged: bool = False) -> None:
+    def expect(
+        self,
+        request: Request,
+        key: str,
+        *,
+        owned: bool,
+        unchanged: bool = False,
+    ) -> None:
         """Note a page on its way to the spider, whose items may have to be dropped.
 
         Args:

@@ -61,7 +61,11 @@ class CrawlRun:
     """
 
     def __init__(
-        self, crawler: Crawler, settings: FilterSettings, dedup: Dedup, counts: Counter[str]
+        self,
+        crawler: Crawler,
+        settings: FilterSettings,
+        dedup: Dedup,
+        counts: Counter[str],
     ) -> None:
         self._crawler = crawler
         self._settings = settings

@@ -117,7 +117,12 @@ class Summary:
         self._write("item", verdict.key, verdict, action)
 
     def _write(
-        self, what: str, url: str, verdict: Verdict, action: str | None, size: int | None = None
+        self,
+        what: str,
+        url: str,
+        verdict: Verdict,
+        action: str | None,
+        size: int | None = None,
     ) -> None:
         if self._log is None:
             return

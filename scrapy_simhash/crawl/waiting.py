@@ -44,7 +44,11 @@ class Copies:
     """The copies of a crawl that wait; ``counts`` are the stats of the filter, by name."""
 
     def __init__(
-        self, crawler: Crawler, dedup: Dedup, queue: CrawlQueue, counts: Counter[str]
+        self,
+        crawler: Crawler,
+        dedup: Dedup,
+        queue: CrawlQueue,
+        counts: Counter[str],
     ) -> None:
         self._crawler = crawler
         self._dedup = dedup

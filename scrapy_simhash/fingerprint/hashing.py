@@ -28,7 +28,10 @@ def key_from_seed(seed: str) -> bytes:
 
 
 def hash_features(
-    features: Iterable[str], bits: int, name: str, seed: str | None = None
+    features: Iterable[str],
+    bits: int,
+    name: str,
+    seed: str | None = None,
 ) -> Uint64s:
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 

@@ -89,7 +89,10 @@ class Sums(NamedTuple):
 
 
 def feature_sums(
-    features: Mapping[str, float], bits: int, hash_name: str, seed: str | None = None
+    features: Mapping[str, float],
+    bits: int,
+    hash_name: str,
+    seed: str | None = None,
 ) -> Sums:
     """Return the sums of weighted features.
 
@@ -103,7 +106,11 @@ def feature_sums(
 
 
 def ngram_sums(
-    text: str, n: int, bits: int = 64, seed: str | None = None, weights: Sequence[int] = ()
+    text: str,
+    n: int,
+    bits: int = 64,
+    seed: str | None = None,
+    weights: Sequence[int] = (),
 ) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 

@@ -64,7 +64,12 @@ def differences(before: Shown, after: Shown, columns: int = 120) -> list[Differe
     return [each for left, right in pairs for each in _of_texts(left, right, columns)]
 
 
-def difference_lines(before: Shown, after: Shown, columns: int, most: int) -> list[str]:
+def difference_lines(
+    before: Shown,
+    after: Shown,
+    columns: int,
+    most: int,
+) -> list[str]:
     """Return the differences of two pages as lines, with ``[-removed-]{+added+}``.
 
     Of more than ``most``, the last line says how many there are.
@@ -160,7 +165,12 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
             yield _in_columns(part, head, tail, columns)
 
 
-def _in_columns(part: Stretch, head: str, tail: str, columns: int) -> Difference:
+def _in_columns(
+    part: Stretch,
+    head: str,
+    tail: str,
+    columns: int,
+) -> Difference:
     around = columns // 6
     room = columns - 2 * around - len("[--]{++}")
     if part.before and part.after:

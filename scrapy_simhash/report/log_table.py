@@ -109,7 +109,13 @@ class LogTable:
     def runs(self) -> set[int]:
         return {run for (run,) in self._db.execute("SELECT DISTINCT run FROM pages")}
 
-    def counts(self, crawl: str, column: str, verdict: str = "%", most: int = -1) -> dict[Any, int]:
+    def counts(
+        self,
+        crawl: str,
+        column: str,
+        verdict: str = "%",
+        most: int = -1,
+    ) -> dict[Any, int]:
         """Return how many pages have each value of a column but null, the most frequent first.
 
         At most ``most`` values are returned; -1 is no bound.

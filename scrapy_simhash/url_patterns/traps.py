@@ -51,7 +51,14 @@ class Traps:
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
         self._told = Seen()
 
-    def page(self, url: str, signature: str, html: str = "", *, is_copy: bool = False) -> None:
+    def page(
+        self,
+        url: str,
+        signature: str,
+        html: str = "",
+        *,
+        is_copy: bool = False,
+    ) -> None:
         """Note a page.
 
         Args:
