@@ -50,7 +50,13 @@ def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
     lines = text[:10_000].strip().split("\n")
     name = lines[0].strip()[:300]
-    return Extraction(text, thin=True, shown=text, labels=(name,), content=text)
+    return Extraction(
+        text,
+        thin=True,
+        shown=text,
+        labels=(name,),
+        content=text,
+    )
 
 
 def read_text(data: bytes, charset: str | None) -> Extraction:
@@ -219,7 +225,13 @@ def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | N
         return None
     content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
     label = in_letters(content if is_whole else data)
-    return Extraction(text, thin=True, shown=text, labels=(label,), content=text)
+    return Extraction(
+        text,
+        thin=True,
+        shown=text,
+        labels=(label,),
+        content=text,
+    )
 
 
 # Readers by content types.

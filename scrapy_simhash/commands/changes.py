@@ -91,7 +91,12 @@ def _unseen(index: Index, runs: Sequence[Run], chosen: Run) -> Iterator[PageChan
     if chosen.finished:
         begun = {run.number: run.begun for run in runs}
         for entry in index.missing(chosen.number):
-            yield PageChange("missing", entry.key, entry.key, last_seen=begun.get(entry.run))
+            yield PageChange(
+                "missing",
+                entry.key,
+                entry.key,
+                last_seen=begun.get(entry.run),
+            )
         for entry in index.failed(chosen.number):
             yield PageChange("failed", entry.key, entry.key)
 

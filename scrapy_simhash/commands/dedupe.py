@@ -125,7 +125,14 @@ def _log_line(
 ) -> bytes:
     action = None if is_kept else "drop"
     address = page.url or page.name
-    line = line_of("page", address, verdict, action, k, size=len(page.body.data))
+    line = line_of(
+        "page",
+        address,
+        verdict,
+        action,
+        k,
+        size=len(page.body.data),
+    )
     return f"{to_json(line)}\n".encode()
 
 

@@ -43,9 +43,21 @@ _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
     says = "pages that were dropped because of this one (may be repeated)"
-    parser.add_argument("--original", action="append", default=[], metavar="URL", help=says)
+    parser.add_argument(
+        "--original",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=says,
+    )
     says = "addresses that were not requested because of it, or all (may be repeated)"
-    parser.add_argument("--pattern", action="append", default=[], metavar="SIGNATURE", help=says)
+    parser.add_argument(
+        "--pattern",
+        action="append",
+        default=[],
+        metavar="SIGNATURE",
+        help=says,
+    )
     add_shared_options(parser, "host", "log", "index")
 
 

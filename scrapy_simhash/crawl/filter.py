@@ -90,7 +90,12 @@ class CrawlFilter:
         if verdict.kind == "duplicate":
             judged.action = self._action(judged, times)
         if verdict.owned:
-            self.deliveries.expect(request, key, owned=True, unchanged=self.withholds(verdict))
+            self.deliveries.expect(
+                request,
+                key,
+                owned=True,
+                unchanged=self.withholds(verdict),
+            )
         elif judged.action == "follow":
             self.deliveries.expect(request, key, owned=False)
         self.sparing.judged(judged)

@@ -213,7 +213,12 @@ class Sparing:
             self._replay.note(forecast.url, visit)
         html = _html(judged.response) if verdict.kind == "unique" and verdict.near else ""
         if place := self._trap_table.place(forecast.url, learn=bool(html)):
-            self._traps.page(judged.response.url, place.name, html, is_copy=bool(original))
+            self._traps.page(
+                judged.response.url,
+                place.name,
+                html,
+                is_copy=bool(original),
+            )
 
     def _came_by(self, url: str, key: str) -> bool:
         """Return whether a page came by this very address before.

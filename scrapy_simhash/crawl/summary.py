@@ -111,7 +111,13 @@ class Summary:
                 counts["bytes_dropped"] += len(response.body)
                 # Such a page may link a whole site.
                 counts["dropped_starts"] += is_start(judged.request)
-        self._write("page", response.url, verdict, judged.action, len(response.body))
+        self._write(
+            "page",
+            response.url,
+            verdict,
+            judged.action,
+            len(response.body),
+        )
 
     def item(self, verdict: Verdict, action: Action | None) -> None:
         self._write("item", verdict.key, verdict, action)
@@ -130,7 +136,16 @@ class Summary:
             action = "follow" if what == "page" else "drop"
         k = self._settings.recipe.distance
         self._log.write(
-            line_of(what, url, verdict, action, k, size=size, run=self._run, crawl=self._crawl)
+            line_of(
+                what,
+                url,
+                verdict,
+                action,
+                k,
+                size=size,
+                run=self._run,
+                crawl=self._crawl,
+            )
         )
 
     def spared(self, url: str, host: str, signature: str) -> None:

@@ -55,7 +55,12 @@ class HtmlReport:
 
     def overview(self) -> dict[str, Any]:
         """Return the tables of the first screen, each as names with counts, the five greatest."""
-        of_drops = partial(self.table.counts, self.name, verdict="duplicate", most=5)
+        of_drops = partial(
+            self.table.counts,
+            self.name,
+            verdict="duplicate",
+            most=5,
+        )
         return {
             "The pages with most copies": of_drops("original"),
             "Drops by reason": of_drops("reason"),

@@ -202,7 +202,15 @@ class Learner:
         is_lesser = is_second or better(first, url) in _LESSER_BY
         is_telling = visit.is_sure and self._is_telling(place)
         example = without_userinfo(f"{url} {first}")
-        place.add(Row(1, int(is_telling), int(is_lesser), bytes=visit.size, example=example))
+        place.add(
+            Row(
+                1,
+                int(is_telling),
+                int(is_lesser),
+                bytes=visit.size,
+                example=example,
+            )
+        )
         if source is None or source.name == place.name:
             return
         has_better = visit.is_canonical or not _is_lesser(place.row)
