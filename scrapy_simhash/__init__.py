@@ -6,30 +6,34 @@ Everything that people use is imported from here; the modules behind it may move
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Each module is imported from once.
+# ruff: isort: off
 if TYPE_CHECKING:
     from scrapy_simhash.adapters import response_page as response_page
     from scrapy_simhash.addon import Addon as Addon
     from scrapy_simhash.core.dedup import Dedup as Dedup
     from scrapy_simhash.core.sync import SyncDedup as SyncDedup
-    from scrapy_simhash.core.verdict import Document as Document
-    from scrapy_simhash.core.verdict import Verdict as Verdict
-    from scrapy_simhash.exceptions import NearDuplicateItem as NearDuplicateItem
-    from scrapy_simhash.exceptions import NearDuplicatePage as NearDuplicatePage
-    from scrapy_simhash.exceptions import SettingError as SettingError
-    from scrapy_simhash.exceptions import SparedPage as SparedPage
+    from scrapy_simhash.core.verdict import Document as Document, Verdict as Verdict
+    from scrapy_simhash.exceptions import (
+        NearDuplicateItem as NearDuplicateItem,
+        NearDuplicatePage as NearDuplicatePage,
+        SettingError as SettingError,
+        SparedPage as SparedPage,
+    )
     from scrapy_simhash.extraction.extractor import Extraction as Extraction
     from scrapy_simhash.fingerprint.features import FeatureSpec as FeatureSpec
-    from scrapy_simhash.fingerprint.recipe import Recipe as Recipe
-    from scrapy_simhash.fingerprint.recipe import named_recipe as named_recipe
+    from scrapy_simhash.fingerprint.recipe import Recipe as Recipe, named_recipe as named_recipe
     from scrapy_simhash.index.index import Index as Index
     from scrapy_simhash.index.registry import Scheme as Scheme
-    from scrapy_simhash.index.store import Answer as Answer
-    from scrapy_simhash.index.store import Counts as Counts
-    from scrapy_simhash.index.store import Found as Found
-    from scrapy_simhash.index.store import Part as Part
-    from scrapy_simhash.index.store import Store as Store
-    from scrapy_simhash.index.store import Stored as Stored
-    from scrapy_simhash.index.store import StoreError as StoreError
+    from scrapy_simhash.index.store import (
+        Answer as Answer,
+        Counts as Counts,
+        Found as Found,
+        Part as Part,
+        Store as Store,
+        Stored as Stored,
+        StoreError as StoreError,
+    )
     from scrapy_simhash.offline.join import spark_verdicts as spark_verdicts
     from scrapy_simhash.report.dedup_log import read_log as read_log
     from scrapy_simhash.signals import near_duplicate as near_duplicate
