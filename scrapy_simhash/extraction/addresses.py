@@ -59,9 +59,10 @@ class Folder:
         place = url.partition("?")[0]
         self._host, _, path = _HTTP.sub("", place).partition("/")
         folders = [name for name in path.split("/")[:-1] if not name.isdecimal()]
-        # A path that names a folder twice is a trap: relative addresses lead ever deeper in it.
-        is_trap = len({*folders}) < len(folders)
-        self._path = f"/{path}".rpartition("/")[0] + "/" if url and not is_trap else ""
+        self._path = f"/{path}".rpartition("/")[0] + "/" if url else ""
+        # A path that names a folder twice may be a trap: addresses without steps up lead ever
+        # deeper in it.
+        self._below = self._path if len({*folders}) == len(folders) else ""
         self._known = dict[str, str]()  # a page links to many addresses twice
 
     def has(self, path: str) -> bool:
@@ -85,7 +86,7 @@ class Folder:
                 return without_visit(f"//{host}/{path}")
             address = f"/{path}"
         elif address[:1] not in ("", "/") and not _OTHER_SCHEME.match(address):
-            address = self._path + address
+            address = (self._path if address.startswith("../") else self._below) + address
         if "./" in address:
             path, mark, query = address.partition("?")
             address = f"{normpath(path)}{mark}{query}"

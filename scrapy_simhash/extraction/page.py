@@ -486,15 +486,16 @@ def _read_lines(page: Page) -> list[Element]:
 def _dropped_tool(heading: Element) -> Iterator[str]:
     """Take a link in brackets out of a heading, such as "[edit]", and yield its name.
 
-    A number is no tool's name.
+    It stands before or after the heading. A number is no tool's name.
     """
     link, text = next(iter(heading), None), heading.text or ""
     if link is None or link.tag != "a" or any(map(str.isdigit, link.text or "")):
         return
-    if text.endswith("[") and link.tail == "]":
+    before, after = text.removesuffix("["), (link.tail or "").removeprefix("]")
+    if before != text and after != link.tail and not (before.strip() and after.strip()):
         yield link.text or ""
+        heading.text = before + after
         link.text = link.tail = None
-        heading.text = text.removesuffix("[")
 
 
 def sizes_of(text: str) -> npt.NDArray[np.intp]:

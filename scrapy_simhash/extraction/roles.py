@@ -105,7 +105,8 @@ _ARIA_ROLES = {
     "main": MAIN | SECTION,
     "navigation": NAVIGATION,
 }
-_NOTICE = re.compile(r"cookie|consent")
+# A form that is filled in from a cookie is no notice.
+_NOTICE = re.compile(r"cookie(?<!from-cookie)|consent")
 # Each alternative begins with a letter, and no two with the same one, because the search then looks
 # closer at few characters only.
 _DOUBTFUL = re.compile(

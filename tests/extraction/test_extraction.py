@@ -272,10 +272,12 @@ def test_elements_unknown_to_html_stand_inside_lines() -> None:
 def test_a_heading_of_a_section_lacks_the_link_that_edits_it() -> None:
     tool = "<span>[</span><a href=/edit>edit</a><span>]</span>"
     for tag in ("h2", "h3"):
-        page = f"<body><{tag}><span>The mill</span>{{}}</{tag}><p>{article(1)}</p>"
-        one, other = extract(page.format("")), extract(page.format(tool))
-        assert one.shown == other.shown == f"The mill\n{article(1)}"
-        assert (one.headings, one.subheading) == (other.headings, other.subheading)
+        page = f"<body><{tag}>{{}}<span>The mill</span>{{}}</{tag}><p>{article(1)}</p>"
+        one = extract(page.format("", ""))
+        assert one.shown == f"The mill\n{article(1)}"
+        for other in (extract(page.format("", tool)), extract(page.format(f"{tool} ", ""))):
+            assert one.shown == other.shown
+            assert (one.headings, one.subheading) == (other.headings, other.subheading)
     assert extract("<h2>Mills [<a href=/7>Ulm</a>] today</h2>").shown == "Mills [Ulm] today"
     assert extract("<h2>Ticket [<a href=/7>4711</a>]</h2>").shown == "Ticket [4711]"
     assert extract("<h1>Jacket [<a href=/7>red</a>]</h1>").shown == "Jacket [red]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scrapy_simhash.extraction.addresses import Folder
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.marks import targets
 from scrapy_simhash.extraction.page import read_page
@@ -58,6 +59,13 @@ def test_other_pages_are_other_targets(one: str, other: str) -> None:
 def test_a_picture_is_one_on_each_visit(one: str, other: str) -> None:
     shown = [read_page(f"<img src='{source}'>").pictures for source in (one, other)]
     assert shown[0] == shown[1]
+
+
+def test_addresses_that_climb_out_of_a_trap_are_resolved() -> None:
+    """All others lead ever deeper in it."""
+    folder = Folder("http://a.test/tea/tea/1")
+    assert folder.resolved("../../7") == "/7"
+    assert folder.resolved("tea/1") == "tea/1"
 
 
 def test_pictures_of_a_program_are_told_apart_by_its_parameters() -> None:

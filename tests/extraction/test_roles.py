@@ -35,7 +35,7 @@ def test_tags_attributes_and_names_tell_roles(markup: str, expected: int) -> Non
     assert role(markup) == expected
 
 
-@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "inside"])
+@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "from-cookie"])
 def test_names_of_content_tell_nothing(name: str) -> None:
     """A word is not doubtful for containing one that is."""
     assert role(f"<div class={name}>") == 0
