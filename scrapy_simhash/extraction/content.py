@@ -6,9 +6,9 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import chain, compress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -322,19 +322,18 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """
     parents = lines.outline.parents[lines.places]
     with_text = np.bincount(parents[lines.is_long], minlength=len(lines.outline.numbers)) > 0
-    short = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
-    found = {line: label for line in short if (label := _COUNT.match(lines.page.texts[line]))}
-    if len(found) < 2:
-        return []
-    counts = [*found]
-    manners = lines.outline.manners[lines.places[counts]].tolist()
-    texts = lines.is_long.cumsum()[counts].tolist()
-    labels = {*zip(manners, texts, (label[1] for label in found.values()), strict=True)}
-    beside = Counter((manner, text) for manner, text, _ in labels)
-    fields = {manner for (manner, _), number in beside.items() if number >= _ROW}
-    authors = Counter(manner for manner, _ in beside)
-    is_count = [authors[manner] > 1 and manner not in fields for manner in manners]
-    return [*compress(counts, is_count)]
+    manners = lines.outline.manners[lines.places]
+    texts = lines.is_long.cumsum()
+    counts = defaultdict[int, list[int]](list)
+    labels = defaultdict[int, dict[int, set[str]]](lambda: defaultdict(set))
+    for line in np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist():
+        if count := _COUNT.match(lines.page.texts[line]):
+            counts[manners[line]].append(line)
+            labels[manners[line]][texts[line]].add(count[1])
+    for manner, beside in labels.items():
+        if len(beside) == 1 or max(map(len, beside.values())) >= _ROW:
+            del counts[manner]
+    return [*chain.from_iterable(counts.values())]
 
 
 def offers(page: Page) -> Iterator[str]:
