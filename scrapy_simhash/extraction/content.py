@@ -130,12 +130,7 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
         return Content(is_likely, likely, False, is_likely)
     is_likely[likely] = True
     lines = _lines_of(page, outline, is_likely)
-    subject, is_thin = _subject(lines, is_likely)
-    first, heading = int(subject.argmax()), page.heading_line
-    below = lines.since(first if heading is None else heading)
-    own = _own(lines, subject, is_thin=is_thin)
-    if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
-        own |= below
+    own = _own(lines, is_likely)
     is_said = said(page, lines.roles)
     if not any(name in page.title for name in page.headings):
         own |= is_said & _may_be_name(lines)
@@ -145,13 +140,21 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     return Content(own, np.flatnonzero(text), is_list, is_said)
 
 
-def _own(lines: _Lines, subject: Flags, *, is_thin: bool) -> Flags:
-    """Find the subject, what its region says outside the site's parts, and content elsewhere."""
+def _own(lines: _Lines, is_likely: Flags) -> Flags:
+    """Find the subject, what its region says outside the site's parts, and content elsewhere.
+
+    All that stands below the heading is content if it is most of the page.
+    """
+    subject, is_thin = _subject(lines, is_likely)
     region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
     branches = lines.outline.branches(region)[lines.places]
     own: Flags = subject | ((branches == region) & ~lines.is_sites)
     own |= _elsewhere(lines, branches, region, is_thin=is_thin)
     own[_counts_of_authors(lines, own)] = False
+    heading = lines.page.heading_line
+    below = lines.since(int(subject.argmax()) if heading is None else heading)
+    if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
+        own |= below
     return own
 
 
