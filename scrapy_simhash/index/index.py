@@ -168,8 +168,9 @@ class Index:
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
-        The log may have them in another order. When the store fails, some of the pages may have
-        become originals; they claim again, or their leases run out.
+        The log may have them in another order. They are compared with each other besides the
+        entries that are read of a bucket. When the store fails, some of the pages may have become
+        originals; they claim again, or their leases run out.
 
         Raises:
             ValueError: :meth:`.IndexSpec.check` refuses a page; nothing is written.

@@ -60,14 +60,17 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
 
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
-    pa, _ = pyarrow()
     words, blocks = column_names(spec)
     schema = _schema(words, blocks)
     rows = (_row(page, words, blocks) for page in prints)
-    batches = (
-        pa.RecordBatch.from_pylist(part, schema) for part in iter(lambda: [*islice(rows, ROWS)], [])
-    )
-    return write_batches(file, batches, schema, spec)
+    return write_batches(file, batches_of(rows, schema), schema, spec)
+
+
+def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
+    """Yield rows as Arrow record batches."""
+    pa, _ = pyarrow()
+    while part := [*islice(rows, ROWS)]:
+        yield pa.RecordBatch.from_pylist(part, schema)
 
 
 def _schema(words: Sequence[str], blocks: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import islice
 from random import Random
 
 from scrapy_simhash.core.analysis import PageAnalysis, text_body
@@ -61,15 +62,17 @@ def made_prints(
         yield Print(url, url, "", 0, None, Fingerprint(value, recipe.bits, values), about)
 
 
-def judged_in_turn(prints: Iterable[Print], recipe: Recipe = RECIPE) -> Iterator[Verdict]:
-    """Yield the verdict on each page, as ``dedupe`` gives it."""
+def judged_in_turn(
+    prints: Iterable[Print], recipe: Recipe = RECIPE, *, at_once: int = 64
+) -> Iterator[Verdict]:
+    """Yield the verdict on each page, as ``dedupe`` gives it, which asks about 64 at a time."""
+    analysed = (
+        (SavedPage(page.key, page.key, text_body(""), page.url), _analysis(page)) for page in prints
+    )
     with closing(open_index("memory://", spec_of(recipe))) as index:
-        analysed = (
-            (SavedPage(page.key, page.key, text_body(""), page.url), _analysis(page))
-            for page in prints
-        )
-        for _, verdict, _ in decide(analysed, index, "global"):
-            yield verdict
+        while some := [*islice(analysed, at_once)]:
+            for _, verdict, _ in decide(some, index, "global"):
+                yield verdict
 
 
 def _analysis(page: Print) -> PageAnalysis:

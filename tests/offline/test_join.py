@@ -46,8 +46,9 @@ def by_join(files: list[Path], folder: Path) -> list[Any]:
     return [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
 
 
-def in_turn(pages: Iterable[Print]) -> list[Any]:
-    return [(v.key, v.original, v.distance) for v in judged_in_turn(pages)]
+def in_turn(pages: Iterable[Print], at_once: int = 64) -> list[Any]:
+    verdicts = judged_in_turn(pages, at_once=at_once)
+    return [(v.key, v.original, v.distance) for v in verdicts]
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -56,6 +57,11 @@ def test_the_verdict_of_a_join_is_that_of_a_crawl(seed, tmp_path):
     verdicts = by_join(written(tmp_path, pages), tmp_path)
     assert verdicts == in_turn(pages)
     assert sum(original is not None for _, original, _ in verdicts) > 300
+
+
+def test_a_flood_of_one_text_is_judged_as_a_crawl_judges_page_after_page(tmp_path):
+    pages = list(made_prints(1500, one_text=0.2))
+    assert by_join(written(tmp_path, pages), tmp_path) == in_turn(pages, at_once=1)
 
 
 def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path):
@@ -70,8 +76,8 @@ def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path):
     assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
 
 
-def test_what_only_a_guess_brings_near_is_not_compared(tmp_path):
-    """A page counts among the newest of its bucket if the guess that it is a copy was wrong."""
+def test_a_page_whose_original_is_too_long_ago_counts_among_the_newest(tmp_path):
+    """So a crawl reads one page less of those that came before it."""
     pages = [
         page._replace(fingerprint=_in_one_bucket(page, number))
         for number, page in enumerate(made_prints(3 * BUCKET_LIMIT + 2, 8))
