@@ -356,17 +356,18 @@ class Index:
         """Delete abandoned entries; return how many entries have changed.
 
         These are the entries of this spider's runs before its last ``keep`` that count, if ``keep``
-        is not 0, and entries of any run that have been in progress without a living lease
-        for a day. An entry that an earlier run has delivered is again what that run left.
+        is not 0, unless a crawler lives in them, and entries of any run that have been in progress
+        without a living lease for a day. An entry that an earlier run has delivered is again what
+        that run left.
 
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
         with self._use():
-            old = self._run_list.before(keep)
+            now = self.now()
+            old = self._run_list.before(keep, now)
             # After a shorter outage a crawler may still tell that a page was delivered.
-            day_ago = self.now() - 86_400
-            act = partial(expired, old, day_ago)
+            act = partial(expired, old, now - 86_400)
             rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
             records = self._records(dict(rows)).values()
             swept = [record for record in records if act(record.state) != record.state][:most]

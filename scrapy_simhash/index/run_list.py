@@ -97,11 +97,16 @@ class RunList:
         by_run = self._store.counts().by_run
         return [_counted(row.run, by_run) for row in _Cell(self._packed()).rows]
 
-    def before(self, keep: int) -> set[int]:
-        """Return the numbers of the spider's runs before its last ``keep`` that count."""
-        runs = [run for run in self.runs() if run.spider == self._spider]
-        newest = [run.number for run in runs if run.counts][-keep:] if keep else []
-        return {run.number for run in runs if len(newest) == keep > 0 and run.number < newest[0]}
+    def before(self, keep: int, now: float) -> set[int]:
+        """Return the numbers of the spider's runs before its last ``keep`` that count.
+
+        A run in which a crawler lives is not among them.
+        """
+        rows = [row for row in _Cell(self._packed()).rows if row.run.spider == self._spider]
+        counting = [row.run.number for row in rows if row.run.counts]
+        first = counting[-keep] if 0 < keep <= len(counting) else 0
+        old = (row for row in rows if row.run.number < first)
+        return {row.run.number for row in old if not self._living(row, now)}
 
     def begin(self, resumed: int | Literal["last"] | None, now: float, expires: float) -> int:
         """Join a run, or begin one; return its number."""
@@ -133,7 +138,7 @@ class RunList:
             for row in cell.rows:
                 if row.run.number == number:
                     row.living.pop(self._crawler, None)
-                    if not self._has_others(row, now):
+                    if not self._living(row, now):
                         self._end(row, cell, now, finished=finished)
 
     def forget(self, numbers: Collection[int]) -> None:
@@ -160,17 +165,17 @@ class RunList:
         """Return the run that the crawler joins; None if it begins one."""
         rows = [row for row in cell.rows if row.run.spider == self._spider]
         named = rows[-1:] if resumed == "last" else [r for r in rows if r.run.number == resumed]
-        joined = [row for row in named if not row.run.finished]
-        joined += [row for row in rows[-1:] if row.run.ended is None and self._has_others(row, now)]
-        return next(iter(joined), None)
+        resumable = [row for row in named if not row.run.finished]
+        living = [
+            row
+            for row in rows[-1:]
+            if row.run.ended is None and self._living(row, now) - {self._crawler}
+        ]
+        return next(iter(resumable + living), None)
 
-    def _has_others(self, row: _Row, now: float) -> bool:
-        """Return whether another crawler of a run lives."""
-        return any(
-            ends > now and self._lives(name)
-            for name, ends in row.living.items()
-            if name != self._crawler
-        )
+    def _living(self, row: _Row, now: float) -> set[str]:
+        """Return the names of the crawlers of a run that may live."""
+        return {name for name, ends in row.living.items() if ends > now and self._lives(name)}
 
     def _end(self, row: _Row, cell: _Cell, now: float, *, finished: bool) -> None:
         """End a run: note what it saw, and whether it counts."""

@@ -16,7 +16,7 @@ import struct
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, count, groupby, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -453,13 +453,18 @@ class RedisStore:
         last = self.client.call("HGET", self._meta, "last") or 0
         with contextlib.suppress(ValueError):  # a damaged index is cleared, too
             self._last = max(self._last, _last_place(last))
-        groups = map(self._group, range(self._last // _GROUP + 1))
-        while some := [*islice(groups, _KEYS)]:
+        first = self._last // _GROUP
+        groups = map(self._group, count())
+        while some := [*islice(groups, min(first, _KEYS))]:
             self.client.call("UNLINK", *some)
+            first -= len(some)
         for block, leaves in self._leaves_of_blocks(self._spec.blocks + 1):
             self.client.call("UNLINK", *(self._leaf(block, number) for number in leaves))
         # Together, because an index of which only a part is there is a damaged one.
         self.client.call("UNLINK", self._meta, self._leases)
+        # Until now others may have written into the last group, and into those behind it.
+        while self.client.call("UNLINK", *islice(groups, _KEYS)):
+            pass
         self._blocks = None
         self._begin()
 

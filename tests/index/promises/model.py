@@ -245,7 +245,9 @@ class Model:
         spider = self.crawlers[owner].spider
         good = [n for n, run in self.runs.items() if run.spider == spider and run.counts]
         first = good[-keep] if 0 < keep <= len(good) else 0
-        old = [n for n, run in self.runs.items() if run.spider == spider and n < first]
+        living = {crawler.run for crawler in self.crawlers if crawler.expires > now}
+        before = [n for n, run in self.runs.items() if run.spider == spider and n < first]
+        old = [number for number in before if number not in living]
         abandoned = [k for k in self.log if k.in_progress and k.expires < now - 86_400]
         for known in abandoned:
             self.take_back(known)

@@ -150,3 +150,25 @@ def test_leaves_that_split_lose_no_value(server, url, opened):
         assert row[1].content[8:] == fp(crawled[0]).blocks
         index.clear()
         assert len([*client.scan_iter(pattern)]) == 3  # of which one has the runs
+
+
+def test_clear_leaves_no_entry_that_others_write_meanwhile(server, url, opened, monkeypatch):
+    index, other = opened(url), opened(url)
+    client, pages = index._store.client, values(100)
+    call = client.call
+    for value in pages[:40]:
+        keep(index, value)
+
+    def called(*command):
+        if command[:2] == ("UNLINK", client.key("meta")):
+            for value in pages[40:]:
+                keep(other, value)
+        return call(*command)
+
+    monkeypatch.setattr(client, "call", called)
+    entries = client.key(f"{index._store._generation}:*")
+    with server.client() as redis:
+        assert len([*redis.scan_iter(entries)]) == 2
+        index.clear()
+        assert [*redis.scan_iter(entries)] == []
+    assert len(other) == 0
