@@ -1,6 +1,6 @@
 """The join of a corpus beside a crawl's way and a rival on made pages, and on real ones.
 
-    python -m benchmarks.corpus --pages 1000000 [--only join datasketch]
+    python -m benchmarks.corpus --pages 1000000 [--only join spark datasketch]
     python -m benchmarks.corpus --same docs-html records-html blog-html mails-html
 
 Each step is a process of its own; CPU is that of all its processes, in microseconds a page. All
@@ -12,6 +12,7 @@ no distance and at no page.
 
 import argparse
 import json
+import os
 import resource
 import sys
 import tempfile
@@ -24,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.documents import DATA
-from benchmarks.measuring import in_a_process
+from benchmarks.measuring import cpu_of, descendants, in_a_process
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.analyses import analyse_all
-from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies
+from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
     ROWS,
     Print,
@@ -67,6 +68,17 @@ def join(folder: Path) -> Iterator[int]:
         yield from (page for page, is_kept in enumerate(flags) if not is_kept)
 
 
+def spark(folder: Path) -> Iterator[int]:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {"spark.driver.memory": "8g", "spark.driver.maxResultSize": "0"}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    verdicts = spark_verdicts(session, str(folder), RECIPE).select("kept").toArrow()
+    flags = verdicts.column("kept").to_pylist()
+    yield from (page for page, is_kept in enumerate(flags) if not is_kept)
+
+
 def in_turn(folder: Path) -> Iterator[int]:
     prints = (
         Print(e.key, e.key, e.scope, 0, None, e.fingerprint, e.facts) for e in entries(folder)
@@ -88,7 +100,7 @@ def datasketch(folder: Path) -> Iterator[int]:
             tables.insert(number, page)
 
 
-STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch}
+STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch, "spark": spark}
 
 
 def run_step(step: str, folder: str) -> dict[str, Any]:
@@ -97,7 +109,9 @@ def run_step(step: str, folder: str) -> dict[str, Any]:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return {
         "dropped": dropped,
-        "cpu": sum(each.ru_utime + each.ru_stime for each in used),
+        # The processes of Spark go on.
+        "cpu": sum(each.ru_utime + each.ru_stime for each in used)
+        + sum(map(cpu_of, descendants())),
         "gigabytes": 1024 * int(status.split("VmHWM:")[1].split()[0]) / 1e9,
     }
 
@@ -153,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=0)
     parser.add_argument("--same", nargs="*", default=[])
-    parser.add_argument("--only", nargs="*", default=[*STEPS], choices=STEPS)
+    parser.add_argument("--only", nargs="*", default=[*STEPS][:3], choices=STEPS)
     parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:

@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +38,20 @@ def cpu_seconds(server: RedisServer) -> float:
     return float(used["used_cpu_user"] + used["used_cpu_sys"])
 
 
-def workers() -> list[int]:
-    """Return the processes that this one has started."""
+def workers(pid: int | str = "self") -> list[int]:
+    """Return the processes that a process has started."""
     return [
         int(child)
-        for thread in Path("/proc/self/task").iterdir()
+        for thread in Path(f"/proc/{pid}/task").iterdir()
         for child in (thread / "children").read_text().split()
     ]
+
+
+def descendants(pid: int | str = "self") -> Iterator[int]:
+    """Yield the processes that a process, or one of these, has started."""
+    for child in workers(pid):
+        yield child
+        yield from descendants(child)
 
 
 def cpu_of(pid: int) -> float:
