@@ -510,27 +510,20 @@ class Index:
         after: dict[int, State | None] = {}
         for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
-            refused = self._refused(
-                [
-                    Part(checks={at: state.pack()}, writes={at: new and new.pack()})
-                    for at, (state, _) in states.items()
-                    if (new := after[at]) != state
-                ]
-            )
+            parts = [
+                Part(checks={at: state.pack()}, writes={at: new and new.pack()})
+                for at, (state, _) in states.items()
+                if (new := after[at]) != state
+            ]
+            written = self._store.commit(parts).written if parts else []
+            pairs = zip(parts, written, strict=True)
+            refused = [at for part, new in pairs if new is None for at in part.writes]
             if not refused:
                 break
             after |= dict.fromkeys(refused)
-            states = {
-                at: (record.state, states[at][1])
-                for at, record in self._records(self._store.read(refused)).items()
-            }
+            records = self._records(self._store.read(refused))
+            states = {at: (record.state, states[at][1]) for at, record in records.items()}
         return after
-
-    def _refused(self, parts: Sequence[Part]) -> list[int]:
-        """Commit changes of one entry each; return the positions of those that were refused."""
-        written = self._store.commit(parts).written if parts else []
-        pairs = zip(parts, written, strict=True)
-        return [at for part, new in pairs if new is None for at in part.writes]
 
     def _rows(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile."""

@@ -267,7 +267,8 @@ class SqliteStore:
         self, parts: Sequence[Part], near: Mapping[int, Near], lookups: Lookups | None
     ) -> list[Sequence[int] | None]:
         """Write the parts that nothing stands against; return the positions of their entries."""
-        states = self._states({at for part in parts for at in part.checks})
+        checked = self._without_contents({at for part in parts for at in part.checks})
+        states = {at: stored.state for at, stored in checked.items()}
         written: list[Sequence[int] | None] = []
         pages = Counter[int]()
         end = self._last() + 1
@@ -340,9 +341,6 @@ class SqliteStore:
         sql = f"SELECT position, run, state, {columns} FROM entries LEFT JOIN leases"  # noqa: S608
         sql += " USING (position) WHERE position IN (SELECT value FROM json_each(?))"
         return self._run(f"{sql} ORDER BY position", (json.dumps([*positions]),))
-
-    def _states(self, positions: Collection[int]) -> dict[int, bytes]:
-        return {at: stored.state for at, stored in self._without_contents(positions).items()}
 
     def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
         return {at: _stored(*columns) for at, *columns in self._rows(positions, "body")}
