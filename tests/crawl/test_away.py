@@ -19,14 +19,7 @@ from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.settings import FilterSettings
 from tests import servers
 from tests.core.failing import FailingStore
-from tests.crawl.spiders import (
-    ONE_AT_A_TIME,
-    FailingLate,
-    Pages,
-    is_settled,
-    paths,
-    until,
-)
+from tests.crawl.spiders import ONE_AT_A_TIME, FailingLate, Pages, is_settled, paths, until
 from tests.pages import article, html
 
 URL = "redis://nowhere.example/0?name=away"

@@ -1,7 +1,5 @@
 """Pages made of parts, of which each knows whether it is the page's own or the site's."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,14 +7,7 @@ from dataclasses import dataclass
 from tests.pages import article
 
 #: Elements around the parts, with and without HTML's own words for them.
-WORDS = {
-    "header": "header",
-    "nav": "nav",
-    "main": "main",
-    "article": "article",
-    "aside": "aside",
-    "footer": "footer",
-}
+WORDS = {word: word for word in ("header", "nav", "main", "article", "aside", "footer")}
 NAMES = {
     "header": "div class=header",
     "nav": "div class=menu",

@@ -1,7 +1,5 @@
 """Decoding: the right characters, whatever the page and its server say about their charset."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest
@@ -35,7 +33,7 @@ def page(text: str, meta: str = "") -> str:
 
 
 @pytest.mark.parametrize("charset", WRITTEN)
-def test_a_charset_is_found_whether_it_is_declared_or_not(charset: str) -> None:
+def test_a_charset_is_found_whether_it_is_declared_or_not(charset):
     """Servers say ISO-8859-1 of pages that they know nothing about."""
     html = page(WRITTEN[charset])
     for declared in (None, "iso-8859-1", "us-ascii", charset):
@@ -45,48 +43,48 @@ def test_a_charset_is_found_whether_it_is_declared_or_not(charset: str) -> None:
 
 
 @pytest.mark.parametrize("declared", [None, "iso-8859-1", "gb2312"])
-def test_utf_8_is_believed_before_any_declaration(declared: str | None) -> None:
+def test_utf_8_is_believed_before_any_declaration(declared):
     for text in WRITTEN.values():
         html = page(text, '<meta charset="gb2312">')
         assert decode_html(html.encode(), declared) == html
         assert utf8_html(html.encode(), declared) == html.encode()
 
 
-def test_characters_that_were_encoded_twice_are_no_words() -> None:
+def test_characters_that_were_encoded_twice_are_no_words():
     """A western page with a few of them is no Thai page."""
     html = page("The price \xc3\x82\xc2\xa3 and \xc3\x82\xc2\xa9 the bridge, in caf\xe9s. ")
     body = html.encode("cp1252", "replace")
     assert decode_html(body, "iso-8859-1") == body.decode("cp1252")
 
 
-def test_a_page_whose_tags_can_be_read_is_not_in_utf_16() -> None:
+def test_a_page_whose_tags_can_be_read_is_not_in_utf_16():
     """A page in Latin-1 that claims to be UTF-16 keeps its tags, as in a browser."""
     html = page(FRENCH, '<meta charset="utf-16">')
     assert decode_html(html.encode("latin-1")) == html
 
 
-def test_a_declaration_that_the_body_contradicts_is_passed_over() -> None:
+def test_a_declaration_that_the_body_contradicts_is_passed_over():
     for declared in ("utf-8", "big5", "euc-kr", "no-such-charset"):
         assert decode_html(page(CHINESE).encode("gbk"), declared) == page(CHINESE)
 
 
-def test_utf_8_that_was_cut_short_loses_its_last_character_alone() -> None:
+def test_utf_8_that_was_cut_short_loses_its_last_character_alone():
     assert decode_html((CHINESE * 20).encode()[:-1], "gbk") == (CHINESE * 20)[:-1] + "\ufffd"
 
 
-def test_a_byte_order_mark_decides_and_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_decides_and_is_no_part_of_the_text():
     for charset in ("utf-8-sig", "utf-16"):
         assert decode_html(page(CHINESE).encode(charset), "iso-8859-1") == page(CHINESE)
 
 
 @given(st.binary(max_size=300), st.sampled_from([None, "gbk", "utf-16", "latin-1", "", "é", "x\0"]))
-def test_any_bytes_decode(body: bytes, declared: str | None) -> None:
+def test_any_bytes_decode(body, declared):
     """No body and no header makes decoding raise."""
     assert isinstance(decode_html(body, declared), str)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is missing")
-def test_old_chinese_pages_are_readable() -> None:
+def test_old_chinese_pages_are_readable():
     """Real pages contain the characters of their hand-made body text, with no or a wrong header."""
     pages = [page for page in lines_of("articles-html") if "html_base64" in page]
     garbled = []
@@ -100,7 +98,7 @@ def test_old_chinese_pages_are_readable() -> None:
     assert garbled == []
 
 
-def test_codec_that_is_no_charset_is_passed_over() -> None:
+def test_codec_that_is_no_charset_is_passed_over():
     for name in ("hex", "rot13", "base64", "idna", "punycode", "undefined"):
         body = FRENCH.encode("latin-1")
         assert decode_html(body, name) == FRENCH

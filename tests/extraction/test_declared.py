@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction.declared import canonical_address
@@ -15,7 +13,7 @@ from scrapy_simhash.extraction.declared import canonical_address
         f"<LINK REL=CANONICAL HREF=http://a.test/7?x=1&amp;y=2>{' ' * 9000}a canonical form",
     ],
 )
-def test_the_declared_address_is_found_however_it_is_written(link: str) -> None:
+def test_the_declared_address_is_found_however_it_is_written(link):
     page = f"<html><head><title>a</title>{link}</head><body>"
     assert canonical_address(page.encode()) == "http://a.test/7?x=1&y=2"
 
@@ -31,11 +29,11 @@ def test_the_declared_address_is_found_however_it_is_written(link: str) -> None:
         '<link rel="canonical">',
     ],
 )
-def test_a_page_without_a_declaration_has_none(page: str) -> None:
+def test_a_page_without_a_declaration_has_none(page):
     assert canonical_address(page.encode()) == ""
 
 
-def test_what_stands_far_from_the_beginning_is_not_read() -> None:
+def test_what_stands_far_from_the_beginning_is_not_read():
     link = b'<link rel="canonical" href="/a">'
     assert canonical_address(b"<link rel=canonical>" * 1000 + link) == ""
     assert canonical_address(b" " * 1_000_000 + link) == ""

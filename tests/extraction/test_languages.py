@@ -3,8 +3,6 @@
 The texts are our own, made of syllables that these languages have; what counts is how they write.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 
@@ -93,9 +91,7 @@ FRAMED = (
 
 
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
-def test_an_article_is_near_its_mirror_and_its_edit_and_far_from_another(
-    language: Language,
-) -> None:
+def test_an_article_is_near_its_mirror_and_its_edit_and_far_from_another(language):
     """In the edit, one sentence of forty is another, one is gone, two have changed places."""
     sentences, others = language.sentences(1), language.sentences(2)
     article = page(sentences, PLAIN)
@@ -107,7 +103,7 @@ def test_an_article_is_near_its_mirror_and_its_edit_and_far_from_another(
     assert distance_of(article, page(others, PLAIN)) > RECIPE.distance + 10
 
 
-def test_simplified_and_traditional_chinese_are_different_texts() -> None:
+def test_simplified_and_traditional_chinese_are_different_texts():
     """A conversion is no near-duplicate: too many characters differ."""
     simplified, traditional = (
         page(LANGUAGES[f"Chinese, {form}"].sentences(1), PLAIN)

@@ -1,8 +1,5 @@
 """The main text: what a page is about, whole, and little of its template."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from itertools import combinations
 
 import pytest
@@ -35,14 +32,14 @@ MODERN = (
 )
 
 
-def test_lines_are_measured_in_bytes_without_spaces() -> None:
+def test_lines_are_measured_in_bytes_without_spaces():
     """A letter counts as many bytes as UTF-8 needs, also beyond the first 65,536."""
     texts = ["a, b.", "", "\u00e9\u4e2d\u3002", "\U0001f600 x", "x\ud800"]
     assert sizes_of("\n".join(texts)).tolist() == [4, 0, 8, 5, 4]
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_the_text_is_the_heavier_lines_of_what_is_weighed(site: str) -> None:
+def test_the_text_is_the_heavier_lines_of_what_is_weighed(site):
     """Lines that nearly are main text stand among them, with less than half of the weight."""
     found = extract(SITES[site](paragraphs(1)))
     lines = found.weighed.split("\n")
@@ -54,7 +51,7 @@ def test_the_text_is_the_heavier_lines_of_what_is_weighed(site: str) -> None:
 @pytest.mark.parametrize(
     ("line", "weight"), [("<div class=related>{}</div>", 2), ("<aside><p>{}</p></aside>", 1)]
 )
-def test_a_less_sure_line_counts_less(line: str, weight: int) -> None:
+def test_a_less_sure_line_counts_less(line, weight):
     """Whether it is just taken or just not, it has little of the fingerprint."""
     texts = paragraphs(1)
     body = tagged(texts) + line.format(article(8, words=30))
@@ -112,12 +109,12 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("rule", WHOLE)
-def test_the_text_is_whole_and_no_more(rule: str) -> None:
+def test_the_text_is_whole_and_no_more(rule):
     html, texts = WHOLE[rule]
     assert lines_of(f"<body>{html}</body>") == texts
 
 
-def test_parts_that_are_made_alike_go_together() -> None:
+def test_parts_that_are_made_alike_go_together():
     """An advertisement splits an article; of the steps of a guide, one is marked, one wrapped."""
     part = "<div class=part>{}</div>".format
     html = (
@@ -135,7 +132,7 @@ def test_parts_that_are_made_alike_go_together() -> None:
     assert len(lines_of(f"<body>{html}{foot}")) == 8
 
 
-def test_a_doubtful_part_does_not_take_the_place_of_the_text() -> None:
+def test_a_doubtful_part_does_not_take_the_place_of_the_text():
     """An article that is shorter than the teaser below it is in the text."""
     text = article(17, words=40)
     teaser = f"<div class=teaser><div>{tagged(paragraphs(18, 2))}</div></div>"
@@ -153,7 +150,7 @@ def shingles(text: str) -> set[str]:
 
 @pytest.mark.parametrize("body", [paragraphs, chinese_body])
 @pytest.mark.parametrize("site", SITES)
-def test_each_kind_of_site_gives_its_body(site: str, body: Callable[[int], list[str]]) -> None:
+def test_each_kind_of_site_gives_its_body(site, body):
     """Blogs, forums, shops, manuals, portals: the body comes out, hardly anything else does."""
     texts = body(1)
     extraction = extract(SITES[site](texts))
@@ -165,13 +162,13 @@ def test_each_kind_of_site_gives_its_body(site: str, body: Callable[[int], list[
 
 @pytest.mark.parametrize("body", [paragraphs, chinese_body])
 @pytest.mark.parametrize("site", SITES)
-def test_a_template_makes_no_duplicates(site: str, body: Callable[[int], list[str]]) -> None:
+def test_a_template_makes_no_duplicates(site, body):
     """Two bodies in one template are far apart."""
     assert distance_of(SITES[site](body(1)), SITES[site](body(2))) > 1.5 * RECIPE.distance
 
 
 @pytest.mark.parametrize("body", [paragraphs, chinese_body])
-def test_a_body_is_the_same_on_any_two_sites(body: Callable[[int], list[str]]) -> None:
+def test_a_body_is_the_same_on_any_two_sites(body):
     """One body in two templates is a near-duplicate, whichever templates they are."""
     # A thread of few letters is diluted by the rules of its forum.
     pages = {name: site(body(3)) for name, site in SITES.items() if name != "phpbb"}

@@ -1,7 +1,5 @@
 """A moment is one moment in any zone and format."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +18,7 @@ from tests.pages import article, judged
         "2007-05-19 00:27:12.123 +0530",
     ],
 )
-def test_a_moment_is_one_in_any_zone_and_format(written: str) -> None:
+def test_a_moment_is_one_in_any_zone_and_format(written):
     assert with_moments(f"Sent {written}, by Ann") == "Sent 2007-05-18 18:57, by Ann"
 
 
@@ -31,12 +29,12 @@ def test_a_moment_is_one_in_any_zone_and_format(written: str) -> None:
         *("Fri May 18 14:57:12 2007", "2007-05-18 14:57 lbs", "18 May 2007 14:57 call me"),
     ],
 )
-def test_what_has_no_zone_stays_as_it_is(text: str) -> None:
+def test_what_has_no_zone_stays_as_it_is(text):
     assert with_moments(text) == text
 
 
 @given(st.text("0123456789:-+ ,TZMayUTC", max_size=60))
-def test_any_text_has_its_moments_read(text: str) -> None:
+def test_any_text_has_its_moments_read(text):
     assert isinstance(with_moments(f"2007-05-18 {text} 18 May 2007 1:11{text}"), str)
 
 
@@ -44,7 +42,7 @@ def mail(moment: str) -> str:
     return f"<title>Bypass</title><h1>Bypass</h1><i>{moment}</i><p>{article(1, 300)}</p>"
 
 
-def test_a_mail_is_a_copy_where_an_archive_shows_its_moment_in_another_zone() -> None:
+def test_a_mail_is_a_copy_where_an_archive_shows_its_moment_in_another_zone():
     original = ("http://m.test/2007/4711", mail("Fri May 18 14:57:12 EDT 2007"))
     assert judged(original, ("http://m.test/a/x", mail("Fri, 18 May 2007 20:57 +0200"))).is_copy
     assert not judged(original, ("http://m.test/a/x", mail("Fri, 18 May 2007 21:57 +0200"))).is_copy

@@ -1,7 +1,5 @@
 """Pages that are no articles: what happens to each, and why that is right."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
@@ -36,7 +34,7 @@ def listing(first: int, count: int = 12) -> str:
     return f"<ul>{rows}</ul>"
 
 
-def test_pages_of_a_list_are_kept_and_the_same_list_is_a_copy() -> None:
+def test_pages_of_a_list_are_kept_and_the_same_list_is_a_copy():
     """Nothing behind page 2 may be lost because page 1 has the same template.
 
     A new item may be linked from nowhere else. A session token leads to the same links again.
@@ -45,7 +43,7 @@ def test_pages_of_a_list_are_kept_and_the_same_list_is_a_copy() -> None:
     assert checked(*pages) == [NEW, NEW, NEW, NEW, ("duplicate", "0")]
 
 
-def test_a_long_list_with_an_entry_more_is_another_page() -> None:
+def test_a_long_list_with_an_entry_more_is_another_page():
     """Nothing else may link to it. The same list again is a copy."""
     pages = [
         f"<html><body><main><h1>Contents</h1>{listing(first, 60)}</main></body></html>"
@@ -63,7 +61,7 @@ WALLS = {
 
 
 @pytest.mark.parametrize("wall", WALLS)
-def test_the_same_wall_on_one_site_is_kept_once(wall: str) -> None:
+def test_the_same_wall_on_one_site_is_kept_once(wall):
     """It is the same page again: what lies behind it was not on it. Its own title keeps one."""
     pages = map(WALLS[wall].format, (wall, "Blue mug", wall))
     assert checked(*pages) == [NEW, NEW, ("duplicate", "0")]
@@ -76,7 +74,7 @@ SHARED = [
 ]
 
 
-def test_a_page_that_shows_nothing_repeats_none_of_its_program() -> None:
+def test_a_page_that_shows_nothing_repeats_none_of_its_program():
     """Its address is all that tells such pages apart."""
     shells = [f"<html><title>App</title><body><div id=app></div>{each}" for each in SHARED]
     empty = "<html><body></body></html>"
@@ -160,10 +158,10 @@ def three(pattern: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", APART)
-def test_pages_are_told_apart_by_what_else_they_have(kind: str) -> None:
+def test_pages_are_told_apart_by_what_else_they_have(kind):
     assert checked(*three(APART[kind])) == [NEW, NEW, NEW]
 
 
 @pytest.mark.parametrize("kind", NOT_APART)
-def test_what_is_no_value_of_a_page_tells_none_apart(kind: str) -> None:
+def test_what_is_no_value_of_a_page_tells_none_apart(kind):
     assert checked(*three(NOT_APART[kind])) == [NEW, ("duplicate", "0"), ("duplicate", "0")]

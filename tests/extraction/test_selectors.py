@@ -1,7 +1,5 @@
 """What a page says by hand: selectors outweigh the extraction."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -37,7 +35,7 @@ def read(page: str, recipe: Recipe) -> Extraction:
 
 
 @pytest.mark.parametrize("extractor", FAST_EXTRACTORS)
-def test_a_selector_of_the_content_outweighs_the_extraction(extractor: str) -> None:
+def test_a_selector_of_the_content_outweighs_the_extraction(extractor):
     chosen = read(COMMENTED[0], by_hand("h1, aside", extractor=extractor))
     assert OFFER in chosen.text
     assert TEXT not in chosen.shown
@@ -46,7 +44,7 @@ def test_a_selector_of_the_content_outweighs_the_extraction(extractor: str) -> N
 
 
 @pytest.mark.parametrize("extractor", EXTRACTORS)
-def test_what_is_ignored_is_no_part_of_the_page(extractor: str) -> None:
+def test_what_is_ignored_is_no_part_of_the_page(extractor):
     stars = COMMENTED[0].replace("<footer>", "<i aria-label='4 stars'></i><footer>")
     ignored = read(stars, by_hand(ignore="main, i, h1", extractor=extractor))
     assert TEXT not in ignored.shown
@@ -54,7 +52,7 @@ def test_what_is_ignored_is_no_part_of_the_page(extractor: str) -> None:
     assert not any("4 stars" in mark for mark in ignored.marks)
 
 
-def test_ignored_comments_neither_keep_a_page_nor_change_it() -> None:
+def test_ignored_comments_neither_keep_a_page_nor_change_it():
     for recipe, kinds in ((RECIPE, ["unique", "unique"]), (None, ["unique", "duplicate"])):
         with SyncDedup(recipe=recipe or by_hand(ignore=".comments"), processes=0) as dedup:
             urls = ("http://a.example/1", "http://a.example/2")
@@ -66,14 +64,14 @@ def test_ignored_comments_neither_keep_a_page_nor_change_it() -> None:
     assert facts[0] == facts[1]
 
 
-def test_a_page_without_a_match_is_left_to_the_extraction_and_named_as_such() -> None:
+def test_a_page_without_a_match_is_left_to_the_extraction_and_named_as_such():
     plain, by_none = read(COMMENTED[0], RECIPE), read(COMMENTED[0], by_hand("nav", ".ad"))
     assert by_none == replace(plain, unmatched=("content", "ignore"))
     assert analysed(COMMENTED[0], by_hand("nav", "aside")).unmatched == ("content",)
     assert analysed("<p>", by_hand("nav")).unmatched == ("content",)
 
 
-def test_a_selector_is_that_of_the_host_or_else_that_of_any() -> None:
+def test_a_selector_is_that_of_the_host_or_else_that_of_any():
     selectors = {"a.example": "p", "": "article"}
     for url, selector in {
         "http://www.A.example:80/x": "p",
@@ -94,7 +92,7 @@ NESTED = st.recursive(
 
 
 @given(NESTED)
-def test_nested_matches_show_their_text_once(markup: str) -> None:
+def test_nested_matches_show_their_text_once(markup):
     page = f"<body><section>{markup}</section></body>".encode()
     both = selected(page, "section, section *", None)
     assert both.html.count(b"x") == page.count(b"x")
@@ -103,13 +101,13 @@ def test_nested_matches_show_their_text_once(markup: str) -> None:
 @pytest.mark.parametrize(
     "page", ["<p>a<table><tr><td>" * 9000, "<div>\ud800\0</div>", "<" * 9000, ""]
 )
-def test_no_page_makes_a_selector_raise(page: str) -> None:
+def test_no_page_makes_a_selector_raise(page):
     data = page.encode("utf-8", "surrogatepass")
     for content, ignore in (("td, :not(a) > p", None), (None, "div, html, body"), ("p", "p")):
         selected(data, content, ignore)
 
 
-def test_a_page_on_which_a_selector_takes_too_long_passes() -> None:
+def test_a_page_on_which_a_selector_takes_too_long_passes():
     nested = Document("http://a.example/", "<div>a" * 9000)
     with SyncDedup(recipe=by_hand("a b c, div div div a"), processes=1, timeout=0.2) as dedup:
         assert dedup.check(nested).reason == "timeout"

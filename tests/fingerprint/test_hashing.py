@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.hashing import (
-    hash_features,
-    hash_ngrams,
-    one_lane,
-    spread,
-)
+from scrapy_simhash.fingerprint.hashing import hash_features, hash_ngrams, one_lane, spread
 from scrapy_simhash.fingerprint.normalisation import code_points
 
 WIDTHS = [

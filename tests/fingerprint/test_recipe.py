@@ -13,11 +13,7 @@ from simhash import Simhash
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
-from scrapy_simhash.fingerprint.simhash import (
-    Fingerprint,
-    fingerprint_from_sums,
-    hamming_distance,
-)
+from scrapy_simhash.fingerprint.simhash import Fingerprint, fingerprint_from_sums, hamming_distance
 from tests.fingerprint.slowly import slow_grams, slow_sums
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -4,16 +4,13 @@ from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import (
-    DUPLICATE,
     FAR,
     LEASE,
     ORIGINAL,
     REVISIT,
     at,
     fp,
-    keys,
     page,
-    query,
     same_facts,
     values,
 )
@@ -27,31 +24,6 @@ def test_keys_that_differ_in_scheme_or_www_have_entries_of_their_own(store):
     index.claim_all([page(http, 0), page(https, FAR), page(www, FAR << 9)])
     assert [entry.key for entry in index.entries_of([http, www])] == [http, www]
     assert index.claim(page(https, FAR)).outcome == REVISIT
-
-
-def test_a_query_tells_what_is_near_nearest_first_then_oldest_and_writes_nothing(store):
-    index = store.open(judge=same_facts)
-    assert query(index, fp(0)) == []
-    for number, value in enumerate([0b111, 0b1, 0b10]):
-        at(index, 100.0 + number).claim(page(f"{number}", value, facts=b"%d" % number))
-    index.confirm(["1"])
-    near = query(index, fp(0))
-    assert [(n.key, n.distance, n.facts) for n in near] == [
-        ("1", 1, b"1"),
-        ("2", 1, b"2"),
-        ("0", 3, b"0"),
-    ]
-    assert [(n.time, n.provisional) for n in near] == [(101, False), (102, True), (100, True)]
-    assert len(index) == 3
-
-
-def test_the_judge_is_asked_about_pages_beyond_the_distance_that_are_within_reach(store):
-    index = store.open(judge=same_facts, distance=3, reach=5)
-    index.claim(page("a", 0, facts=b"1"))
-    within, beyond = page("b", 0b11111, facts=b"1"), page("c", 0b111111, facts=b"1")
-    assert index.claim(within).outcome == DUPLICATE
-    assert index.claim_all([beyond, within])[1].outcome == DUPLICATE
-    assert keys(index) == ["a", "c"]
 
 
 def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(store):

@@ -19,14 +19,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import excerpt
 from scrapy_simhash.report import dedup_log
-from scrapy_simhash.report.dedup_log import (
-    DedupLog,
-    LogLine,
-    aside,
-    read_lines,
-    read_log,
-    to_json,
-)
+from scrapy_simhash.report.dedup_log import DedupLog, LogLine, aside, read_lines, read_log, to_json
 from tests.report.lines import line
 
 ROOT = Path(__file__).parents[2]

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from w3lib.url import canonicalize_url
 
-from scrapy_simhash.url_patterns.address import (
-    DEEPER,
-    Address,
-    read_address,
-    read_signature,
-    shape,
-)
+from scrapy_simhash.url_patterns.address import DEEPER, Address, read_address, read_signature, shape
 from scrapy_simhash.url_patterns.table import Places
 
 

@@ -107,8 +107,7 @@ def test_what_a_path_names_needs_more_evidence():
 
 
 @pytest.mark.parametrize(
-    ("topic", "post"),
-    [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")],
+    ("topic", "post"), [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")]
 )
 def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(topic, post):
     """Topics that were spared, because they were the copies at first, are fetched in the end."""
