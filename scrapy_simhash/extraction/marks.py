@@ -60,11 +60,12 @@ def _is_value(page: Page, at: int) -> bool:
 
     A heading is none, because teasers stand under it, and nor is a line with a number, which may
     be the date of the teaser before. A link that leads to a place on the page skips its menu. A
-    heading that leads to the page itself is its name.
+    heading that leads to the page itself and has no other element is its name.
     """
     text, holder = page.texts[at], page.holders[at]
     address = holder.get("href", "")
-    if holder.getparent().tag in _HEADINGS and page.is_itself(address):
+    heading = holder.getparent()
+    if heading.tag in _HEADINGS and len(heading) == 1 and page.is_itself(address):
         return True
     if not at or address.startswith("#"):
         return False
