@@ -68,8 +68,8 @@ class Names(NamedTuple):
         heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
             does, of the last of the first three, because themes have the site's name in the first.
         site: 8-bit hash of the rest of the title, without digits: the name of the site.
-        unsaid: the words of the heading, or else of the title, that the text does not have, its
-            numbers, and its signs, such as those of an operator.
+        unsaid: the words of the ``h1``, or else of the title, that the text does not have, their
+            numbers, and their signs, such as those of an operator.
         backed: the main text has at least half of the words of the title's own part or of the
             heading, so it is what the page is about.
     """
@@ -105,7 +105,7 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
         site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
-        unsaid=_unsaid(heading or name, text),
+        unsaid=_unsaid(" ".join(headings) or title, text),
         backed=is_backed,
     )
 
