@@ -53,6 +53,27 @@ def test_a_print_view_under_the_name_of_the_site_is_a_copy(address, printed, hea
     assert not judged((address, page), (printed, other)).is_copy
 
 
+PROFILE = (
+    "<title>{0}</title><h1>The Board</h1><div><div>{1}</div><div>"
+    + "".join(f"<h5><a href=/{n}>{article(n, 5)}</a></h5><p>{article(n, 30)}</p>" for n in range(4))
+    + "</div></div>"
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "name"), [("The Board", "<h1>{}</h1>"), ("Home | {}", "<p>Nothing found</p>")]
+)
+def test_a_name_in_a_second_h1_or_second_in_a_title_tells_two_pages_apart(title, name):
+    """The text is of teasers, and speaks of neither."""
+    one, other = (
+        PROFILE.format(title.format(each), name.format(each)).replace(
+            "<h1>The Board</h1>", "" if "|" in title else "<h1>The Board</h1>"
+        )
+        for each in ("Ann Berg", "Eva Thorn")
+    )
+    assert not judged(("http://b.test/u/7", one), ("http://b.test/u/8", other)).is_copy
+
+
 def rows(order: list[int], title: str) -> str:
     table = "".join(f"<tr><td>{n}<td>{article(n, 12)}" for n in order)
     return f"<title>{title}</title><h1>Harbours</h1><form>Sort</form><table>{table}</table>"
