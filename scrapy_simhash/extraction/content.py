@@ -133,7 +133,7 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     own = _own(lines, is_likely)
     is_said = said(page, lines.roles)
     if not any(name in page.title for name in page.headings):
-        own |= is_said & _may_be_name(lines)
+        own |= _may_be_name(lines, is_said & ~own & ~lines.is_sites)
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
@@ -294,17 +294,16 @@ def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
     return numbers[[row[1] > 0 and sizes[row] >= _ROW for row in together]]
 
 
-def _may_be_name(lines: _Lines) -> Flags:
-    """Find what may be the name of a page whose title has no ``h1``.
+def _may_be_name(lines: _Lines, others: Flags) -> Flags:
+    """Return which other lines may be the name of a page whose title has no ``h1``.
 
     It may stand beside the text, as the name of a user stands beside teasers. A line with a number
     may be a clock, unless it is a heading.
     """
-    found = ~lines.is_sites
     texts = lines.page.texts
-    plain = np.flatnonzero(found & (lines.roles & SUBHEADING == 0)).tolist()
-    found[[line for line in plain if _NUMBER.search(texts[line])]] = False
-    return found
+    plain = np.flatnonzero(others & (lines.roles & SUBHEADING == 0)).tolist()
+    others[[line for line in plain if _NUMBER.search(texts[line])]] = False
+    return others
 
 
 def _is_fact(text: str) -> bool:
