@@ -133,12 +133,12 @@ class History:
 
     def look_at_runs(self) -> None:
         runs = self.index.runs()
-        assert [(r.number, r.spider, r.ended is not None, r.finished, r.pages) for r in runs] == [
-            (number, run.spider, run.ended, run.finished, len(self.model.seen(number, failed=True)))
-            for number, run in self.model.runs.items()
-        ]
+        assert [run.number for run in runs] == [*self.model.runs]
         for run in runs:
             model = self.model.runs[run.number]
+            pages = len(self.model.seen(run.number, failed=True))
+            told = (run.spider, run.begun, run.ended, run.finished, run.pages)
+            assert told == (model.spider, model.begun, model.ended, model.finished, pages)
             if model.ended:
                 told = (run.seen, run.failed, run.missing, run.counts)
                 assert told == (model.saw, model.failed, model.missing, model.counts)

@@ -5,50 +5,24 @@ from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
-from tests.index.promises.made import (
-    FAR,
-    ORIGINAL,
-    REVISIT,
-    at,
-    keys,
-    page,
-    values,
-)
+from tests.index.promises.made import FAR, ORIGINAL, REVISIT, at, page, values
 
 pytestmark = ON_SQLITE_AND_REDIS
 
 
-def in_run(
-    store, *pages: Arrival, finished: bool = True, **changed: Any
-) -> tuple[Run, list[Claim]]:
-    """Let the pages be seen in a new run, confirm them, and return the run with their claims."""
+def in_run(store, *pages: Arrival, finished: bool = True, **changed: Any) -> list[Claim]:
+    """Let the pages be seen in a new run, confirm them, and return their claims."""
     index = store.open(**changed)
-    run = index.begin_run()
+    index.begin_run()
     claims = index.claim_all(pages)
     index.confirm([one.key for one in pages])
     index.end_run(finished=finished)
-    return run, claims
+    return list(claims)
 
 
 def told(claims: Iterable[Claim]) -> list[tuple[Outcome, Change | None, Any]]:
     """Return outcome, change, and key and distance of the entry of an earlier run."""
     return [(c.outcome, c.change, c.before and (c.before.key, c.before.distance)) for c in claims]
-
-
-def test_runs_have_numbers_spiders_and_ends(shared_store):
-    now = 1000.0
-    index = at(shared_store.open(spider="one"), now)
-    assert (index.runs(), list(index.missing(1))) == ([], [])
-    run = index.begin_run()
-    assert run == Run(1, "one", now)
-    index.claim_all([page("a", 0), page("b", FAR)])
-    assert index.runs() == [run._replace(pages=2, seen=2)]
-    assert index.census()[:2] == (2, 2)
-    at(index, now + 5).end_run(finished=True)
-    assert index.runs() == [
-        Run(1, "one", now, now + 5, finished=True, pages=2, seen=2, counts=True)
-    ]
-    assert index.begin_run() == Run(2, "one", now + 5)
 
 
 def test_a_revisit_is_the_same_if_an_earlier_run_delivered_its_text(shared_store):
@@ -80,13 +54,13 @@ def test_a_page_that_is_the_same_may_differ_as_the_rule_allows(shared_store):
         return True
 
     in_run(shared_store, page("a", 0, facts=b"1"))
-    _, claims = in_run(shared_store, page("a", 0b111, facts=b"2"), same=same)
+    claims = in_run(shared_store, page("a", 0b111, facts=b"2"), same=same)
     assert told(claims) == [(ORIGINAL, "same", ("a", 3))]
     assert given == [(b"2", b"1", 3)]
-    _, claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
+    claims = in_run(shared_store, page("a", FAR, facts=b"2"), same=same)
     assert told(claims) == [(ORIGINAL, "changed", ("a", 37))]
     within_reach = page("a", FAR ^ 0b11111, facts=b"2")
-    _, claims = in_run(shared_store, within_reach, same=same, reach=6)
+    claims = in_run(shared_store, within_reach, same=same, reach=6)
     assert told(claims) == [(ORIGINAL, "changed", ("a", 5))]
 
 
@@ -110,20 +84,6 @@ def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(
         failing(shared_store, *keys_of[:failed], seen=pages[seen:]).counts
         for failed, seen in ((3, 3), (4, 4), (0, 28), (0, 28), (0, 27))
     ] == [True, False, False, False, True]
-
-
-def test_entries_of_old_runs_expire_a_few_at_a_time(shared_store):
-    numbers = values(60)
-    in_run(shared_store, *(page(f"{v}", v) for v in numbers))
-    in_run(shared_store, *(page(f"{v}", v) for v in numbers[:20]), finished=False)
-    in_run(shared_store, *(page(f"{v}", v) for v in numbers[:10]))
-    index = shared_store.open()
-    assert index.expire(2, 100) == 0
-    in_run(shared_store, page("a", FAR))
-    assert [index.expire(2, 15) for _ in range(5)] == [15, 15, 15, 5, 0]
-    assert [(run.number, run.pages) for run in index.runs()] == [(3, 10), (4, 1)]
-    assert sorted(keys(index)) == sorted([*(f"{v}" for v in numbers[:10]), "a"])
-    assert shared_store.open(spider="other").expire(1, 100) == 0
 
 
 def test_a_run_in_which_a_crawler_lives_does_not_expire(shared_store):
@@ -150,20 +110,6 @@ def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store
     late.end_run(finished=True)
     assert shared_store.open().begin_run(resumed=2).number == 3
     assert shared_store.open(spider="other").begin_run(resumed=1).number == 4
-
-
-def test_a_run_ends_with_its_last_crawler_and_goes_on_with_one_that_resumes_it(shared_store):
-    one, two = shared_store.open(), shared_store.open()
-    assert one.begin_run().number == two.begin_run().number == 1
-    one.end_run(finished=True)
-    assert one.runs()[0].ended is None
-    two.end_run(finished=False)
-    assert one.runs()[0].ended is not None
-    assert one.begin_run(resumed=1).ended is None
-    assert two.begin_run().number == 1
-    two.end_run(finished=False)
-    one.end_run(finished=True)
-    assert one.runs()[0].finished
 
 
 def test_a_run_after_the_list_of_runs_was_lost_has_a_new_number(shared_store):

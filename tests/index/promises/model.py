@@ -49,7 +49,8 @@ class Night:
     """A run of the model, and what it came to at its end."""
 
     spider: str
-    ended: bool = False
+    begun: int
+    ended: int | None = None
     finished: bool = False
     saw: int = 0
     failed: int = 0
@@ -218,7 +219,7 @@ class Model:
         last = max((n for n, run in self.runs.items() if run.spider == own.spider), default=0)
         if not last or self.runs[last].ended or not self.others(owner, last, now):
             last = self.last_run = self.last_run + 1
-            self.runs[last] = Night(own.spider)
+            self.runs[last] = Night(own.spider, now)
         own.run, own.past, own.expires = last, self.earlier(last), now + LEASE
         return last
 
@@ -228,7 +229,7 @@ class Model:
         if own.run not in self.runs or self.others(owner, own.run, now):
             return
         run = self.runs[own.run]
-        run.ended, run.finished = True, finished
+        run.ended, run.finished = now, finished
         run.saw, run.failed = len(self.seen(own.run)), len(self.failed(own.run))
         run.missing = len(self.missing(own.run))
         good = [n for n in self.earlier(own.run) if self.runs[n].counts]
