@@ -129,11 +129,13 @@ class NearDuplicatePipeline:
         from scrapy_simhash.core.verdict import Document  # heavy
 
         adapter = ItemAdapter(item)
-        text = adapter.get(self._settings.item_text_field)
+        # A row of CSV may have values under None, or under an empty name.
+        text_field, html_field = self._settings.item_text_field, self._settings.item_html_field
+        text = adapter.get(text_field) if text_field else None
         if text:
             text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
             return Document(key, text, "text/plain", key)
-        html = adapter.get(self._settings.item_html_field)
+        html = adapter.get(html_field) if html_field else None
         if html:
             # Bytes may be the body of a response.
             return Document(key, html if isinstance(html, bytes) else str(html), key=key)

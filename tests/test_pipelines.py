@@ -56,6 +56,15 @@ def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
     assert len(yielded(items, SIMHASH_ITEM_HTML_FIELD="body").items) == 3
 
 
+def test_only_a_field_that_is_named_is_compared(yielded):
+    """The rest of a row in CSV has no name, and neither has a column without a header."""
+    more = {None: [article(9)], "": article(9)}
+    items = [more | {"url": key, "body": article(n)} for n, key in enumerate((A, B))]
+    for text_field in (None, ""):
+        settings = {"SIMHASH_ITEM_TEXT_FIELD": text_field, "SIMHASH_ITEM_HTML_FIELD": "body"}
+        assert len(yielded(items, **settings).items) == 2
+
+
 def test_item_whose_twin_could_not_be_stored_is_stored(yielded):
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
