@@ -226,11 +226,11 @@ class Learner:
         if not place.values:
             return STARS["token"] not in place.signature
         pairs = [(place.name, pair) for pair in enumerate(place.values)]
-        is_telling = not self._pairs.has_any(pairs)
-        # A copy that is no evidence leaves its new values to the next one.
-        if is_telling:
-            self._pairs.note(pairs)
-        return is_telling
+        known = [pair for pair in pairs if self._pairs.has_any([pair])]
+        # A copy that is no evidence leaves its new values to the next one. Those that come again
+        # are remembered longer.
+        self._pairs.note(known or pairs)
+        return not known
 
     def _note_address(self, key: str, name: str) -> bool:
         """Note that a page has an address of a signature; return whether that is new."""

@@ -77,6 +77,18 @@ def test_copies_in_half_of_the_cases_make_no_pattern():
     assert spared(learner, OLD) == 0
 
 
+@pytest.mark.parametrize("remembered", [100, 50_000])
+def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkeypatch, remembered):
+    monkeypatch.setattr("scrapy_simhash.url_patterns.novelty.REMEMBERED", remembered)
+    learner, page = Learner(), f"{SITE}/list?id={{}}&page={{}}".format
+    for n in range(1000):
+        fetch(learner, ARTICLE(n))
+        fetch(learner, page(n, n % 12), ARTICLE(n))
+    place = learner.table.place(page(0, 0))
+    assert place is not None
+    assert 12 <= place.row.telling < 20
+
+
 def test_versions_of_one_file_tell_nothing_about_another():
     learner, version = Learner(), "http://git.test/w?a=blob;f=file{};h={:040x}abc".format
     for n in range(20):
