@@ -60,8 +60,9 @@ def differences(before: Shown, after: Shown, columns: int = 120) -> list[Differe
 
     Each difference fits into ``columns`` columns of a terminal.
     """
-    pairs = [*own_lines(before.details, after.details), (before.text, after.text)]
-    return [each for left, right in pairs for each in _of_texts(left, right, columns)]
+    pairs = own_lines(before.details, after.details)
+    of_lines = [each for left, right in pairs for each in _of_texts(left, right, columns)]
+    return [*of_lines, *_of_texts(before.text, after.text, columns, may_be_cut=True)]
 
 
 def difference_lines(
@@ -149,10 +150,17 @@ def _differing(lines: list[str], part: slice, both: set[str]) -> list[str]:
     return differing
 
 
-def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
+def _of_texts(
+    before: str,
+    after: str,
+    columns: int,
+    *,
+    may_be_cut: bool = False,
+) -> Iterator[Difference]:
     """Yield the changes of two texts, each with the words around it.
 
-    Words beside the cut of an excerpt differ because the other one is cut at another place.
+    Words beside the cut of an excerpt differ because the other one is cut at another place. A page
+    may have the mark of a cut in a line that is whole.
     """
     parts = stretches(before, after)
     for number, part in enumerate(parts):
@@ -160,7 +168,7 @@ def _of_texts(before: str, after: str, columns: int) -> Iterator[Difference]:
         tail = parts[number + 1].before if number + 1 < len(parts) else ""
         is_cut = _CUT in part.before + part.after
         is_beside_cut = head.rstrip().endswith(_CUT) or tail.startswith(_CUT)
-        is_by_cut = head and tail and (is_cut or is_beside_cut)
+        is_by_cut = may_be_cut and head and tail and (is_cut or is_beside_cut)
         if part.changed and not is_by_cut:
             yield _in_columns(part, head, tail, columns)
 

@@ -100,6 +100,12 @@ def test_of_long_lines_the_part_that_differs_is_shown():
     assert difference_lines(*pair, 80, 9) == ["…at night - [-Weekly-]{+Harbour Post+}"]
 
 
+def test_the_mark_of_a_cut_in_a_line_hides_no_difference():
+    left, right = ([f"The mill, part {part} […]"] for part in (7, 8))
+    lines = difference_lines(Shown("", left), Shown("", right), 120, 9)
+    assert lines == ["The mill, part [-7-]{+8+} […]"]
+
+
 def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value():
     lines = ["Rooms", "3", "Buy", "Baths", "3", "Buy"]
     assert first_lines(lines, 99) == lines[:-1]
