@@ -145,29 +145,35 @@ def in_letters(data: bytes, size: int = 16) -> str:
 
 def read_json(data: bytes, charset: str | None) -> Extraction | None:
     """Return the values of a JSON document; anything else, as lines of JSON, is read as text."""
+    values: Values = []
     try:
         # Numbers as they are written: some are too long, or not exact.
         root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)
-        values = [*islice(_in_json("", root), MOST_VALUES)]
+        _add_json(values, "", root)
     except (ValueError, RecursionError):
         return read_text(data, charset)
-    return _of_values(values, data, is_whole=len(values) < MOST_VALUES)
+    return _of_values(values[:MOST_VALUES], data, is_whole=len(values) < MOST_VALUES)
 
 
-def _in_json(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield names and values in the order of the document; objects are sorted by name."""
+def _add_json(values: Values, name: str, value: Any) -> None:
+    """Add names and values in the order of the document; objects are sorted by name.
+
+    It is no generator, because each value of a deep document would pass through all that are above.
+    """
+    if len(values) >= MOST_VALUES:
+        return
     if isinstance(value, dict):
-        yield f"{name}{{", ""
+        values.append((f"{name}{{", ""))
         for key in sorted(value):
-            yield from _in_json(key, value[key])
-        yield "}", ""
+            _add_json(values, key, value[key])
+        values.append(("}", ""))
     elif isinstance(value, list):
-        yield f"{name}[", ""
+        values.append((f"{name}[", ""))
         for each in value:
-            yield from _in_json("", each)
-        yield "]", ""
+            _add_json(values, "", each)
+        values.append(("]", ""))
     else:
-        yield name, str(value)
+        values.append((name, str(value)))
 
 
 def read_xml(data: bytes, charset: str | None) -> Extraction | None:

@@ -115,6 +115,14 @@ def test_any_json_is_read_and_says_the_same_as_itself(value):
     assert READERS["json"](data, None) == READERS["json"](again, None) is not None
 
 
+def test_a_value_deep_in_json_costs_as_much_as_in_a_list():
+    seconds = []
+    for depth in (1, 500):
+        data = b"[" * depth + b"1," * 40_000 + b"1" + b"]" * depth
+        seconds.append(min(measured(data, "json")[1] for _ in range(3)))
+    assert seconds[1] < 4 * seconds[0]
+
+
 def test_items_of_feeds_that_differ_in_an_attribute_are_both_kept():
     documents = [feed("1"), feed("2"), feed("1").replace(b"<rss>", b"<rss >")]
     verdicts = kinds(*(("application/rss+xml", data) for data in documents))
