@@ -298,11 +298,15 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     """Return which other lines may be the name of a page whose title has no ``h1``.
 
     It may stand beside the text, as the name of a user stands beside teasers. A line with a number
-    may be a clock, unless it is a heading.
+    may be a clock, unless it is a heading, and one with links or a colon is a label.
     """
-    texts = lines.page.texts
-    plain = np.flatnonzero(others & (lines.roles & SUBHEADING == 0)).tolist()
-    others[[line for line in plain if _NUMBER.search(texts[line])]] = False
+    page = lines.page
+    is_plain = others & (lines.roles & SUBHEADING == 0)
+    others[is_plain & (page.linked > 0)] = False
+    for line in np.flatnonzero(is_plain).tolist():
+        text = page.texts[line]
+        if _NUMBER.search(text) or text.endswith((":", "\uff1a")):
+            others[line] = False
     return others
 
 
