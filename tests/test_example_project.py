@@ -275,18 +275,21 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(site, server, t
     }
     assert {"SIMHASH_INDEX_URL", "SIMHASH_LOG"} <= set(re.findall(r"SIMHASH_\w+", text))
     patient = ["-s", "SIMHASH_TIMEOUT=300", "-s", "SIMHASH_LEASE=600"]
-    options: Any = {"cwd": EXAMPLE, "env": environment, "stderr": subprocess.DEVNULL}
-    crawlers = [
-        subprocess.Popen([sys.executable, "-m", *command.split(), *patient], **options)
-        for command in (command.replace("/out", str(tmp_path)) for command in commands)
-    ]
-    assert [crawler.wait() for crawler in crawlers] == [0, 0, 0]
+    with (tmp_path / "said").open("w+", encoding="utf-8") as said:
+        options: Any = {"cwd": EXAMPLE, "env": environment, "stderr": said}
+        crawlers = [
+            subprocess.Popen([sys.executable, "-m", *command.split(), *patient], **options)
+            for command in (command.replace("/out", str(tmp_path)) for command in commands)
+        ]
+        assert [crawler.wait() for crawler in crawlers] == [0, 0, 0]
+        said.seek(0)
+        warnings = [line for line in said if " WARNING: " in line or " ERROR: " in line]
     kept = [
         json.loads(line)["url"]
         for path in sorted(tmp_path.glob("part-*.jsonl"))
         for line in path.read_text(encoding="utf-8").splitlines()
     ]
     for cluster in site.clusters().values():
-        assert len(cluster & set(kept)) == 1, cluster
+        assert len(cluster & set(kept)) == 1, (cluster, warnings)
     log = [json.loads(line) for line in (tmp_path / "dedup.jsonl").read_text("utf-8").splitlines()]
     assert sum(line.get("verdict") == "duplicate" for line in log) >= 20
