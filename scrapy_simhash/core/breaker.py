@@ -88,10 +88,10 @@ class Breaker:
 
         There is no answer while the store is away and ``MOST_PAGES`` are remembered.
         """
-        was_away = self.away
+        is_asked = time.monotonic() >= self._due
         with contextlib.suppress(StoreUnavailable):
             return self._ask(lambda store: store.claim_all(arrivals))
-        if not was_away:
+        if is_asked:
             # The store may have made originals of some before its answer was lost.
             self._owe([page.key for page in arrivals], failed=True)
         if self._memory is None:

@@ -142,6 +142,17 @@ def test_a_store_that_can_be_read_and_not_written_is_said_once_to_be_away(index,
     assert len(caplog.records) == 1
 
 
+def test_a_page_whose_answer_was_lost_later_in_an_outage_holds_no_copy_back(index, store):
+    store.go("refused")
+    claim(index, "0-0")
+    for answer, key in (("up", "1-0"), ("lost", "2-0")):
+        store.go(answer)
+        index.retry()
+        claim(index, key)
+    come_back(index, store)
+    assert claim(index, "2-1").outcome == ORIGINAL
+
+
 def test_a_full_memory_lets_pages_through_unchecked(index, store, monkeypatch):
     monkeypatch.setattr(breaker, "MOST_PAGES", 2)
     store.go("refused")
