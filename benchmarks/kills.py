@@ -224,12 +224,13 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     if events[-1].what == "put":
         # Whoever took it from the queue was killed before it could write that down.
         return not crawl.left
-    taken = max(number for number, event in enumerate(events) if event.what == "taken")
-    process = events[taken].process
-    later = {event.what for event in events[taken + 1 :] if event.process == process}
-    # A look at a waiting copy is noted as ignored a second later, perhaps after its download.
-    stays = {"put"} if "downloaded" in later else {"put", "ignored"}
-    return process in crawl.killed and not later & stays
+    last = max(number for number, event in enumerate(events) if event.what == "taken")
+    process = events[last].process
+    if process not in crawl.killed or any(event.what == "put" for event in events[last:]):
+        return False
+    # Each look at a waiting copy is noted as ignored a second later, perhaps after the next one.
+    whats = Counter(event.what for event in events if event.process == process)
+    return whats["ignored"] < whats["taken"]
 
 
 def main() -> None:
