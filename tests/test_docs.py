@@ -34,6 +34,7 @@ from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import (
+    BRANCHES,
     COUNTS,
     FAR,
     MOST,
@@ -222,7 +223,8 @@ KINDS = {
     "are two views": Kinship.VIEW,
     "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
-    "have one path in two releases or languages, or on two hosts of a site": Kinship.BRANCH,
+    "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
+    "have one path in two languages": Kinship.TRANSLATION,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }
@@ -233,7 +235,7 @@ def test_how_it_decides_has_the_limits_of_the_rule():
     assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
         (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.M)
-        wanted = {int(MOST * k) if kin is Kinship.BRANCH else k}
+        wanted = {int(MOST * k) if kin in BRANCHES else k}
         if kin is Kinship.SITES:
             wanted.add(int(SITES_APART * k))
         if kin in SHORT_APART:

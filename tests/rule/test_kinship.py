@@ -60,7 +60,8 @@ RELATED = {
         a/ http://www.a.com/
         a/news/tea/ http://m.a.com/news/tea
         a/en/x.html http://www.a.com/fr/x.html
-        a/x.en.html http://www.a.com/x.zh-cn.html
+        a/x.en.html http://www.a.com/x.zh-cn.html""",
+    Kinship.TRANSLATION: """
         a/en_GB/mill/ a/de/mill/
         a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html""",
     Kinship.DOMAIN: """
@@ -68,6 +69,7 @@ RELATED = {
         a/en/mill a/de/mill
         a/ny/fees a/tx/fees
         a/us-ny/fees a/us-tx/fees
+        a/us-en/fees a/gb-EN/fees
         a/en/mill a/zh-CN/lock
         a/en-US/mill?p=1 a/zh-CN/mill?p=2
         a/News/Tea a/news/tea
