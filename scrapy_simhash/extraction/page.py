@@ -350,10 +350,12 @@ def _value(el: Element) -> str:
 
 
 def _is_asked(field: Element) -> bool:
-    """Return whether a field stands in a form that says that it asks for a page.
+    """Return whether a reader may write into a field of a form that says that it asks for a page.
 
     A form without a method may hold data for a script.
     """
+    if "readonly" in field.attrib or "disabled" in field.attrib:
+        return False
     form = next(field.iterancestors("form"), None)
     return form is not None and form.get("method", "").lower() == "get"
 

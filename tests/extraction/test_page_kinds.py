@@ -115,6 +115,9 @@ APART = {
     "boxes": page("<input type=checkbox{2}> Lift<p><input type=checkbox{3}> Garage" + TEXT),
     "data in a form": page(f"{TEXT}<form method=post><input name=owner value='{{4}}'></form>"),
     "data for a script": page(f"{TEXT}<form><input name=owner value='{{4}}'></form>"),
+    "data that no reader writes": page(
+        f"{TEXT}<form method=get><input name=owner readonly value='{{4}}'></form>"
+    ),
     # A shop has a text of its own on each page of a category; the products are links.
     "links below one text": page(f"<h1>Lamps</h1><p>{article(99, 30)}</p><ul>{GOODS}</ul>"),
     # The author of a book, the team of a player: most sites link a value to its own page.
