@@ -181,11 +181,15 @@ def _named(page: Page) -> Iterator[str]:
 
 
 def targets(page: Page, own: Flags) -> Iterator[str]:
-    """Yield where links of the content lead, but not to other parts of a list.
+    """Yield where links of the content and a redirection lead, but not to other parts of a list.
 
     Links that sort a list or turn its pages have its path, and all parameters of the page itself.
     So a path that several targets with other parameters share is left out, and what they all have.
     """
+    # Scrapy follows no redirection that waits long, and saved pages are not followed at all.
+    for meta in page.metas:
+        if meta.get("http-equiv", "").lower() == "refresh":
+            yield meta.get("content", "")[:LONGEST_VALUE]
     links = (el for el in islice(_links(page, own), MOST) if el.get("rel") not in _PAGER)
     queries = defaultdict[str, set[str]](set)
     for address in dict.fromkeys(el.get("href", "") for el in links):

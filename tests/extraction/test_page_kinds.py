@@ -106,6 +106,7 @@ APART = {
     "lazy frame": PLAYER + "<iframe data-src='/{0}'>",
     "embed": PLAYER + "<embed src='/{0}'>",
     "object": PLAYER + "<object data='/{0}'>",
+    "redirection": "<meta http-equiv=Refresh content='300;url=/{0}'><p>We are moving house.</p>",
     "video": PLAYER + "<video src='/{0}'>",
     "audio": PLAYER + "<audio><source src='/{0}\x01&#xFFFE;'>",
     # A place for snippets of code shows each in a field, under one title and beside one text.
