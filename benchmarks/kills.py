@@ -226,7 +226,9 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
         return not crawl.left
     last = max(number for number, event in enumerate(events) if event.what == "taken")
     process = events[last].process
-    if process not in crawl.killed or any(event.what == "put" for event in events[last:]):
+    # Another crawler may write down late that it has put the request into the queue.
+    later = {event.what for event in events[last:] if event.process == process}
+    if process not in crawl.killed or "put" in later:
         return False
     # Each look at a waiting copy is noted as ignored a second later, perhaps after the next one.
     whats = Counter(event.what for event in events if event.process == process)
