@@ -316,3 +316,19 @@ def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(visit, si
     has_waited = {"simhash_waited": f"{site.url}/print"}
     assert paths(visit(site, "/print", meta=has_waited, **SETTINGS)) == ["/print"]
     assert site.hits == {"/print": 1}
+
+
+def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site):
+    given = Request(
+        site.url + "/print",
+        headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
+        cookies={"session": "secret"},
+        cb_kwargs={"mine": 1},
+        meta={"depth": 2, "cookiejar": 1},
+    )
+    asked = bare_request("http://127.0.0.1:1/page", given, "key")
+    assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
+    assert asked.headers.getlist("Accept") == [b"text/html"]
+    assert asked.cb_kwargs == {"mine": 1}
+    assert asked.meta["depth"] == 2
+    assert asked.meta["dont_merge_cookies"]

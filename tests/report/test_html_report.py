@@ -292,3 +292,11 @@ def test_numbers_are_written_for_people():
     assert [percent(*share) for share in shares] == ["0%", "<0.1%", "99.9%", "100%"]
     assert clipped("a" * 99, 9) == "aaaaa…aaa"
     assert width("中文a") == 5
+
+
+def test_only_web_addresses_are_links():
+    for url in ("javascript:alert(1)", "http://[", "http://b.example/"):
+        doubtful = page([copy(url, "key", 40, doubtful=True)])
+        links = [a["href"] for tag, a in Structure(doubtful).elements if tag == "a"]
+        assert ("http://b.example/" in links) == (url == "http://b.example/")
+        assert all(str(link).startswith(("#", "http://b.")) for link in links)

@@ -209,3 +209,15 @@ def test_addresses_of_many_parameters_stay_within_bounds():
         names = [f"n{n}x{at}=v{n}y{at}" for at in range(10)]
         fetch(learner, f"http://{n % 7}.test/page?{'&'.join(names)}", f"{SITE}/page")
     assert max(len(table) for _, table in learner.table) <= MOST_PLACES + 2 * MOST_ROWS
+
+
+def test_rows_that_could_not_be_sent_come_back_and_none_without_copies_is_sent():
+    learner = Learner()
+    learn_old_versions(learner, 50)
+    table = learner.table.of("wiki.test")
+    before = table.rows()
+    unsent = table.take()
+    assert unsent == {name: row for name, row in before.items() if row.copies} != before
+    assert table.rows() == before
+    table.read({}, unsent)
+    assert table.rows() == before
