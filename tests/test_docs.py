@@ -34,7 +34,6 @@ from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import (
-    BRANCHES,
     COUNTS,
     FAR,
     MOST,
@@ -224,7 +223,6 @@ KINDS = {
     "declare one third address": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
     "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
-    "have one path in two languages": Kinship.TRANSLATION,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }
@@ -235,7 +233,7 @@ def test_how_it_decides_has_the_limits_of_the_rule():
     assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
         (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.M)
-        wanted = {int(MOST * k) if kin in BRANCHES else k}
+        wanted = {int(MOST * k) if kin is Kinship.BRANCH else k}
         if kin is Kinship.SITES:
             wanted.add(int(SITES_APART * k))
         if kin in SHORT_APART:

@@ -14,8 +14,6 @@ _AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
-# A folder that may name a language; others are states or countries: /ny/ and /tx/, /us-ny/.
-_TRANSLATION = re.compile(r"/([a-z]{2})(?:[-_]([a-z]{2}))?(?=/)", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
 # A number that names a page, and is no date.
@@ -37,7 +35,6 @@ class Kinship(Enum):
     SIBLING = "one site, and the pages declare one canonical address, which is of neither"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
-    TRANSLATION = "one site, query and path, except for a language"
     SITES = "two sites"
     TEXT = "a text that is no page"
 
@@ -80,8 +77,6 @@ def kinship(key: str, other: str) -> Kinship:
         return Kinship.BRANCH
     if is_one_query and not is_one_host and _has_one_name(a, b):
         return Kinship.BRANCH
-    if is_one_query and _are_translations(a.path, b.path):
-        return Kinship.TRANSLATION
     return Kinship.DOMAIN
 
 
@@ -102,26 +97,6 @@ def _has_one_id(path: str, other: str) -> bool:
     folder, _, name = path.rpartition("/")
     other_folder, _, other_name = other.rpartition("/")
     return folder == other_folder and _ID.findall(name) == _ID.findall(other_name) != []
-
-
-def _are_translations(path: str, other: str) -> bool:
-    """Return whether two paths differ in a language alone; a region tells that it is one.
-
-    One language in two countries, as in /us-en/ and /gb-en/, is no translation.
-    """
-    language = _TRANSLATION.search(path.lower())
-    other_language = _TRANSLATION.search(other.lower())
-    if not language or not other_language:
-        return False
-    has_region = bool(language[2] or other_language[2])
-    if not has_region or {*language.groups("")} & {*other_language.groups("")} - {""}:
-        return False
-    return _untranslated(path) == _untranslated(other)
-
-
-def _untranslated(path: str) -> str:
-    """Return a path without the language of its folder and its file."""
-    return _LANGUAGE.sub("", _TRANSLATION.sub("", f"{path}.", 1))
 
 
 def _has_one_name(a: Place, b: Place) -> bool:

@@ -38,12 +38,9 @@ SITES_APART = 4 / 3
 #: The same for short texts, which may come from one program.
 SHORT_APART = {
     Kinship.BRANCH: 0.45,
-    Kinship.TRANSLATION: 0.45,
     Kinship.TEXT: 0.45,
     Kinship.SITES: 0.6,
 }
-#: Pages that have one path or file name.
-BRANCHES = (Kinship.BRANCH, Kinship.TRANSLATION)
 #: A shorter text is a short one, which says nothing for itself where the headings differ; bytes.
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
@@ -132,14 +129,12 @@ class Pair:
 
     @property
     def is_view(self) -> bool:
-        """True of two views; some branches are asked the same.
+        """True of two views; branches with little text are asked the same, as cities on two hosts.
 
-        Those with little text may be cities on two hosts. Names of cities and results of votes are
-        as near as two releases of a page. A language may be that of a country with prices and
-        rights of its own, however long the text is.
+        Names of cities and results of votes are as near as two releases of a page.
         """
-        is_like = self.kin is Kinship.TRANSLATION or self.size < LONG_TEXT
-        return self.kin in VIEWS or (self.kin in BRANCHES and is_like and not self.is_thin)
+        is_little = self.size < LONG_TEXT and not self.is_thin
+        return self.kin in VIEWS or (self.kin is Kinship.BRANCH and is_little)
 
     @property
     def size(self) -> float:
@@ -212,7 +207,7 @@ def _far(pair: Pair) -> str:
     a, b = pair.a, pair.b
     is_story = a.backed and b.backed and pair.headings_alike and not pair.is_thin
     apart = SITES_APART if is_story and pair.kin is Kinship.SITES else 1
-    if pair.near > (MOST if pair.kin in BRANCHES else apart):
+    if pair.near > (MOST if pair.kin is Kinship.BRANCH else apart):
         return FAR
     is_short = pair.size < SHORT_TEXT and not pair.is_thin
     return "short" if is_short and pair.near > SHORT_APART.get(pair.kin, 1) else ""
@@ -279,7 +274,7 @@ def _headings(pair: Pair) -> str:
         is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
         details = pair.unsaid + a.sentences.replaced(b.sentences)
         is_same = is_subject and not pair.is_one_template and details <= pair.most
-    elif kin in BRANCHES:
+    elif kin is Kinship.BRANCH:
         is_same = fills
     else:
         is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
@@ -289,7 +284,7 @@ def _headings(pair: Pair) -> str:
 
 def _length(pair: Pair) -> str:
     longer = max(pair.a.text_bytes, pair.b.text_bytes)
-    is_one_page = pair.kin in (*VIEWS, *BRANCHES) and pair.kin is not Kinship.ADDRESS
+    is_one_page = pair.kin in (*VIEWS, Kinship.BRANCH) and pair.kin is not Kinship.ADDRESS
     return "other-length" if is_one_page and pair.size < MOST * longer else ""
 
 

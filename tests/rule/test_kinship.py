@@ -61,17 +61,11 @@ RELATED = {
         a/news/tea/ http://m.a.com/news/tea
         a/en/x.html http://www.a.com/fr/x.html
         a/x.en.html http://www.a.com/x.zh-cn.html""",
-    Kinship.TRANSLATION: """
-        a/en_GB/mill/ a/de/mill/
-        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html""",
     Kinship.DOMAIN: """
         a/one a/two
         a/en/mill a/de/mill
-        a/ny/fees a/tx/fees
-        a/us-ny/fees a/us-tx/fees
-        a/us-en/fees a/gb-EN/fees
-        a/en/mill a/zh-CN/lock
-        a/en-US/mill?p=1 a/zh-CN/mill?p=2
+        a/en-US/mill a/zh-CN/mill
+        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
         a/board,1.0.html a/board,2.0.html

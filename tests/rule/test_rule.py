@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.rule.facts import Facts
 from scrapy_simhash.rule.kinship import VIEWS, Kinship
-from scrapy_simhash.rule.rule import BRANCHES, REASONS, Rule, rule
+from scrapy_simhash.rule.rule import REASONS, Rule, rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 from scrapy_simhash.rule.sketch import hashes_of, sketch
 from tests.rule.made import MENU, page
 
-ADDRESS, DECLARED, VIEW, SIBLING, DOMAIN, BRANCH, TRANSLATION, SITES, TEXT = Kinship
+ADDRESS, DECLARED, VIEW, SIBLING, DOMAIN, BRANCH, SITES, TEXT = Kinship
 ONE_SITE = (VIEW, DECLARED, SIBLING, DOMAIN)
 RENTED = tuple(f"a sentence of this one {n}" for n in range(6))
 LET = tuple(f"a sentence of that one {n}" for n in range(6))
@@ -27,7 +27,7 @@ Case = tuple[Kinship, Facts, Facts, float, str]
 
 def farthest(kin: Kinship) -> float:
     """Return how many bits two texts may be apart."""
-    return 36 if kin in BRANCHES else 48
+    return 36 if kin is BRANCH else 48
 
 
 def salaried(salary: str, *, menu: tuple[str, ...] = ()) -> Facts:
@@ -113,14 +113,14 @@ def distances() -> Iterator[Case]:
     yield SITES, STORY, page(thin=True), 49, "far"
     # Short texts have to be nearer.
     short = sized(450)
-    for kin, most in ((BRANCH, 21), (TRANSLATION, 21), (TEXT, 21), (SITES, 28)):
+    for kin, most in ((BRANCH, 21), (TEXT, 21), (SITES, 28)):
         yield kin, short, sized(450, menu=MENU), most, COPY
         yield kin, short, sized(450, menu=MENU), most + 1, "short"
 
 
 def lengths() -> Iterator[Case]:
     """Of two views, the shorter text has three quarters of the longer one."""
-    for kin in (DECLARED, VIEW, SIBLING, *BRANCHES):
+    for kin in (DECLARED, VIEW, SIBLING, BRANCH):
         yield kin, STORY, sized(3500), 0, "other-length"
         yield kin, STORY, sized(4000), 0, COPY
     yield ADDRESS, STORY, sized(3500), 0, COPY
@@ -146,8 +146,6 @@ def counts() -> Iterator[Case]:
         for size, ruled in ((1400, reason), (5000, COPY)):
             one, other = (sized(size, **{sort: [*units]}) for units in own)
             yield BRANCH, one, other, 14, ruled
-            # A country has prices and rights of its own.
-            yield TRANSLATION, one, other, 14, reason
     yield BRANCH, sized(1400), sized(1400, sentences=LET[:1]), 14, COPY
 
 
