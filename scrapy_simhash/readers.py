@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from hashlib import shake_128
 from importlib.util import find_spec
 from itertools import islice
@@ -230,14 +231,7 @@ def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | N
     if len(text) < 300:
         return None
     content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
-    label = in_letters(content if is_whole else data)
-    return Extraction(
-        text,
-        thin=True,
-        shown=text,
-        labels=(label,),
-        content=text,
-    )
+    return replace(text_alone(text), labels=(in_letters(content if is_whole else data),))
 
 
 # Readers by content types.
