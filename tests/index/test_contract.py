@@ -19,41 +19,23 @@ from tests.index.promises.made import (
     values,
 )
 
+FILES = ["sqlite:", "sqlite:///", "sqlite://host/a", "sqlite:a", "sqlite:/a"]
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "mysql://x/y",
-        "sqlite:",
-        "sqlite:///",
-        "sqlite://host/a",
-        "sqlite:a",
-        "sqlite:/a",
-        "memory://x",
-        "http://[x",
-    ],
-)
+
+@pytest.mark.parametrize("url", ["", "mysql://x/y", *FILES, "memory://x", "http://[x"])
 def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
         open_index(url, spec())
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"bits": 65},
-        {"distance": 64},
-        {"distance": -1},
-        {"blocks": 0},
-        {"blocks": 257},
-        {"lease": 0},
-    ],
-)
-def test_a_spec_out_of_range_is_refused(changed):
+WRONG = [("bits", 65), ("distance", 64), ("distance", -1), ("blocks", 0), ("blocks", 257)]
+
+
+@pytest.mark.parametrize(("name", "value"), [*WRONG, ("lease", 0)])
+def test_a_spec_out_of_range_is_refused(name, value):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        spec(**changed)
+        spec(**{name: value})
 
 
 @ON_ALL_THAT_DIFFER

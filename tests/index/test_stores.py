@@ -57,17 +57,10 @@ def test_an_import_path_that_names_no_store_is_refused_in_a_sentence(path):
 
 
 def test_the_registry_tells_which_stores_last_and_which_may_be_away():
-    told = {
-        url: (registry.store_of(url).lasting, registry.store_of(url).remote)
-        for url in ("memory://", "sqlite:///a", "valkey://h", "redis+cluster://h", "unix:///a")
-    }
-    assert told == {
-        "memory://": (False, False),
-        "sqlite:///a": (True, False),
-        "valkey://h": (True, True),
-        "redis+cluster://h": (True, True),
-        "unix:///a": (True, True),
-    }
+    far = dict.fromkeys(("valkey://h", "redis+cluster://h", "unix:///a"), (True, True))
+    for url, told in {"memory://": (False, False), "sqlite:///a": (True, False), **far}.items():
+        scheme = registry.store_of(url)
+        assert (scheme.lasting, scheme.remote) == told, url
 
 
 @pytest.mark.parametrize("backend", CONNECTED)

@@ -14,22 +14,14 @@ from tests.index.redis.cases import keep
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 
 
-def lose(server, url, part, *fields):
-    """Lose a key of an index, or fields of it."""
-    name = f"{{{url.partition('name=')[2]}}}:{part}"
-    with server.client() as client:
-        client.hdel(name, *fields) if fields else client.delete(name)
-
-
-def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(server, url, opened, caplog):
+def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(client, url, opened, caplog):
     index = opened(url)
     for value in values(20):
         keep(index, value)
-    with server.client() as client:
-        (group,) = client.scan_iter(f"*{url.partition('name=')[2]}*:0")
-        for place in range(8, 16):
-            entry = client.lindex(group, place)
-            client.lset(group, place, entry.replace(b"\0\0\0", b"\xff\xff\xff"))
+    (group,) = client.keys("*:0")
+    for place in range(8, 16):
+        entry = client.lindex(group, place)
+        client.lset(group, place, entry.replace(b"\0\0\0", b"\xff\xff\xff"))
     pages = [page(f"copy{i}", value ^ 1) for i, value in enumerate(values(20))]
     outcomes = [claim.outcome for claim in index.claim_all(pages)]
     assert 0 < outcomes.count(ORIGINAL) <= 8
@@ -39,14 +31,13 @@ def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(server, ur
     assert len(index.check()) == index.damaged
 
 
-def test_entries_that_were_evicted_are_gone(server, url, opened):
+def test_entries_that_were_evicted_are_gone(client, url, opened):
     index = opened(url)
     kept, own = values(2)
     keep(index, kept)
     index.claim(page("b", own))
     entry = query(index, fp(own))[0].entry
-    with server.client() as client:
-        client.delete(*client.scan_iter(f"*{url.partition('name=')[2]}*:0"))
+    client.delete(*client.keys("*:0"))
     assert index.unsettled([entry]).gone == {entry}
     assert len(index.check()) == 1
     assert keep(index, kept ^ 1) == keep(index, own ^ 1) == "unique"
@@ -55,14 +46,14 @@ def test_entries_that_were_evicted_are_gone(server, url, opened):
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])
-def test_a_key_that_was_evicted_is_damage(server, url, opened, part):
+def test_a_key_that_was_evicted_is_damage(client, url, opened, part):
     index = opened(url)
     kept, own, released = values(3)
     keep(index, kept)
     index.claim_all([page("b", own), page("c", released)])
     entry = query(index, fp(own))[0].entry
     index.release(["c"])
-    lose(server, url, part)
+    client.delete(*client.keys(f"*:{part}"))
     for act in (
         lambda: index.claim(page("d", 1)),
         lambda: index.confirm(["b"]),
@@ -73,32 +64,29 @@ def test_a_key_that_was_evicted_is_damage(server, url, opened, part):
             act()
 
 
-def test_a_page_that_failed_after_positions_have_jumped_is_gone(server, url, opened):
+def test_a_page_that_failed_after_positions_have_jumped_is_gone(client, url, opened):
     """Redis goes back to a snapshot; a crawler that knows more packs a group that has holes."""
     first, second = opened(url), opened(url)
     first.claim(page("failed"))
     ((entry, *_),) = query(first, fp(0))
-    pattern = f"*{url.partition('name=')[2]}*"
-    with server.client() as client:
-        snapshot = {key: client.dump(key) for key in client.scan_iter(pattern)}
-        for value in values(12):
-            keep(second, value)
-        client.delete(*client.scan_iter(pattern))
-        for key, content in snapshot.items():
-            client.restore(key, 0, content)
+    snapshot = {key: client.dump(key) for key in client.scan_iter()}
+    for value in values(12):
+        keep(second, value)
+    client.delete(*client.keys())
+    for key, content in snapshot.items():
+        client.restore(key, 0, content)
     keep(second, values(13)[-1])
     first.release(["failed"])
     assert second.unsettled([entry]).gone == {entry}
     assert second.check() == []
 
 
-def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(server, url, opened):
+def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(client, url, opened):
     index = opened(url)
     first, second = values(2)
     keep(index, first)
-    with server.client() as client:
-        (group,) = client.scan_iter(f"*{url.partition('name=')[2]}*:0")
-        client.rpush(group, client.lindex(group, 1))
+    (group,) = client.keys("*:0")
+    client.rpush(group, client.lindex(group, 1))
     keep(index, second)
     assert {entry.key for entry in index} == {str(first), str(second)}
     assert query(index, fp(second))[0].key == str(second)
@@ -106,14 +94,13 @@ def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(server, url
 
 
 def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there(
-    server, url, opened
+    client, url, opened
 ):
     index = opened(url)
     keep(index, values(1)[0])
     assert index.check() == []
-    with server.client() as client:
-        (meta,) = client.scan_iter(f"*{url.partition('name=')[2]}*:meta")
-        client.hincrby(meta, "0:pages", 2)
+    (meta,) = client.keys("*:meta")
+    client.hincrby(meta, "0:pages", 2)
     assert index.check() == [
         "it counts 3 of run 0, 0 in progress, and has 1 of run 0, 0 in progress"
     ]
@@ -131,44 +118,41 @@ def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened
         tracemalloc.stop()
 
 
-def test_leaves_that_split_lose_no_value(server, url, opened):
+def test_leaves_that_split_lose_no_value(client, url, opened):
     index, crawled = opened(url), values(200)
     for value in crawled[:100]:
         keep(index, value)
-    pattern = f"*{url.partition('name=')[2]}*"
-    with server.client() as client:
-        (meta,) = client.scan_iter(f"{pattern}:meta")
-        client.hset(meta, mapping={"last": 8192 * 256 * 2})
-        for value in crawled[100:]:
-            keep(index, value)
-        while int(client.hget(meta, "leaves")) < 2 * 8192:
-            index.put([Entry("more", fp(1))])
-            index.gone(["more"])
-        for value in crawled:
-            assert keep(index, value ^ 1, "copy") == "duplicate"
-        (row, *_) = index._store.scan(0, 1, blocks=True)
-        assert row[1].content[8:] == fp(crawled[0]).blocks
-        index.clear()
-        assert len([*client.scan_iter(pattern)]) == 3  # of which one has the runs
+    (meta,) = client.keys("*:meta")
+    client.hset(meta, mapping={"last": 8192 * 256 * 2})
+    for value in crawled[100:]:
+        keep(index, value)
+    while int(client.hget(meta, "leaves")) < 2 * 8192:
+        index.put([Entry("more", fp(1))])
+        index.gone(["more"])
+    for value in crawled:
+        assert keep(index, value ^ 1, "copy") == "duplicate"
+    (row, *_) = index._store.scan(0, 1, blocks=True)
+    assert row[1].content[8:] == fp(crawled[0]).blocks
+    index.clear()
+    assert len(client.keys()) == 3  # of which one has the runs
 
 
-def test_clear_leaves_no_entry_that_others_write_meanwhile(server, url, opened, monkeypatch):
+def test_clear_leaves_no_entry_that_others_write_meanwhile(client, url, opened, monkeypatch):
     index, other = opened(url), opened(url)
-    client, pages = index._store.client, values(100)
-    call = client.call
+    store, pages = index._store, values(100)
+    call = store.client.call
     for value in pages[:40]:
         keep(index, value)
 
     def called(*command):
-        if command[:2] == ("UNLINK", client.key("meta")):
+        if command[:2] == ("UNLINK", store.client.key("meta")):
             for value in pages[40:]:
                 keep(other, value)
         return call(*command)
 
-    monkeypatch.setattr(client, "call", called)
-    entries = client.key(f"{index._store._generation}:*")
-    with server.client() as redis:
-        assert len([*redis.scan_iter(entries)]) == 2
-        index.clear()
-        assert [*redis.scan_iter(entries)] == []
+    monkeypatch.setattr(store.client, "call", called)
+    entries = store.client.key(f"{store._generation}:*")
+    assert len(client.keys(entries)) == 2
+    index.clear()
+    assert client.keys(entries) == []
     assert len(other) == 0

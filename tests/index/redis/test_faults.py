@@ -5,7 +5,7 @@ The servers are the tests' own: they are stopped, killed and filled.
 
 import contextlib
 import shlex
-import socket
+import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -59,34 +59,51 @@ def test_an_answer_that_is_read_late_does_not_put_the_clock_back(url, opened, mo
     assert other.claim(page("b", 1)).outcome == DUPLICATE
 
 
-def test_scripts_that_are_gone_are_sent_again(server, url, opened):
+def test_scripts_that_are_gone_are_sent_again(client, url, opened):
     index = opened(url)
-    with server.client() as client:
-        for number, value in enumerate(values(5)):
-            client.script_flush()
-            assert index.claim(page(str(number), value)).outcome == "unique"
-            client.script_flush()
-            index.report(Report(delivered=[str(number)], renewed=[], entries=[1]))
-            assert not any(entry.provisional for entry in index)
-            client.script_flush()
-            assert query(index, fp(value))[0].key == str(number)
+    for number, value in enumerate(values(5)):
+        client.script_flush()
+        assert index.claim(page(str(number), value)).outcome == "unique"
+        client.script_flush()
+        index.report(Report(delivered=[str(number)], renewed=[], entries=[1]))
+        assert not any(entry.provisional for entry in index)
+        client.script_flush()
+        assert query(index, fp(value))[0].key == str(number)
 
 
-def test_an_index_that_was_deleted_by_others_goes_on_empty(opened):
+def calls(index: Index, value: int) -> list[Callable[[], Any]]:
+    return [
+        lambda: index.claim(page("a", value)),
+        lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
+        lambda: query(index, fp(value)),
+        lambda: index.put([]) or index.census(),
+        lambda: index.gone(["a"]),
+        *(index.runs, index.clear, lambda: len(index), lambda: list(iter(index))),
+    ]
+
+
+def test_an_index_that_was_deleted_by_others_or_a_kill_goes_on_empty(opened):
     with servers.redis_server() as own:
         index, other = (opened(own.url) for _ in range(2))
-        for round_number, count in enumerate([3, 64, 100, 1]):
+        for settle, count in ((index.release, 3), (index.confirm, 64), (index.release, 100)):
             for value in values(count):
                 assert keep(index, value) == "unique"
                 assert keep(other, value ^ 1, "other") == "duplicate"
             assert len(other) == count
             index.claim(page("in progress", values(1, seed=99)[0]))
-            with own.client() as client:
-                client.flushall()
-            settle = index.confirm if round_number % 2 else index.release
+            if count == 64:
+                own.kill()
+                for call in calls(index, values(1)[0]):
+                    is_away(call)
+                own.start()
+            else:
+                with own.client() as client:
+                    client.flushall()
             settle(["in progress"])
             assert len(other) == 0
             assert query(other, fp(values(1)[0])) == []
+        own.kill()
+        index.close()
 
 
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
@@ -127,71 +144,31 @@ def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened)
         assert after.unsettled([lost]).gone == {lost}
 
 
-def test_without_persistence_the_index_goes_on_after_a_kill(opened):
-    with servers.redis_server() as own:
-        index, other = opened(own.url), opened(own.url)
-        for value in values(20):
-            keep(index, value)
-        own.kill()
-        for call in _calls(index):
-            is_away(call)
-        own.start()
-        for value in values(20):
-            assert keep(other, value ^ 1, f"other{value}") == "unique"
-            assert keep(index, value) == "duplicate"
-        own.kill()
-        index.close()
-
-
-def _calls(index: Index) -> list[Callable[[], Any]]:
-    value = values(1)[0]
-    return [
-        lambda: index.claim(page("a", value)),
-        lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
-        lambda: query(index, fp(value)),
-        lambda: index.runs(),
-        lambda: index.gone(["a"]),
-        lambda: index.put([]) or index.census(),
-        lambda: index.clear(),
-        lambda: len(index),
-        lambda: list(iter(index)),
-    ]
-
-
 # Redis refuses.
 
 
 KILL = "CLIENT KILL TYPE normal SKIPME yes"
-# Commands after which a server refuses, those that undo them, and what is said meanwhile.
+# A command after which a server refuses, the one that undoes it, and what is said meanwhile.
 FAULTS = {
-    "out of memory": (["CONFIG SET maxmemory 1"], ["CONFIG SET maxmemory 0"], "maxmemory"),
-    "read only": (["REPLICAOF 127.0.0.1 1"], ["REPLICAOF NO ONE"], "read only replica"),
-    "password": (
-        ["CONFIG SET requirepass new", KILL],
-        ["CONFIG SET requirepass ''"],
-        "authenticat",
-    ),
-    "connections": (
-        ["CONFIG SET maxclients 1", KILL],
-        ["CONFIG SET maxclients 1000"],
-        "max number of clients",
-    ),
-    "frozen": ([], [], "no answer within 0.5 s; if it is that far, set socket_timeout in its URL"),
+    "out of memory": ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "maxmemory"),
+    "read only": ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "read only replica"),
+    "password": ("CONFIG SET requirepass new", "CONFIG SET requirepass ''", "authenticat"),
+    "connections": ("CONFIG SET maxclients 1", "CONFIG SET maxclients 99", "number of clients"),
+    "frozen": ("", "", "no answer within 0.5 s; if it is that far, set socket_timeout in its URL"),
 }
 
 
 @contextlib.contextmanager
 def refusing(server: servers.RedisServer, fault: str) -> Iterator[None]:
     begin, end, _ = FAULTS[fault]
-    frozen = contextlib.nullcontext() if begin else server.frozen()
-    with server.client() as client, frozen:
-        for command in begin:
-            client.execute_command(*shlex.split(command))
+    with server.client() as client, contextlib.nullcontext() if begin else server.frozen():
         try:
+            for command in [begin, KILL] * bool(begin):
+                client.execute_command(*shlex.split(command))
             yield
         finally:
-            for command in end:
-                client.execute_command(*shlex.split(command))
+            if end:
+                client.execute_command(*shlex.split(end))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -209,32 +186,45 @@ def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
     assert keep(index, known ^ 1, "other") == "duplicate"
 
 
+@contextlib.contextmanager
+def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
+    """Yield the address of a program that is no Redis and answers what it is asked."""
+
+    class Connection(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                while asked := self.request.recv(1 << 16):
+                    self.request.sendall(answer(asked))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Connection) as server:
+        server.daemon_threads = True
+        serving = threading.Thread(target=server.serve_forever, args=(0.05,))
+        serving.start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        serving.join()
+
+
 def test_a_command_does_not_wait_as_long_for_a_server_that_never_says_anything(monkeypatch):
     monkeypatch.setattr("scrapy_simhash.index.redis.client._FIRST_ANSWER", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        started = time.monotonic()
-        with pytest.raises(StoreUnavailable, match="no answer within"):
-            open_existing(f"redis://127.0.0.1:{silent.getsockname()[1]}/0?socket_timeout=600")
+    started = time.monotonic()
+    with answering(lambda _: b"") as address, pytest.raises(StoreUnavailable, match="no answer wi"):
+        open_existing(f"redis://{address}/0?socket_timeout=600")
     assert time.monotonic() - started < 300
 
 
 def test_a_server_without_tls_that_waits_for_the_end_of_the_hello_is_refused():
-    def answer() -> None:
-        for _ in range(2):
-            connection, _ = listening.accept()
-            connections.append(connection)
-            if connection.recv(1) == b"P":
-                connection.sendall(b"+PONG\r\n")
+    refused = pytest.raises(StoreRefused, match="without TLS")
+    with answering(lambda asked: b"+PONG\r\n" * (b"PING" in asked)) as address, refused:
+        open_existing(f"rediss://{address}/0?socket_timeout=1")
 
-    connections: list[socket.socket] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = threading.Thread(target=answer)
-        server.start()
-        with pytest.raises(StoreRefused, match="without TLS"):
-            open_existing(f"rediss://127.0.0.1:{listening.getsockname()[1]}/0?socket_timeout=1")
-        server.join()
-    for connection in connections:
-        connection.close()
+
+@pytest.mark.parametrize("is_made", [True, False])
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad\r\n\r\n", b":1\r\n", b"*1\r\n$1\r\nx\r\n"])
+def test_a_server_that_speaks_another_language_is_refused(opened, answer, is_made):
+    """With one message, by crawls and by commands, which open what was made before."""
+    with answering(lambda _: answer) as address, pytest.raises(StoreRefused, match=address):
+        (open_existing if is_made else opened)(f"redis://{address}/0")
 
 
 def test_a_redis_that_is_taken_for_a_sentinel_is_refused(server, opened):
@@ -301,20 +291,16 @@ def test_an_entry_of_another_index_has_no_lease_of_a_claim_that_ended_in_the_mid
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])
-def test_another_programs_keys_are_not_taken_for_an_index(server, url, opened, part):
-    name = url.partition("name=")[2]
+def test_another_programs_keys_are_not_taken_for_an_index(client, url, opened, part):
+    key = f"{{{url.partition('name=')[2]}}}:{part}"
     index = opened(url)
-    with server.client() as client:
-        client.delete(f"{{{name}}}:{part}")
-        client.rpush(f"{{{name}}}:{part}", "theirs")
+    client.delete(key)
+    client.rpush(key, "theirs")
+    acts = [lambda: index.claim(page("a", 1)), lambda: len(index), lambda: opened(url)]
+    for act in acts if part == "meta" else acts[:2]:
         with pytest.raises(StoreDamaged, match="another program"):
-            index.claim(page("a", 1))
-        with pytest.raises(StoreDamaged, match="another program"):
-            len(index)
-        if part == "meta":
-            with pytest.raises(StoreDamaged, match="another program"):
-                opened(url)
-        client.delete(f"{{{name}}}:{part}")
+            act()
+    client.delete(key)
 
 
 def test_an_eviction_policy_that_deletes_parts_of_the_index_is_warned_of(opened, caplog):
@@ -355,23 +341,3 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monke
     assert [claim.outcome for claim in claims[:-1]] == ["unique"] * 49
     assert claims[-1].outcome == ("duplicate" if are_near else "unique")
     assert len(turns) == 1
-
-
-@pytest.mark.parametrize("is_made", [True, False])
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad\r\n\r\n", b":1\r\n", b"*1\r\n$1\r\nx\r\n"])
-def test_a_server_that_speaks_another_language_is_refused(opened, answer, is_made):
-    """With one message, by crawls and by commands, which open what was made before."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            connection, _ = listening.accept()
-            with connection, contextlib.suppress(OSError):
-                while connection.recv(1 << 16):
-                    connection.sendall(answer)
-
-        serving = threading.Thread(target=serve)
-        serving.start()
-        port = listening.getsockname()[1]
-        with pytest.raises(StoreRefused, match=f"127.0.0.1:{port}"):
-            (open_existing if is_made else opened)(f"redis://127.0.0.1:{port}/0")
-        serving.join()

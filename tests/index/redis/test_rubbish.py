@@ -131,14 +131,11 @@ def test_rubbish_in_a_key_is_passed_over_or_told_as_damage(victim, part, data, r
     victim.use()
 
 
-def test_a_lease_with_rubbish_is_passed_over(server, url, opened):
-    index, other = opened(url), opened(url)
-    index.claim(page("mine"))
-    with server.client() as client:
-        (leases,) = client.scan_iter(f"*{url.partition('name=')[2]}*:leases")
-        client.hset(leases, "1", b"rubbish")
-    assert (list(other), other.damaged) == ([], 1)
-    assert other.claim(page("other", 1)).outcome == "unique"
+def test_a_lease_with_rubbish_is_passed_over(victim):
+    victim.restore()
+    index = victim.open()
+    victim.client.hset(victim.keys(":leases")[0], "72", b"rubbish")
+    assert (len([*index]), index.damaged) == (72, 1)
 
 
 @pytest.mark.parametrize("end", [b"-1", b"536870912", b"1e300", b"nan", b"x"])
@@ -163,20 +160,16 @@ def test_an_index_whose_number_of_shards_cannot_be_is_damaged_when_it_is_opened(
             open_victim()
 
 
-def test_a_damaged_index_can_be_cleared(victim):
-    for part in (":meta", ":0", ":leases"):
-        victim.restore()
-        index = victim.open()
-        for key in victim.keys(part):
-            kind = victim.client.type(key)
-            if kind == b"string":
-                victim.client.append(key, b"xyz")
-            elif kind == b"list":
-                victim.client.lset(key, 0, b"\xff\xfe")
-            else:
-                for field in victim.client.hkeys(key):
-                    if field == b"last" or part != ":meta":
-                        victim.client.hset(key, field, b"\xff\xfe")
-        index.clear()
-        assert len(index) == 0
-        assert keep(index, values(1)[0]) == "unique"
+@pytest.mark.parametrize("part", [":meta", ":0", ":leases"])
+def test_a_damaged_index_can_be_cleared(victim, part):
+    victim.restore()
+    index = victim.open()
+    for key in victim.keys(part):
+        if victim.client.type(key) == b"list":
+            victim.client.lset(key, 0, b"\xff\xfe")
+        else:
+            fields = [b"last"] if part == ":meta" else victim.client.hkeys(key)
+            victim.client.hset(key, mapping=dict.fromkeys(fields, b"\xff\xfe"))
+    index.clear()
+    assert len(index) == 0
+    assert keep(index, values(1)[0]) == "unique"
