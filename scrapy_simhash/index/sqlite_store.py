@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import quote
 
 from scrapy_simhash.fingerprint.recipe import reach_of
-from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
@@ -232,13 +231,10 @@ class SqliteStore:
             self._seen = positions[-1]
 
     def _near(self, lookups: Lookups) -> Found:
-        # Some of the nearest may be gone.
-        near = lookups.near(self._neighbours.find(*lookups.sought, 4 * RULINGS))
+        near = lookups.near(self._neighbours.find(*lookups.sought))
         positions = {position for pairs in near for _, position in pairs}
         entries = self._without_contents(positions)
-        if gone := positions - entries.keys():
-            self._neighbours.forget([*gone])
-            near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
+        near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
         return Found(
             dict(enumerate(near)), entries, dict.fromkeys(range(len(near)), self._seen + 1)
         )

@@ -1,4 +1,4 @@
-"""Fingerprints in RAM: the tail, the runs and their merges find what a full scan finds."""
+"""Fingerprints in RAM: whatever segments they stand in, they are found as by a full scan."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, in_scope, key_value
-from scrapy_simhash.index.neighbours import TAIL, Neighbours
+from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, IndexSpec
 
 few_examples = settings(max_examples=25, deadline=None)
@@ -47,7 +47,7 @@ def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
 ):
     chance = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        small = {"TAIL": 8, "LARGEST": 256, "RATIO": 2, "BUCKET_LIMIT": 5, "KEY_LIMIT": 9}
+        small = {"LARGEST": 256, "RATIO": 2, "BUCKET_LIMIT": 5, "KEY_LIMIT": 9}
         for name, value in small.items():
             patch.setattr(neighbours, name, value)
         index, scan = Neighbours(64, 3, DISTANCE), Scan(3)
@@ -83,7 +83,7 @@ def filled(count, blocks=None):
     return index, words, blocks
 
 
-def test_runs_of_every_size_up_to_the_largest_find_their_entries():
+def test_entries_are_found_in_segments_of_every_size():
     index, words, blocks = filled(300_000)
     for number in (0, 1, 77, 150_000, 262_143, 262_144, 299_999):
         rows = slice(number, number + 1)
@@ -92,18 +92,12 @@ def test_runs_of_every_size_up_to_the_largest_find_their_entries():
         assert index.find(words[rows] ^ np.uint64(7), other) == [[(3, number)]]
 
 
-def test_there_are_few_runs_and_none_is_larger_than_the_largest(monkeypatch):
+def test_there_are_few_segments_and_none_is_larger_than_the_largest(monkeypatch):
     monkeypatch.setattr(neighbours, "LARGEST", 1 << 15)
     index, _, _ = filled(100_000)
-    sizes = [len(run.keys) // 2 for run in index._runs]
+    sizes = [len(segment) // 2 for segment in index._segments]
     assert max(sizes) <= 1 << 15
     assert len(sizes) <= 100_000 / (1 << 14) + 1
-
-
-def test_what_is_forgotten_is_never_found_again():
-    index, words, blocks = filled(2000)
-    index.forget([5, 1999])
-    assert index.find(words[[5, 6, 1999]], blocks[[5, 6, 1999]]) == [[], [(0, 6)], []]
 
 
 def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
@@ -118,22 +112,17 @@ def test_a_look_up_in_a_flooded_bucket_reads_a_bounded_number_of_entries():
     assert index.find(words[:1], blocks[:1]) == [[(0, 0)]]
 
 
-@pytest.mark.parametrize("count", [TAIL - 100, TAIL + 300])
-def test_of_many_near_entries_the_nearest_come_and_those_of_the_key(count):
-    """In the tail and in runs alike; the others are counted."""
+def test_entries_of_the_key_come_besides_those_near():
     index = Neighbours(64, 2, 64)
+    count = 3 * BUCKET_LIMIT
     words = np.full((count, 1), 7, np.uint64)
-    words[[20, 30]] = 0
     # The third last one has the key of what is sought.
     values = np.array([[1, 100 + n] for n in range(count)], np.uint32)
     values[count - 3, 1] = 5
     index.add(range(count), words, values)
     sought = np.zeros((2, 1), np.uint64), np.array([[1, 5], [2, 5]], np.uint32)
-    own = (3, count - 3)
-    read = min(count, BUCKET_LIMIT)
-    nearest = [(0, n) if n in (20, 30) else (3, n) for n in range(count - read, count)]
-    assert index.find(*sought, most=6) == [[*sorted(nearest)[:6], own], [own]]
-    assert index.find(*sought) == [sorted({*nearest, own}), [own]]
+    newest = [(3, n) for n in range(count - BUCKET_LIMIT, count)]
+    assert index.find(*sought) == [newest, [(3, count - 3)]]
 
 
 def test_pages_of_different_scopes_are_not_near_and_the_fingerprint_can_be_had_back():
@@ -160,15 +149,14 @@ def test_a_key_has_one_value_in_every_scope_and_with_every_scheme_and_www():
     assert len(pages.sought[0]) == 4
 
 
-@pytest.mark.parametrize("newer", [0, 1, TAIL - 1])
-def test_as_many_entries_of_a_bucket_are_read_wherever_they_stand(newer):
-    """Those of the tail count as well: the verdict does not hang on when a run was made."""
+@pytest.mark.parametrize("newer", [0, 1, 511])
+def test_as_many_entries_of_a_bucket_are_read_however_they_came(newer):
     known = Neighbours(64, 2, 64)
-    numbers = range(3 * TAIL + newer)
+    numbers = range(1536 + newer)
     words = np.zeros((len(numbers), 1), np.uint64)
     shared = np.array([[7, 1000 + number] for number in numbers], np.uint32)
-    known.add(numbers[: 3 * TAIL], words[: 3 * TAIL], shared[: 3 * TAIL])
-    for number in numbers[3 * TAIL :]:
+    known.add(numbers[:1536], words[:1536], shared[:1536])
+    for number in numbers[1536:]:
         known.add([number], words[:1], shared[number : number + 1])
     (found,) = known.find(words[:1], np.array([[7, 0]], np.uint32))
     assert sorted(at for _, at in found) == [*numbers[-BUCKET_LIMIT:]]
