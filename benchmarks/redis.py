@@ -103,6 +103,7 @@ def inject(server: servers.RedisServer, count: int) -> None:
     while 2 * half <= leaf_count:
         half *= 2
     with server.client() as client:
+        prefix = b"{simhash}:" + client.hget("{simhash}:meta", "generation") + b";"
         for block in range(BLOCKS + 1):
             pipeline = client.pipeline(transaction=False)
             for number in range(leaf_count):
@@ -113,7 +114,7 @@ def inject(server: servers.RedisServer, count: int) -> None:
                 octets = pairs.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
                 name = bytes([block]) + (number % LEAVES).to_bytes(2, "big")
                 name += bytes([number // LEAVES] if number >= LEAVES else [])
-                pipeline.set(b"{simhash}:" + name, octets.tobytes())
+                pipeline.set(prefix + name, octets.tobytes())
                 if len(pipeline) == 1000:
                     pipeline.execute()
             pipeline.execute()

@@ -35,7 +35,7 @@ class Scheme:
 
 
 _SQLITE = "scrapy_simhash.index.sqlite_store:open_sqlite"
-_REDIS = "scrapy_simhash.index.redis.shards:open_redis"
+_REDIS = "scrapy_simhash.index.redis.redis_store:open_redis"
 _SCHEMES = {
     "memory": Scheme(_SQLITE, remote=False, lasting=False),
     "sqlite": Scheme(_SQLITE, remote=False),

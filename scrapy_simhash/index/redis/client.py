@@ -4,10 +4,8 @@ import hashlib
 import re
 import socket
 import ssl
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -34,9 +32,6 @@ _NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknow
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")
-# It yields the commands of a turn, gets their answers, and returns what comes out of them.
-Talk = Generator[list[tuple[Any, ...]], list[Any], T]
-
 # The scripts beside this module, by their SHA-1.
 _SCRIPTS: dict[str, str] = {}
 
@@ -64,18 +59,13 @@ class Client:
         self._redis: Any = self._translated(lambda: _connect(address))
         self._was_reached = False
 
-    def of_shard(self, tag: str) -> "Client":
-        """Return the client of the index with another name, which has the same connections."""
-        client = copy(self)
-        client.address = replace(self.address, name=tag)
-        return client
-
     @property
     def where(self) -> str:
         return f"the index {self.address.name!r} at {self.address.shown}"
 
-    def key(self, part: str) -> str:
-        return f"{{{self.address.name}}}:{part}"
+    def key(self, part: str, name: str = "") -> str:
+        """Return a key of the index, or of its shard that has another name."""
+        return f"{{{name or self.address.name}}}:{part}"
 
     def names_beside(self) -> list[str]:
         """Return the names of indexes in the same place, of the first 100,000 keys or so.
@@ -93,25 +83,9 @@ class Client:
         return sorted(names)
 
     def close(self) -> None:
-        """Close the connections, which all shards share."""
         self._redis.close()
 
-    def together(self, talks: "Sequence[Talk[T]]") -> list[T]:
-        """Let talks go on side by side: what they ask at a time is sent together."""
-        answers: dict[int, T] = {}
-        results: dict[int, Any] = dict.fromkeys(range(len(talks)))
-        while results:
-            questions: dict[int, list[tuple[Any, ...]]] = {}
-            for number, result in results.items():
-                try:
-                    questions[number] = talks[number].send(result)
-                except StopIteration as end:
-                    answers[number] = end.value
-            sent = iter(self._send([command for turn in questions.values() for command in turn]))
-            results = {number: [next(sent) for _ in turn] for number, turn in questions.items()}
-        return [answers[number] for number in range(len(talks))]
-
-    def _send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    def send(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Send commands together, each about the keys of one slot."""
         if len(commands) < 2:
             return [self.call(*command) for command in commands]

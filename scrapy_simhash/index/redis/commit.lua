@@ -7,8 +7,8 @@
 --            it is gone. An entry has the size of its state (1 byte), the state that it has without
 --            a lease, its fingerprint and its body
 --   leases   hash: "": the generation; position -> state of an entry in progress
---   leaves   strings: block (1 byte) and the last 13 bits of a value (2 bytes), and behind these
---            the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
+--   leaves   strings: the generation, ";", block (1 byte) and the last 13 bits of a value (2 bytes),
+--            and the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
 --            entry the first 19 bits of its value, and its position (29 bits), the oldest first.
 --            As the index grows, one leaf after the other splits in two, so that a look reads one
 --            small leaf of each block: linear hashing (Litwin, VLDB 1980)
@@ -19,12 +19,13 @@
 --   look      fingerprint, and the values of blocks and keys: block (1 byte), last 13 bits
 --             (2 bytes), first 19 bits, 5 bits 0
 --   check     position, state
---   new       number of its look, bytes of that without aliases, state, body
+--   new       number of its look, state, body
 --   write     position, state
 --   deletion  position
 -- Returns generation, last position, time (2), for each part its first new position (-1: refused,
 -- -2: not looked at), for each look of a refused one distances and positions of what is near, these
--- positions, their states and entries. One item is another generation, none is a damaged index.
+-- positions and those that it checks, their states and entries. One item is another generation, none
+-- is a damaged index.
 local meta, leases, prefix = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
 local decode, encode, floor, xor = struct.unpack, struct.pack, math.floor, bit.bxor
@@ -45,7 +46,7 @@ local leaf_count, half = tonumber(head[3] or LEAVES), LEAVES
 if not (first >= 0 and first < POSITIONS and leaf_count >= LEAVES) then return {} end
 -- Leaves before the last doubling that was begun: those from here on came by it.
 while 2 * half <= leaf_count do half = 2 * half end
-local last, effort = first, 0
+local last, effort, leaf_prefix = first, 0, prefix .. head[1] .. ';'
 local entries, states, counts, leaves, added, appended = {}, {}, {}, {}, {}, {}
 
 -- Entries and their states.
@@ -121,7 +122,7 @@ local function leaves_of(look)
     local name = leaf_of(look, j)
     names[j] = name
     if not leaves[name] then
-      wanted[#wanted + 1], keys[#keys + 1] = name, prefix .. name
+      wanted[#wanted + 1], keys[#keys + 1] = name, leaf_prefix .. name
     end
   end
   if #keys > 0 then
@@ -203,7 +204,17 @@ local function take(size)
   at = at + size
   return at - size
 end
-local parts, firsts, found, positions, there, rows = {}, {}, {}, {}, {}, {}
+local parts, firsts, found, positions, told, rows = {}, {}, {}, {}, {}, {}
+
+-- Tell of an entry, once, if it is there.
+local function tell(position)
+  if not told[position] and entry_at(position) then
+    told[position] = true
+    positions[#positions + 1] = position
+    rows[#rows + 1], rows[#rows + 2] = state_at(position), entry_at(position)
+  end
+end
+
 while at <= #ARGV do
   local looks, checks, new, writes, gone, since = decode('>I2I2I2I2I2I4', ARGV[take(1)])
   local part = {new = new, writes = writes, gone = gone, looks = at, fate = 0}
@@ -215,23 +226,19 @@ while at <= #ARGV do
       if #known[i] > 0 then part.fate = -1 end
     end
   end
-  for i = take(2 * checks), at - 2, 2 do
+  local checked = take(2 * checks)
+  for i = checked, at - 2, 2 do
     if part.fate == 0 and state_at(tonumber(ARGV[i])) ~= ARGV[i + 1] then part.fate = -1 end
   end
-  for i = part.looks, part.looks + (part.fate == -1 and looks or 0) - 1 do
-    local some = since <= 1 and known[i] or near(ARGV[i], 0)
-    for k = 2, #some, 2 do
-      local position = some[k]
-      if not there[position] then
-        there[position] = true
-        positions[#positions + 1] = position
-        rows[#rows + 1], rows[#rows + 2] = state_at(position), entry_at(position)
-      end
+  if part.fate == -1 then
+    for i = checked, at - 2, 2 do tell(tonumber(ARGV[i])) end
+    for i = part.looks, checked - 1 do
+      found[#found + 1] = since <= 1 and known[i] or near(ARGV[i], 0)
+      for k = 2, #found[#found], 2 do tell(found[#found][k]) end
     end
-    found[#found + 1] = some
   end
   part.rest = at
-  take(4 * new + 2 * writes + gone)
+  take(3 * new + 2 * writes + gone)
   parts[#parts + 1] = part
 end
 
@@ -241,12 +248,13 @@ for n, part in ipairs(parts) do
   firsts[n] = part.fate == 0 and last + 1 or part.fate
   at = part.rest
   if part.fate == 0 then
-    for i = take(4 * part.new), at - 4, 4 do
+    for i = take(3 * part.new), at - 3, 3 do
       last = last + 1
       if last >= POSITIONS then return redis.error_reply('SIMHASH the log is full') end
-      appended[last - first] = noted(last, ARGV[i + 2]) .. ARGV[i + 3]
       local look = ARGV[part.looks + ARGV[i]]
-      for j = width + 1, tonumber(ARGV[i + 1]), 6 do
+      appended[last - first] = noted(last, ARGV[i + 1]) .. sub(look, 1, width) .. ARGV[i + 2]
+      -- Behind the value of the key stand those of aliases, by which the page is not found.
+      for j = width + 1, width + 6 * (blocks + 1), 6 do
         local name = leaf_of(look, j)
         local entry = sub(look, j + 3, j + 4) .. encode('>I4', byte(look, j + 5) * 16777216 + last)
         added[name] = (added[name] or '') .. entry
@@ -271,16 +279,17 @@ local function squeezed(content)
 end
 
 for name, more in pairs(added) do
-  local size = call('APPEND', prefix .. name, more)
+  local key = leaf_prefix .. name
+  local size = call('APPEND', key, more)
   local before = floor((size - #more) / (6 * KEY_LIMIT))
   if size >= 12 * KEY_LIMIT and floor(size / (6 * KEY_LIMIT)) > before then
-    call('SET', prefix .. name, squeezed(call('GET', prefix .. name)))
+    call('SET', key, squeezed(call('GET', key)))
   end
 end
 
 -- Return the key of a leaf of a block, as leaf_of names it.
 local function key_of(block, n)
-  local name = prefix .. char(block) .. encode('>I2', n % LEAVES)
+  local name = leaf_prefix .. char(block) .. encode('>I2', n % LEAVES)
   return n < LEAVES and name or name .. char(floor(n / LEAVES))
 end
 

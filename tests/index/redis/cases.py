@@ -32,12 +32,12 @@ def is_away(call: Callable[[], Any], match: str | None = None) -> None:
 
 def turns_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the number of scripts of each turn in which some are sent."""
-    turns, send = list[int](), Client._send
+    turns, send = list[int](), Client.send
 
     def counted(client: Client, commands: Any) -> Any:
         if scripts := sum(command[0] == "EVALSHA" for command in commands):
             turns.append(scripts)
         return send(client, commands)
 
-    monkeypatch.setattr(Client, "_send", counted)
+    monkeypatch.setattr(Client, "send", counted)
     return turns

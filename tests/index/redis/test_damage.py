@@ -109,7 +109,7 @@ def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there
 def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened):
     index = opened(url)
     keep(index, values(1)[0])
-    index._store._last = 50_000_000
+    index._store._shards[0].last = 50_000_000
     tracemalloc.start()
     try:
         assert index.census().size > 0
@@ -137,22 +137,23 @@ def test_leaves_that_split_lose_no_value(client, url, opened):
     assert len(client.keys()) == 3  # of which one has the runs
 
 
-def test_clear_leaves_no_entry_that_others_write_meanwhile(client, url, opened, monkeypatch):
+def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened, monkeypatch):
     index, other = opened(url), opened(url)
-    store, pages = index._store, values(100)
-    call = store.client.call
+    talker, pages = index._store._client, values(100)
+    send = talker.send
     for value in pages[:40]:
         keep(index, value)
 
-    def called(*command):
-        if command[:2] == ("UNLINK", store.client.key("meta")):
+    def sent(commands):
+        if commands[0][0] == "HGETALL":
             for value in pages[40:]:
                 keep(other, value)
-        return call(*command)
+        return send(commands)
 
-    monkeypatch.setattr(store.client, "call", called)
-    entries = store.client.key(f"{store._generation}:*")
-    assert len(client.keys(entries)) == 2
+    monkeypatch.setattr(talker, "send", sent)
+    assert len(client.keys()) > 3
     index.clear()
-    assert client.keys(entries) == []
+    # The last one has the runs.
+    assert {key.rpartition(b":")[2] for key in client.keys("*")} == {b"meta", b"leases", b"index"}
     assert len(other) == 0
+    assert keep(other, pages[0]) == "unique"

@@ -1,0 +1,313 @@
+"""A log in Redis: lists of entries, and leaves of values, which are appended to.
+
+``commit.lua`` tells what the keys hold. Outside, the position of an entry has more digits than its
+*place* in Redis: the generation of the index before it, so that an entry of a deleted index is not
+taken for one of its successor, and a checksum of the entry behind it, because a crash or a failover
+that loses the end of the log lets its places be used again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice, product, starmap
+from typing import Any, NamedTuple
+
+from scrapy_simhash.index.redis.client import Client, script
+from scrapy_simhash.index.store import (
+    Answer,
+    Found,
+    Part,
+    Stored,
+    StoreDamaged,
+    StoreMismatch,
+)
+from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
+
+FORMAT = 18
+# Positions in a group of entries, leaves of a block in a small index, and places: as in commit.lua.
+GROUP = 32
+LEAVES = 1 << 13
+PLACES = 1 << 29
+# Keys, or entries, that one command reads or deletes.
+KEYS_AT_ONCE = 1024
+# Bits of a place, and of a checksum.
+_PLACE = 32
+_CHECK = 16
+# A clock that goes on while the machine sleeps, if there is one.
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_PART_HEAD = struct.Struct(">5HI")
+_COMMIT, _OPEN = map(script, ("commit", "open"))
+
+
+def now() -> float:
+    return time.clock_gettime(_BOOT_CLOCK)
+
+
+class _Result(NamedTuple):
+    """The answer of ``commit.lua``.
+
+    Attributes:
+        last: the last place that has an entry.
+        seconds, microseconds: the time of Redis.
+        firsts: for each part, the place of its first new entry; below 0 if it was refused, and -1
+            if its pages were looked at.
+        looks: for each of these pages, the entries near it: distances and places by turns.
+        places: those of all these entries, and of the entries that refused parts check.
+        rows: their states and contents by turns.
+    """
+
+    generation: bytes
+    last: int
+    seconds: bytes
+    microseconds: bytes
+    firsts: list[int]
+    looks: list[list[int]]
+    places: list[int]
+    rows: list[bytes]
+
+
+class Shard:
+    """A log, which is an index, or a part of one.
+
+    Args:
+        name: the index's, or another one with a slot of its own in a cluster.
+        number: its number among ``count`` shards, by which their positions differ.
+
+    Attributes:
+        where: what messages call it.
+        last: the last place that has an entry, as far as this crawler knows.
+
+    Raises:
+        StoreMismatch: the index there is another one.
+    """
+
+    def __init__(self, client: Client, spec: IndexSpec, name: str, number: int, count: int) -> None:
+        self.where = f"the index {name!r} at {client.address.shown}"
+        self.meta, self.leases, self._prefix = (
+            client.key(part, name) for part in ("meta", "leases", "")
+        )
+        self.last = 0
+        self._client = client
+        self._spec = spec
+        self._width = spec.bits // 8
+        self._number = number
+        self._count = count
+        is_home = name == client.address.name
+        self._header = {
+            "format": str(FORMAT),
+            "recipe": spec.recipe,
+            "bits": str(spec.bits),
+            "blocks": str(spec.blocks),
+            # The number of shards stands in the one that has the name of the index.
+            "shards": str(count) if is_home else f"{number} of {count}",
+        }
+        self._ahead = -math.inf
+        self.begin()
+
+    def begin(self) -> None:
+        """Read or make the header, and go on with the log that is there now."""
+        made = {"distance": self._spec.distance, "last": 0, "generation": secrets.token_urlsafe(3)}
+        fields = [text for field in {**self._header, **made}.items() for text in field]
+        begun = now()
+        answer, is_whole, time_there = self._client.call(
+            "EVALSHA", _OPEN, 2, self.meta, self.leases, *fields
+        )
+        header = text_fields(answer, self.where)
+        for name, value in self._header.items():
+            if header and header.get(name) != value:
+                raise StoreMismatch(
+                    f"{self.where} was made with {name}={header.get(name)}, not {value}: use the "
+                    "same or another name with ?name=, or delete this index to start anew"
+                )
+        if not is_whole:
+            raise StoreDamaged(
+                f"{self.where} is damaged, because a part is gone: Redis may have deleted it to "
+                "make room (set maxmemory-policy to noeviction); delete this index to start anew"
+            )
+        with self.readable():
+            self._generation = header["generation"]
+            self._base = int.from_bytes(self._generation.encode(), "big") << _PLACE + _CHECK
+            self.last = last_place(header)
+        self._set_clock(begun, *time_there)
+
+    @contextlib.contextmanager
+    def readable(self) -> Iterator[None]:
+        """Tell of what cannot be read as damage."""
+        try:
+            yield
+        except (ValueError, TypeError, IndexError, KeyError, struct.error) as error:
+            raise StoreDamaged(f"{self.where} is damaged: {error}") from error
+
+    # Time.
+
+    def _set_clock(self, before: float, seconds: bytes, microseconds: bytes) -> None:
+        """Note the time of Redis, which it told between a moment and now.
+
+        An answer that was read late, because the process was stopped, tells only between which
+        times it was.
+        """
+        server_time = int(seconds) + int(microseconds) / 1e6
+        self._ahead = min(max(self._ahead, server_time - now()), server_time - before)
+
+    def time(self) -> float:
+        return now() + self._ahead
+
+    # Keys, places and positions.
+
+    def group(self, number: int) -> str:
+        """Return the key of a group of entries, as commit.lua names it."""
+        return f"{self._prefix}{self._generation}:{number}"
+
+    def leaf(self, block: int, number: int) -> bytes:
+        """Return the key of a leaf, as commit.lua names it."""
+        later, low = divmod(number, LEAVES)
+        name = bytes([block, *low.to_bytes(2, "big")]) + (bytes([later]) if later else b"")
+        return f"{self._prefix}{self._generation};".encode() + name
+
+    def place(self, position: int) -> int:
+        """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
+        place = self._places_from_start(position)
+        return place if 0 <= place < 1 << _PLACE else 0
+
+    def position(self, place: int, fingerprint_and_body: bytes = b"") -> int:
+        """Return the position of an entry; without it, one that means the place alone."""
+        check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK) - 1
+        return (self._base + (place << _CHECK | check)) * self._count + self._number
+
+    def _places_from_start(self, position: int) -> int:
+        return position // self._count - self._base >> _CHECK
+
+    # Commits.
+
+    def commit_command(self, parts: Sequence[Part], looks: Sequence[bytes]) -> tuple[Any, ...]:
+        """Return the command that commits parts, given what each page looks for."""
+        spec = self._spec
+        limits = (self._width, spec.reach, spec.blocks, BUCKET_LIMIT, KEY_LIMIT)
+        arguments: list[Any] = [self._generation, self.last, *limits]
+        for part in parts:
+            arguments += self._arguments_of(part, looks)
+        return ("EVALSHA", _COMMIT, 3, self.meta, self.leases, self._prefix, *arguments)
+
+    def _arguments_of(self, part: Part, looks: Sequence[bytes]) -> list[Any]:
+        changed = [(at, state) for at, state in part.writes.items() if state is not None]
+        deleted = [at for at, state in part.writes.items() if state is None]
+        counts = map(len, (part.members, part.checks, part.new, changed, deleted))
+        since = min(max(self._places_from_start(part.since), 0), (1 << _PLACE) - 1)
+        arguments: list[Any] = [_PART_HEAD.pack(*counts, since)]
+        arguments += [looks[number] for number in part.members]
+        for at, state in part.checks.items():
+            arguments += (self.place(at), state)
+        for number, (state, body) in part.new.items():
+            arguments += (part.members.index(number), state, body)
+        for at, state in changed:
+            arguments += (self.place(at), state)
+        return arguments + [self.place(at) for at in deleted]
+
+    def answered(
+        self, parts: Sequence[Part], looks: Sequence[bytes], answer: list[Any], begun: float
+    ) -> Answer:
+        """Read the answer of ``commit.lua`` to a question that was sent at a time."""
+        with self.readable():
+            result = _Result(*answer)
+            self._set_clock(begun, result.seconds, result.microseconds)
+            self.last = max(self.last, result.last)
+            written: list[Sequence[int] | None] = [
+                None if first < 0 else self._written(first, part, looks)
+                for part, first in zip(parts, result.firsts, strict=True)
+            ]
+            pairs = zip(parts, result.firsts, strict=True)
+            pages = [number for part, first in pairs if first == -1 for number in part.members]
+            return Answer(written, self._found(result, pages))
+
+    def _found(self, result: _Result, pages: Sequence[int]) -> Found:
+        """Return what is near the pages that were looked at."""
+        rows = zip(result.places, result.rows[::2], result.rows[1::2], strict=True)
+        entries = {row[0]: self._row(*row) for row in rows}
+        looks = [
+            sorted(
+                (distance, entries[place][0])
+                for distance, place in zip(look[::2], look[1::2], strict=True)
+            )
+            for look in result.looks
+        ]
+        near = dict(zip(pages, looks, strict=True))
+        end = self.position(result.last + 1) - self._number
+        return Found(near, dict(entries.values()), dict.fromkeys(near, end))
+
+    def _row(self, place: int, state: bytes, entry: bytes) -> tuple[int, Stored]:
+        """Return position and entry, given the entry as Redis has it."""
+        fingerprint = 1 + entry[0]
+        body = fingerprint + self._width
+        stored = Stored(state, entry[body:], entry[fingerprint:body])
+        return self.position(place, entry[fingerprint:]), stored
+
+    def _written(self, first: int, part: Part, looks: Sequence[bytes]) -> list[int]:
+        return [
+            self.position(first + n, looks[number][: self._width] + body)
+            for n, (number, (_, body)) in enumerate(part.new.items())
+        ]
+
+    # All of it.
+
+    def header(self) -> dict[str, str]:
+        return text_fields(self._client.call("HGETALL", self.meta), self.where)
+
+    def clear(self) -> None:
+        """Delete all keys, and begin another generation."""
+        # Together, because an index of which only a part is there is a damaged one. From now on
+        # other crawlers write into another generation.
+        deletion = ("UNLINK", self.meta, self.leases)
+        answer, _ = self._client.send([("HGETALL", self.meta), deletion])
+        leaves = LEAVES
+        with contextlib.suppress(StoreDamaged, ValueError):  # a damaged index is cleared, too
+            header = text_fields(answer, self.where)
+            self._generation = header.get("generation", self._generation)
+            self.last = max(self.last, last_place(header))
+            leaves = leaf_count(header)
+        # Others may have written more between the two commands.
+        numbers = product(range(self._spec.blocks + 1), range(leaves + GROUP))
+        groups = map(self.group, range(self.last // GROUP + GROUP))
+        keys = chain(groups, starmap(self.leaf, numbers))
+        while batch := [*islice(keys, KEYS_AT_ONCE)]:
+            self._client.call("UNLINK", *batch)
+        self.begin()
+
+
+def last_place(header: dict[str, str]) -> int:
+    """Return the last place of a log, given its header.
+
+    Raises:
+        ValueError: there is no such place.
+    """
+    last = int(header.get("last", 0))
+    if not 0 <= last < PLACES:
+        raise ValueError(f"no position is {last}")
+    return last
+
+
+def leaf_count(header: dict[str, str]) -> int:
+    """Return the number of leaves of each block, given the header of a log.
+
+    Raises:
+        ValueError: there cannot be so many.
+    """
+    count = int(header.get("leaves", LEAVES))
+    if not LEAVES <= count <= PLACES >> 8:
+        raise ValueError(f"no index has {count} leaves of a block")
+    return count
+
+
+def text_fields(fields: Any, where: str) -> dict[str, str]:
+    """Return fields and values of a hash, which a script returns one after the other."""
+    if not isinstance(fields, dict):
+        fields = dict(zip(fields[::2], fields[1::2], strict=True))
+    try:
+        return {name.decode(): value.decode() for name, value in fields.items()}
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(f"{where} has a damaged header: {error}") from error
