@@ -5,15 +5,6 @@ import pytest
 from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
 
 
-def test_key_of_a_post_has_its_method_and_a_digest_of_its_body():
-    keys = {
-        page_key("http://a.example/p"),
-        page_key("http://a.example/p", "POST", b"q=1"),
-        page_key("http://a.example/p", "POST", b"q=2"),
-    }
-    assert len(keys) == 3
-
-
 @pytest.mark.parametrize(
     ("url", "domain", "host"),
     [

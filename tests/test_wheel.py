@@ -66,14 +66,8 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built):
         for path in PACKAGE.rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-    assert {Path(name).suffix for name in package} == {
-        ".py",
-        ".lua",
-        ".html",
-        ".css",
-        ".js",
-        ".typed",
-    }
+    suffixes = {Path(name).suffix for name in package}
+    assert suffixes == {".py", ".lua", ".html", ".css", ".js", ".typed"}
     in_wheel = set(zipfile.ZipFile(wheel).namelist())
     with tarfile.open(sdist) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}

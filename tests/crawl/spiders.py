@@ -35,7 +35,9 @@ class Pages(Spider):
 
 
 class FailingLate(Pages):
-    """Fails with a page as soon as a copy waits on it."""
+    """Fails with a page, or delivers it, as soon as a copy waits on it."""
+
+    awaited, fails = "dropped", True
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.base + "/0")
@@ -44,9 +46,14 @@ class FailingLate(Pages):
 
     async def parse(self, response: Any) -> Any:
         if response.url.endswith("/0"):
-            await until(lambda: self.counted("dropped"))
-            raise RuntimeError("too late")
+            await until(lambda: self.counted(self.awaited))
+            await self.act()
+            if self.fails:
+                raise RuntimeError("too late")
         yield {"path": response.url.removeprefix(self.base)}
+
+    async def act(self) -> None:
+        """Do something before that."""
 
 
 class Following(Pages):

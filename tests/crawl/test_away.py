@@ -190,14 +190,10 @@ def test_a_full_disk_keeps_no_crawl_open_for_a_lease(crawl, articles, tmp_path, 
     path = tmp_path / "full.sqlite"
 
     class Filling(FailingLate):
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/0"):
-                await until(lambda: self.counted("dropped"))
-                sizes = [file.stat().st_size for file in tmp_path.iterdir()]
-                resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes), limits[1]))
-                if fails:
-                    raise RuntimeError("too late")
-            yield {"path": response.url.removeprefix(self.base)}
+        async def act(self) -> None:
+            self.fails = fails
+            sizes = [file.stat().st_size for file in tmp_path.iterdir()]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes), limits[1]))
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:

@@ -13,7 +13,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl import queue as queue_module
 from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import once_more
-from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
+from tests.crawl.spiders import FailingLate, Pages, answering, paths
 from tests.pages import article, html
 
 
@@ -28,9 +28,7 @@ def test_response_of_a_copy_is_kept_no_longer_than_its_original_takes(crawl, art
     kept = []
 
     class Delivering(FailingLate):
-        async def parse(self, response: Any) -> Any:
-            await until(lambda: self.counted("dropped"))
-            yield {"path": response.url.removeprefix(self.base)}
+        fails = False
 
         def closed(self, reason: str) -> None:
             queue = filter_of(self.crawler).queue
@@ -121,13 +119,9 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(crawl, 
     """Their original fails when the crawl has been told to stop."""
 
     class Stopped(FailingLate):
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/0"):
-                await until(lambda: self.counted("dropped"))
-                self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
-                await asyncio.sleep(0.3)
-                raise RuntimeError("too late")
-            yield {"path": response.url.removeprefix(self.base)}
+        async def act(self) -> None:
+            self.stopping = asyncio.ensure_future(filter_of(self.crawler)._stop())
+            await asyncio.sleep(0.3)
 
     settings = {"JOBDIR": str(tmp_path / "job")}
     assert paths(crawl(Stopped, settings=settings, site=articles, paths=[])) == []
@@ -138,11 +132,7 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(crawl, 
 
 def test_a_flagged_copy_is_delivered_once_though_its_original_fails(crawl, articles):
     class Flagged(FailingLate):
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/0"):
-                await until(lambda: self.counted("flagged"))
-                raise RuntimeError("too late")
-            yield {"path": response.url.removeprefix(self.base)}
+        awaited = "flagged"
 
     crawled = crawl(Flagged, settings={"SIMHASH_ACTION": "flag"}, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]

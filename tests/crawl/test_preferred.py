@@ -76,14 +76,6 @@ def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(crawl, si
     assert site.hits == {"/print": 1, "/gone": 1}
 
 
-def test_the_request_of_an_address_that_a_page_names_is_like_that_of_the_page():
-    given = {"headers": {"Accept": "text/html"}, "cb_kwargs": {"mine": 1}, "meta": {"depth": 2}}
-    asked = bare_request("http://a.test/page", Request("http://a.test/print", **given), "key")
-    assert asked.headers.getlist("Accept") == [b"text/html"]
-    assert asked.cb_kwargs == {"mine": 1}
-    assert (asked.meta["depth"], asked.meta["dont_merge_cookies"]) == (2, True)
-
-
 def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl, site):
     """The site of the proxy also sees what the proxy is told: a name and a password of its own."""
     asked: dict[str, Any] = {}
