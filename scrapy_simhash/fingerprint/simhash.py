@@ -10,7 +10,7 @@ Bits are written as the literature writes them: position 0 is the most significa
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngra
 from scrapy_simhash.fingerprint.normalisation import Uint32s, code_points
 
 BITS = (32, 64, 128, 256)
+_LINE_BREAK = ord("\n")
 
 Float64s: TypeAlias = npt.NDArray[np.float64]
 
@@ -127,23 +128,18 @@ def ngram_sums(
         weights: of each line; lines beyond them do not count.
     """
     points = code_points(text)
-    values = hash_ngrams(points, n, seed)
-    if not weights:
-        values.sort()
-        lanes = spread(values.compress(_are_first(values)), bits)
-        return Sums(bit_sums(lanes)[-bits:], lanes[0])
     each = _weights_of_ngrams(points, n, weights)
-    if not each.any():
-        return ngram_sums(text.replace("\n", ""), n, bits, seed)
-    values, each = _distinct(values.compress(each), each.compress(each))
+    if each.any():
+        values = hash_ngrams(points, n, seed).compress(each)
+        each = each.compress(each)
+        most = max(weights)
+    else:
+        values = hash_ngrams(points.compress(points != _LINE_BREAK), n, seed)
+        each = np.ones(len(values), np.uint8)
+        most = 1
+    values, each = _distinct(values, each)
     lanes = spread(values, bits)
-    most = max(weights)
-    is_surest = each == most
-    # Most have the greatest weight; counting the others several times is less than another pass.
-    less_sure = lanes.repeat(np.where(is_surest, 0, each), axis=1)
-    sums = most * bit_sums(lanes.compress(is_surest, axis=1))
-    sums += bit_sums(less_sure)
-    return Sums(sums[-bits:], lanes[0].compress(2 * each > most))
+    return Sums(bit_sums(lanes, each)[-bits:], lanes[0].compress(2 * each > most))
 
 
 def _distinct(
@@ -152,24 +148,15 @@ def _distinct(
     """Return each value once, sorted, with the greatest of its weights."""
     order = values.argsort()
     values = values.take(order)
-    is_first = _are_first(values)
+    is_first = np.ones(len(values), np.bool_)
+    is_first[1:] = values[1:] != values[:-1]
     greatest = np.maximum.reduceat(weights.take(order), np.flatnonzero(is_first))
     return values.compress(is_first), greatest
 
 
-def _are_first(values: Uint64s) -> npt.NDArray[np.bool_]:
-    """Return which of some sorted values differ from the one before; np.unique takes twice as long.
-
-    It has the shape of the values.
-    """
-    is_first = np.ones(len(values), np.bool_)
-    is_first[1:] = values[1:] != values[:-1]
-    return is_first
-
-
 def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:
     """Return the weight of each n-gram of some code points, 0 where it has a line break."""
-    is_break = points == ord("\n")
+    is_break = points == _LINE_BREAK
     lines = is_break.cumsum()
     of_line = np.zeros(len(points) + 1, np.uint8)
     of_line[: len(weights)] = weights[: len(of_line)]
@@ -179,26 +166,21 @@ def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> npt.N
     return np.where(is_whole, of_line[first], np.uint8(0))
 
 
-def bit_sums(lanes: Uint64s, weights: Float64s | None = None) -> Float64s:
+def bit_sums(lanes: Uint64s, weights: npt.NDArray[Any]) -> Float64s:
     """Return V: for every bit, the weights of the hashes that set it minus the others.
 
     It has the shape (bits,), the most significant bit first; ``lanes``, see :mod:`.hashing`, have
-    the shape (bits / 64, n), and ``weights`` (n,). Without weights, each is 1.
+    the shape (bits / 64, n), and ``weights`` (n,).
     """
-    if weights is None or not len(weights) or (weights == 1.0).all():
-        sums: Float64s = 2 * _count_set(lanes) - lanes.shape[1]
-        return sums
     # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
-    exponent = math.frexp(np.abs(weights).max())[1]
-    whole = np.rint(np.ldexp(weights, 30 - exponent))
-    rows = np.ascontiguousarray(lanes.T, dtype=">u8").view(np.uint8)
-    added = np.zeros(64 * len(lanes))
-    for start in range(0, len(rows), _UNPACKED):
-        chunk = slice(start, start + _UNPACKED)
-        bits = np.unpackbits(rows[chunk], axis=1)
-        added += whole[chunk] @ bits.astype(np.float64)
-    weighted: Float64s = np.ldexp(2 * added - whole.sum(), exponent - 30)
-    return weighted
+    exponent = math.frexp(np.abs(weights).max(initial=0))[1] - 30
+    whole = np.rint(np.ldexp(weights.astype(np.float64), -exponent))
+    sums = np.zeros(64 * len(lanes))
+    for weight in np.unique(whole):  # a page has few different ones
+        equal = lanes.compress(whole == weight, axis=1)
+        sums += weight * (2 * _count_set(equal) - equal.shape[1])
+    scaled: Float64s = np.ldexp(sums, exponent)
+    return scaled
 
 
 def _count_set(lanes: Uint64s) -> Float64s:
