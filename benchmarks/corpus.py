@@ -62,10 +62,10 @@ def blocks(folder: Path) -> Iterator[Any]:
 def join(folder: Path) -> Iterator[int]:
     files = print_files([folder])
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        engine = DuckDB(files, RECIPE.distance, Path(scratch))
+        engine = DuckDB(files, Path(scratch))
         find_copies(engine, spec_of_prints(files))
-        flags = (flag for rows in engine.rows(VERDICTS) for flag in rows.column("kept").to_pylist())
-        yield from (page for page, is_kept in enumerate(flags) if not is_kept)
+        verdicts = enumerate(engine.rows(VERDICTS))
+        yield from (page for page, (_, _, is_kept, *_) in verdicts if not is_kept)
 
 
 def spark(folder: Path) -> Iterator[int]:
@@ -152,14 +152,14 @@ def same(name: str) -> None:
         path = Path(scratch) / "prints.parquet"
         with path.open("wb") as file:
             write_prints(file, spec_of(RECIPE), prints)
-        engine = DuckDB([path], RECIPE.distance, Path(scratch))
+        engine = DuckDB([path], Path(scratch))
         find_copies(engine, spec_of(RECIPE))
-        joined = engine.rows(VERDICTS).read_all().to_pylist()
+        joined = [original for _, _, _, _, original, *_ in engine.rows(VERDICTS)]
     differing = 0
-    for (page, _), (kind, original), row in zip(analysed, originals, joined, strict=True):
-        if original != row["original"]:
+    for (page, _), (kind, original), by_join in zip(analysed, originals, joined, strict=True):
+        if original != by_join:
             differing += 1
-            print(f"  {page.key}: {kind} of {original}; by the join of {row['original']}")
+            print(f"  {page.key}: {kind} of {original}; by the join of {by_join}")
     print(f"{name}: {differing} of {len(joined)} pages with another verdict", flush=True)
 
 

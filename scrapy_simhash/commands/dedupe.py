@@ -42,8 +42,8 @@ from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
-from scrapy_simhash.offline.prints import print_files, spec_of_prints, write_batches
+from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies, quoted
+from scrapy_simhash.offline.prints import METADATA, metadata_of, print_files, spec_of_prints
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
@@ -152,41 +152,21 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
     _refuse_others(files, spec)
-    queries = {options.verdicts: (VERDICTS, None), options.kept: (KEPT, spec)}
-    queries.pop(None, None)
+    targets = [path for path in (options.verdicts, options.kept) if path]
     with contextlib.ExitStack() as stack:
-        targets = {path: stack.enter_context(whole_file(path, *files)) for path in queries}
-        engine = stack.enter_context(_engine(files, spec.distance, next(iter(queries), ".")))
-        total = _join_total(engine, spec)
-        for path, query in queries.items():
-            _write_rows(engine, targets[path], *query)
-    say([total])
-
-
-def _join_total(engine: DuckDB, spec: IndexSpec) -> str:
-    """Find the copies, and return the line with their number."""
-    copies = find_copies(engine, spec)
-    [(pages,)] = engine.database.sql("select count(*) from prints").fetchall()
-    return _total(pages, copies)
-
-
-def _write_rows(
-    engine: DuckDB,
-    target: IO[bytes],
-    query: str,
-    spec: IndexSpec | None,
-) -> None:
-    rows = engine.rows(query)
-    write_batches(target, rows, rows.schema, spec)
-
-
-@contextlib.contextmanager
-def _engine(files: list[Path], k: int, beside: str) -> Iterator[DuckDB]:
-    """Return an engine, with a folder beside a file for what its memory does not hold."""
-    with tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder:
-        engine = DuckDB(files, k, Path(folder))
-        with contextlib.closing(engine.database):
-            yield engine
+        parts = {path: stack.enter_context(whole_file(path, *files)).name for path in targets}
+        # What does not fit into memory goes where the result goes.
+        beside = Path(targets[0] if targets else ".").parent
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
+        engine = stack.enter_context(contextlib.closing(DuckDB(files, Path(folder))))
+        copies = find_copies(engine, spec)
+        if options.verdicts:
+            engine.write(parts[options.verdicts], VERDICTS)
+        if options.kept:
+            metadata = f"{{{quoted(METADATA)}: {quoted(metadata_of(spec))}}}"
+            engine.write(parts[options.kept], KEPT, metadata)
+        [(pages,)] = engine.rows("select count(*) from prints")
+    say([_total(pages, copies)])
 
 
 def _refuse_others(files: list[Path], spec: IndexSpec) -> None:

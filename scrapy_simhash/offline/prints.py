@@ -27,7 +27,8 @@ from scrapy_simhash.offline.files import FileError, json_objects, opened
 ROWS = 1 << 16
 # The attributes of an IndexSpec that a file names.
 _SPEC = ("recipe", "bits", "distance", "blocks")
-_METADATA = b"scrapy-simhash prints"
+#: The name of the metadata in a file of prints.
+METADATA = "scrapy-simhash prints"
 
 
 class Print(NamedTuple):
@@ -60,10 +61,23 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
 
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
+    pa, parquet = pyarrow()
     words, blocks = column_names(spec)
-    schema = _schema(words, blocks)
-    rows = (_row(page, words, blocks) for page in prints)
-    return write_batches(file, batches_of(rows, schema), schema, spec)
+    text = pa.string()
+    number = pa.int64()
+    fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
+    fields += [(name, number) for name in words]
+    fields += [(name, pa.int32()) for name in blocks]
+    schema = pa.schema([*fields, ("facts", pa.binary())], {METADATA: metadata_of(spec)})
+    batches = batches_of((_row(page, words, blocks) for page in prints), schema)
+    table = pa.Table.from_batches(batches, schema)
+    parquet.write_table(table, file, compression="zstd")
+    return int(table.num_rows)
+
+
+def metadata_of(spec: IndexSpec) -> str:
+    """Return the text under ``METADATA`` in a file of prints."""
+    return json.dumps({name: getattr(spec, name) for name in _SPEC})
 
 
 def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
@@ -71,32 +85,6 @@ def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
     pa, _ = pyarrow()
     while part := [*islice(rows, ROWS)]:
         yield pa.RecordBatch.from_pylist(part, schema)
-
-
-def _schema(words: Sequence[str], blocks: Sequence[str]) -> Any:
-    pa, _ = pyarrow()
-    text = pa.string()
-    number = pa.int64()
-    fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
-    fields += [(name, number) for name in words]
-    fields += [(name, pa.int32()) for name in blocks]
-    return pa.schema([*fields, ("facts", pa.binary())])
-
-
-def write_batches(
-    file: IO[bytes], batches: Iterable[Any], schema: Any, spec: IndexSpec | None = None
-) -> int:
-    """Write Arrow record batches, as prints if there is a spec; return the number of rows."""
-    _, parquet = pyarrow()
-    if spec:
-        about = json.dumps({name: getattr(spec, name) for name in _SPEC})
-        schema = schema.with_metadata({_METADATA: about})
-    count = 0
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for batch in batches:
-            count += batch.num_rows
-            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
-    return count
 
 
 def _row(page: Print, words: Sequence[str], blocks: Sequence[str]) -> dict[str, Any]:
@@ -126,7 +114,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     specs = []
     for file in files:
         try:
-            about = json.loads(parquet.read_schema(file).metadata[_METADATA])
+            about = json.loads(parquet.read_schema(file).metadata[METADATA.encode()])
             reach = reach_of(about["bits"], about["distance"])
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}, reach=reach))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:

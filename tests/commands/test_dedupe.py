@@ -229,20 +229,19 @@ def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, capsy
 
 
 def test_ctrl_c_is_no_error_of_the_database(items, tmp_path, monkeypatch, capsys):
-    """DuckDB makes an error of its own of it, within a query or a function that it calls."""
+    """DuckDB makes an error of its own of it, within a query."""
     pytest.importorskip("duckdb")
     prints = tmp_path / "prints"
     assert simhash("fingerprint", items, "--to", prints) == 0
     capsys.readouterr()
 
-    def interrupts(k: int) -> Any:
-        def ruling(d: int, key: str, facts: bytes, other: str, others: bytes) -> str:
-            os.kill(os.getpid(), signal.SIGINT)
-            return ""
+    def interrupts(*_: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise RuntimeError("Query interrupted") from None
 
-        return ruling
-
-    monkeypatch.setattr("scrapy_simhash.offline.join.ruling_at", interrupts)
+    monkeypatch.setattr("scrapy_simhash.commands.dedupe.find_copies", interrupts)
     assert simhash("dedupe", prints, "--verdicts", tmp_path / "verdicts.parquet") == 130
     assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
     assert {*tmp_path.iterdir()} == {items, prints}

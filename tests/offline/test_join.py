@@ -4,18 +4,18 @@ import os
 import random
 import sys
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index.values import BUCKET_LIMIT
 from scrapy_simhash.offline.files import FileError
-from scrapy_simhash.offline.join import VERDICTS, DuckDB, Spark, find_copies, spark_verdicts
+from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
     Print,
     print_files,
@@ -39,11 +39,9 @@ def written(folder: Path, pages: Iterable[Print], each: int = 1000) -> list[Path
 
 
 def by_join(files: list[Path], folder: Path) -> list[Any]:
-    engine = DuckDB(files, SPEC.distance, folder)
-    find_copies(engine, SPEC)
-    rows = engine.rows(VERDICTS).read_all().to_pylist()
-    engine.database.close()
-    return [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]
+    with closing(DuckDB(files, folder)) as engine:
+        find_copies(engine, SPEC)
+        return [(key, original, k) for key, _, _, _, original, k, _ in engine.rows(VERDICTS)]
 
 
 def in_turn(pages: Iterable[Print], at_once: int = 64) -> list[Any]:
@@ -140,14 +138,6 @@ def test_what_has_no_fingerprints_is_refused(tmp_path):
     for wrong in ("other", "broken", "wide"):
         with pytest.raises(FileError, match=f"{wrong}.parquet: (no fingerprints|its fingerprints)"):
             spec_of_prints([*files, tmp_path / f"{wrong}.parquet"])
-
-
-def test_a_worker_of_spark_without_the_package_is_told_of_at_once():
-    session = Mock()
-    session.sql.return_value.collect.side_effect = RuntimeError("No module named 'scrapy_simhash'")
-    with pytest.raises(FileError, match="the workers of Spark need this package: pip install"):
-        Spark(session, "prints", SPEC.distance)
-    session.read.parquet.assert_not_called()
 
 
 @pytest.mark.skipif(not os.environ.get("FULL"), reason="Spark takes a minute; FULL=1 runs it")
