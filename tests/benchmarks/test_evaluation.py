@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.documents import DATA
 from benchmarks.evaluate import main
 from benchmarks.evaluation import (
     Dataset,
@@ -28,7 +27,6 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article, edited, html
 
-NEWS = DATA / "news-en"
 DEFAULT = named_recipe("default")
 
 
@@ -99,13 +97,6 @@ def test_a_page_that_the_extractor_fails_on_is_skipped():
     result = evaluate(Dataset("pages", pages()[:2], {}), recipe)
     assert result.skipped == {"extractor_error": 2}
     assert (result.precision, result.recall) == (None, None)
-
-
-@pytest.mark.skipif(not NEWS.exists(), reason="the folder ../shared/data is missing")
-def test_the_default_is_right_about_real_news():
-    result = evaluate(read_dataset(NEWS), DEFAULT)
-    assert (result.labelled, result.precision, result.recall) == (20, 1, 1)
-    assert result.wrong_drops == []
 
 
 TEXTS = [{"id": "a", "text": "one"}, {"id": "b", "text": "two"}, {"id": "c", "text": "three"}]

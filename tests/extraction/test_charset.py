@@ -1,12 +1,9 @@
 """Decoding: the right characters, whatever the page and its server say about their charset."""
 
-import base64
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.documents import DATA, lines_of
 from scrapy_simhash.extraction.charset import decode_html, utf8_html
 
 CHINESE = "这个地方的人们都说，他们在这里生活了很多年，从来没有看到过这样的天气。"
@@ -81,21 +78,6 @@ def test_a_byte_order_mark_decides_and_is_no_part_of_the_text():
 def test_any_bytes_decode(body, declared):
     """No body and no header makes decoding raise."""
     assert isinstance(decode_html(body, declared), str)
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="the folder ../shared/data is missing")
-def test_old_chinese_pages_are_readable():
-    """Real pages contain the characters of their hand-made body text, with no or a wrong header."""
-    pages = [page for page in lines_of("articles-html") if "html_base64" in page]
-    garbled = []
-    for entry in pages:
-        wanted = {character for character in entry["body"] if character > "\u3000"}
-        for declared in (None, "iso-8859-1", "utf-8"):
-            html = decode_html(base64.b64decode(entry["html_base64"]), declared)
-            if len(wanted & set(html)) < 0.95 * len(wanted):
-                garbled.append(entry["id"])
-    assert len(pages) == 69
-    assert garbled == []
 
 
 def test_codec_that_is_no_charset_is_passed_over():

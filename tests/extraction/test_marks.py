@@ -1,7 +1,5 @@
 """Targets and pictures: where a page leads, without what names only the visit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,7 +29,7 @@ def links(*addresses: str) -> str:
         (links("/a/a?s=1&o=up", "/a/a?s=1&o=down"), links("/a?s=2&o=up", "/a?s=2&o=down")),
     ],
 )
-def test_marks_of_a_visit_and_parts_of_the_list_itself_are_no_targets(one: str, other: str) -> None:
+def test_marks_of_a_visit_and_parts_of_the_list_itself_are_no_targets(one, other):
     assert led_to(one) == led_to(other)
 
 
@@ -43,7 +41,7 @@ def test_marks_of_a_visit_and_parts_of_the_list_itself_are_no_targets(one: str, 
         (links("/show?a=1&id=1", "/show?a=1&id=2"), links("/show?a=1&id=3", "/show?a=1&id=4")),
     ],
 )
-def test_other_pages_are_other_targets(one: str, other: str) -> None:
+def test_other_pages_are_other_targets(one, other):
     assert led_to(one) != led_to(other)
 
 
@@ -56,30 +54,30 @@ def test_other_pages_are_other_targets(one: str, other: str) -> None:
         ("/thumb.php?id=7&sid=0123456789abcdef", "/thumb.php?id=7"),
     ],
 )
-def test_a_picture_is_one_on_each_visit(one: str, other: str) -> None:
+def test_a_picture_is_one_on_each_visit(one, other):
     shown = [read_page(f"<img src='{source}'>").pictures for source in (one, other)]
     assert shown[0] == shown[1]
 
 
-def test_addresses_that_climb_out_of_a_trap_are_resolved() -> None:
+def test_addresses_that_climb_out_of_a_trap_are_resolved():
     """All others lead ever deeper in it."""
     folder = Folder("http://a.test/tea/tea/1")
     assert folder.resolved("../../7") == "/7"
     assert folder.resolved("tea/1") == "tea/1"
 
 
-def test_pictures_of_a_program_are_told_apart_by_its_parameters() -> None:
+def test_pictures_of_a_program_are_told_apart_by_its_parameters():
     page = read_page("<img src='/thumb.php?id=7'><img src='/thumb.php?id=8'>")
     assert page.pictures == ["/thumb.php?id=7", "/thumb.php?id=8"]
 
 
-def test_a_link_that_skips_a_menu_is_no_value() -> None:
+def test_a_link_that_skips_a_menu_is_no_value():
     page = "<div>From the wiki</div><div><a href='%s'>Ann Fox</a></div>"
     assert "Ann Fox" in extract(page % "/ann").content
     assert "Ann Fox" not in extract(page % "#text").content
 
 
-def test_character_references_in_json_ld_are_read_as_the_characters() -> None:
+def test_character_references_in_json_ld_are_read_as_the_characters():
     """Some sites write the references of an address at random."""
     ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
     script = '<script type="application/ld+json">{"email": "%s", "date": "%d"}</script><p>x</p>'

@@ -1,7 +1,5 @@
 """Roles: what tags and names tell about text, and where they are not believed."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 
@@ -31,21 +29,21 @@ def role(markup: str) -> int:
         ("<aside class=related>", roles.ASIDE | roles.DOUBTFUL),
     ],
 )
-def test_tags_attributes_and_names_tell_roles(markup: str, expected: int) -> None:
+def test_tags_attributes_and_names_tell_roles(markup, expected):
     assert role(markup) == expected
 
 
 @pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "from-cookie"])
-def test_names_of_content_tell_nothing(name: str) -> None:
+def test_names_of_content_tell_nothing(name):
     """A word is not doubtful for containing one that is."""
     assert role(f"<div class={name}>") == 0
 
 
-def test_a_section_is_not_judged_by_its_slug() -> None:
+def test_a_section_is_not_judged_by_its_slug():
     """The page of a manual about cookies keeps its text: ids of sections are headings."""
     assert role("<section id=http-cookies>") == roles.SECTION
 
 
-def test_a_page_cannot_fill_the_memory_of_names() -> None:
+def test_a_page_cannot_fill_the_memory_of_names():
     """Only the beginning of an attribute is looked at, and kept."""
     assert role(f"<div class='{'x' * 100_000} cookie'>") == 0

@@ -253,7 +253,7 @@ def test_headings_of_megabytes_take_no_time(unit):
     assert time.process_time() - begun < 1
 
 
-def test_two_orders_of_a_list_say_the_same_whichever_of_its_texts_is_main_text() -> None:
+def test_two_orders_of_a_list_say_the_same_whichever_of_its_texts_is_main_text():
     red = "A red that has slept in oak for nine months."
     white = "A white of the upper lake, for fish and cheese."
     one = facts(text=red, content=f"{red}\n{white}")
