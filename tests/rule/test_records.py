@@ -3,7 +3,6 @@
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
-from scrapy_simhash.core.analysis import Body
 from tests.pages import article, edited, html, judged, located
 
 PROSE = (
@@ -95,126 +94,103 @@ def framed(text: str, *, beside: str = "", name: str = "Summer at the lake") -> 
     )
 
 
-def at(address: str, page: str) -> tuple[str, Body]:
-    """Return a page that knows where it stands."""
-    return address, located(page, address)
-
-
 def pictures(year: int, start: str = "<p>") -> str:
-    return "".join(f"{start}<img src=/{year}/{number}.jpg>" for number in range(6))
+    return framed(f"<p>{STORY}" + "".join(f"{start}<img src=/{year}/{n}.jpg>" for n in range(6)))
 
 
-@pytest.mark.parametrize("start", ["<p>", "<p><a href=/big/7.jpg>"])
-def test_two_galleries_with_one_text_have_pictures_of_their_own(start):
-    text = f"<p>{article(6)}"
-    one, other = (framed(text + pictures(year, start)) for year in (2024, 2025))
-    first, second = "http://lake.test/a", "http://lake.test/b"
-    assert judged((first, one), (second, other)) == (False, "own-values")
-    assert judged((first, one), (second, one)).is_copy
-    # A picture that leads to another page is a teaser, and few pictures may be advertisements.
-    teasers = [framed(text + pictures(year, f"<p><a href=/{year}>")) for year in (2024, 2025)]
-    assert judged((first, teasers[0]), (second, teasers[1])).is_copy
-    posts = [framed(f"{text}<p>{article(7)}<img src=/{n}.png>") for n in (1, 2)]
-    assert judged((first, posts[0]), (second, posts[1])).is_copy
+def section(link: str) -> str:
+    return framed(f"<h2>Colour{link and f' [<a href=/{link}>{link}</a>]'}</h2><p>{PROSE}")
 
 
-def test_a_link_in_brackets_in_a_heading_is_a_value_that_a_view_may_have_more():
-    section = f"<h2>Colour{{}}</h2><p>{PROSE}"
-    red, blue, plain = (
-        framed(section.format(tool))
-        for tool in (" [<a href=/red>red</a>]", " [<a href=/blue>blue</a>]", "")
-    )
-    page, other, view = (f"http://lake.test/{name}" for name in ("a", "b", "a?printable=yes"))
-    assert judged((page, red), (other, blue)) == (False, "own-values")
-    assert judged((page, red), (view, blue)) == (False, "own-values")
-    assert judged((page, red), (view, plain)).is_copy
+def files(*links: str) -> str:
+    rows = "".join(f"<li><a href={link.replace('|', '>')}</a>" for link in links)
+    return framed(f"<p>{PROSE}<ul>{rows}</ul>")
 
 
-@pytest.mark.parametrize("address", ["/get.pdf?minutes={}", "/minutes.pdf#page={}"])
-def test_links_to_one_file_with_other_names_are_other_entries(address):
-    march, april = (
-        framed(f"<p>{PROSE}<ul><li><a href='{address.format(month)}'>Minutes of {month}</a></ul>")
-        for month in ("March", "April")
-    )
-    pages = ("http://lake.test/one/a", march), ("http://lake.test/one/b", april)
-    assert judged(*pages) == (False, "own-values")
+def boxes(kind: str, sizes: range) -> str:
+    rows = (f"<div><label><input type={kind}>{size} cm</label></div>" for size in sizes)
+    return framed(f"<p>{PROSE}", beside="".join(rows))
 
 
-def test_a_view_that_offers_another_one_of_two_files_is_another_page():
-    spring, autumn = (
-        framed(
-            f"<p>{PROSE}<ul><li><a href=/{file}>Minutes</a><li><a href=/rules.pdf>Rules</a></ul>"
-        )
-        for file in ("spring.pdf", "autumn.pdf")
-    )
-    page, view = "http://lake.test/one/a", "http://lake.test/one/a?term=autumn"
-    assert judged((page, spring), (view, autumn)) == (False, "own-values")
+def error(said: str, path: str) -> str:
+    return framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search")
 
 
-def test_radio_buttons_beside_the_text_are_values_and_boxes_are_filters():
-    for kind, is_copy in (("radio", False), ("checkbox", True)):
-        one, other = (
-            framed(
-                f"<p>{PROSE}",
-                beside="".join(
-                    f"<div><label><input type={kind}>{size} cm</label></div>" for size in sizes
-                ),
-            )
-            for sizes in ((40, 50, 60), (70, 80, 90))
-        )
-        ruling = judged(("http://lake.test/a", one), ("http://lake.test/b", other))
-        assert ruling.is_copy is is_copy, kind
+def boat(colour: str, shown: str) -> str:
+    heading = f"<h1>A boat in {colour}</h1>"
+    text = f"{shown.format(colour)}<p>{STORY}"
+    return framed(text, name=f"A boat in {colour}").replace(heading, "")
 
 
-@pytest.mark.parametrize("said", ["The page “/{}” was not found.", "/{}", "No results for {}!"])
-def test_the_path_of_a_page_that_an_error_repeats_is_no_value(said):
-    paths = "lib/2012/menu.js", "lib/2015/menu.css"
-    one, other = (framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search") for path in paths)
-    found = (
-        at(f"http://lake.test/{path}", page) for path, page in zip(paths, (one, other), strict=True)
-    )
-    assert judged(*found).is_copy
-    assert not judged(("http://lake.test/1", one), ("http://lake.test/2", other)).is_copy
-
-
-@pytest.mark.parametrize("said", ["2026/11/29", "7", "flat-7", "a/flat-7"])
-def test_what_a_path_ends_with_is_a_value_unless_it_is_all_of_the_path(said):
-    """Days, numbers and names are what a page is about."""
-    one, other = (f"{said[:-1]}{digit}" for digit in "78")
-    pages = [
-        (f"http://lake.test/a/{each}", framed(f"<p>{PROSE}<p>{each}")) for each in (one, other)
-    ]
-    assert not judged(*pages).is_copy
-
-
-def test_the_path_of_a_page_is_a_value_where_the_page_is_named_by_it_and_so_is_its_folder():
-    text = f"<p>{article(6)}<p>All changes of {{0}} since May"
-    logs = (
-        at(f"http://lake.test/log/{path}", framed(text.format(path), name=f"{path} - History"))
-        for path in ("src/net/input.c", "src/net/output.c")
-    )
-    lists = (
-        at(f"http://lake.test{folder}list.html", framed(f"<p>{PROSE}<p>Files of {folder}"))
-        for folder in ("/red/", "/blue/")
-    )
-    assert not judged(*logs).is_copy
-    assert not judged(*lists).is_copy
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        '<script type="application/ld+json">{{"@type": "Product", "color": "{}"}}</script>',
-        "<img src=/i.jpg alt='The boat in {}, as seen from the shore'>",
-        "<input readonly value='The boat in {}, with a sail'>",
-    ],
+STORY, MENUS = article(6), ("lib/2012/menu.js", "lib/2015/menu.css")
+BIG, RULES = "<p><a href=/big/7.jpg>", "/rules.pdf|Rules"
+ERRORS = ("The page “/{}” was not found.", "/{}", "No results for {}!")
+ENDS = {"2026/11/29": "2026/11/28", "7": "8", "flat-7": "flat-8", "a/flat-7": "a/flat-8"}
+UNSEEN = (
+    '<script type="application/ld+json">{{"@type": "Product", "color": "{}"}}</script>',
+    "<img src=/i.jpg alt='The boat in {}, as seen from the shore'>",
+    "<input readonly value='The boat in {}, with a sail'>",
 )
-def test_a_view_whose_title_and_unseen_values_differ_is_another_page(shown):
-    red, blue = (
-        framed(f"{shown.format(colour)}<p>{article(6)}", name=f"A boat in {colour}").replace(
-            f"<h1>A boat in {colour}</h1>", ""
+#: Two addresses at the lake, the pages there, and whether one repeats the other.
+PAIRS: list[tuple[str, str, str, bool]] = [
+    # Galleries with one text have pictures of their own.
+    *(("a b", pictures(2024, start), pictures(2025, start), False) for start in ("<p>", BIG)),
+    ("a b", pictures(2024), pictures(2024), True),
+    # A picture that leads to another page is a teaser, and few pictures may be advertisements.
+    ("a b", *(pictures(year, f"<p><a href=/{year}>") for year in (2024, 2025)), True),
+    ("a b", *(framed(f"<p>{STORY}<p>{article(7)}<img src=/{n}.png>") for n in "12"), True),
+    # A link in brackets in a heading is a value that a view may have more.
+    ("a b", section("red"), section("blue"), False),
+    ("a a?printable=yes", section("red"), section("blue"), False),
+    ("a a?printable=yes", section("red"), section(""), True),
+    # Links to one file with other names are other entries.
+    *(
+        (
+            "1/a 1/b",
+            *(files(f"'{to}{month}'|Minutes of {month}") for month in ("May", "July")),
+            False,
         )
-        for colour in ("red", "blue")
-    )
-    page, view = "http://lake.test/boat", "http://lake.test/boat?colour=blue"
-    assert judged((page, red), (view, blue)) == (False, "other-heading")
+        for to in ("/get.pdf?minutes=", "/minutes.pdf#page=")
+    ),
+    # A view that offers another one of two files is another page.
+    ("a a?to=b", *(files(f"/{name}.pdf|Minutes", RULES) for name in ("spring", "fall")), False),
+    # Radio buttons beside the text are values, and boxes are filters.
+    ("a b", boxes("radio", range(40, 43)), boxes("radio", range(70, 73)), False),
+    ("a b", boxes("checkbox", range(40, 43)), boxes("checkbox", range(70, 73)), True),
+    # The path of a page that an error repeats is no value.
+    *((" ".join(MENUS), *(error(said, path) for path in MENUS), True) for said in ERRORS),
+    *(("1 2", *(error(said, path) for path in MENUS), False) for said in ERRORS),
+    # What a path ends with is a value unless it is all of the path: a day, a number or a name.
+    *(
+        (f"a/{one} a/{other}", *(framed(f"<p>{PROSE}<p>{end}") for end in (one, other)), False)
+        for one, other in ENDS.items()
+    ),
+    # The path of a page is a value where the page is named by it, and so is its folder.
+    (
+        "log/net/input.c log/net/output.c",
+        *(
+            framed(f"<p>{STORY}<p>All changes of {path} since May", name=f"{path} - History")
+            for path in ("net/input.c", "net/output.c")
+        ),
+        False,
+    ),
+    (
+        "red/list.html blue/list.html",
+        *(framed(f"<p>{PROSE}<p>Files of /{folder}/") for folder in ("red", "blue")),
+        False,
+    ),
+    # A view whose title and unseen values differ is another page.
+    *(
+        ("boat boat?colour=blue", boat("red", shown), boat("blue", shown), False)
+        for shown in UNSEEN
+    ),
+]
+
+
+@pytest.mark.parametrize(("paths", "one", "other", "is_copy"), PAIRS, ids=range(len(PAIRS)))
+def test_what_a_page_has_of_its_own_tells_it_from_others_of_its_template(
+    paths, one, other, is_copy
+):
+    addresses = [f"http://lake.test/{path}" for path in paths.split()]
+    pages = zip(addresses, (one, other), strict=True)
+    assert judged(*((at, located(page, at)) for at, page in pages)).is_copy is is_copy
