@@ -37,6 +37,13 @@ def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return command.exitcode
 
 
+def printed(capsys: Any, *arguments: object, settings: dict[str, Any] | None = None) -> str:
+    """Run a subcommand that does its work, and return what it prints."""
+    assert simhash(*arguments, settings=settings) == 0
+    out: str = capsys.readouterr().out
+    return out
+
+
 def refused(capsys: Any, *arguments: object, settings: dict[str, Any] | None = None) -> str:
     """Run a subcommand that cannot do its work, and return the one line that it says."""
     assert simhash(*arguments, settings=settings) == 2

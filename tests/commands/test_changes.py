@@ -12,7 +12,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.index import open_existing
-from tests.commands.running import log_line, refused, simhash
+from tests.commands.running import log_line, printed, refused, simhash
 from tests.conftest import Site
 from tests.crawl.spiders import Following
 from tests.pages import article, html
@@ -69,14 +69,12 @@ def three_days(crawled: Path, tmp_path: Path) -> list[str]:
 
 
 def listed(site: Any, capsys: Any, *arguments: str) -> list[tuple[str, str]]:
-    assert simhash("changes", "--json", *arguments) == 0
-    changes = json.loads(capsys.readouterr().out)["changes"]
+    changes = json.loads(printed(capsys, "changes", "--json", *arguments))["changes"]
     return [(change["change"], change["url"].removeprefix(site.url)) for change in changes]
 
 
 def test_changes_of_the_last_run_are_listed(three_days, site, capsys):
-    assert simhash("changes", *three_days) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, "changes", *three_days)
     assert out.startswith("run 3 of blog, ")
     assert "1 new, 0 changed, 1 moved, 2 missing, 0 failed" in out
     assert f"missing  {site.url}/3\n" in out
@@ -123,8 +121,7 @@ def test_runs_are_listed_with_what_they_saw_and_missed(three_days, capsys):
 
 
 def _runs(index: list[str], capsys: Any) -> list[tuple[str, str, str]]:
-    assert simhash("stats", *index) == 0
-    table = capsys.readouterr().out.split("\n\n")[1]
+    table = printed(capsys, "stats", *index).split("\n\n")[1]
     rows = [line.split() for line in table.splitlines()[1:]]
     return [(row[0], row[-4], " ".join(row[-3:])) for row in rows]
 
@@ -141,8 +138,7 @@ def test_summary_stats_and_changes_tell_one_story_of_a_run(three_days, crawl, si
     assert ("failed", "/0") in listed(site, capsys, *three_days[:2])
     site.pages |= good
     crawl(Blog, settings=settings, site=site)
-    assert simhash("changes", "--run", "4", *three_days[:2]) == 0
-    first, second, *pages = capsys.readouterr().out.splitlines()
+    first, second, *pages = printed(capsys, "changes", "--run", "4", *three_days[:2]).splitlines()
     assert first.endswith("3 missing, 1 failed")
     assert second.strip() == "(2 of the missing and failed came later, or left the index)"
     assert [line.split()[0] for line in pages if "http" in line] == ["missing", "missing"]
@@ -150,8 +146,7 @@ def test_summary_stats_and_changes_tell_one_story_of_a_run(three_days, crawl, si
 
 def test_missing_pages_are_forgotten(three_days, capsys):
     index = three_days[:2]
-    assert simhash("forget", "--missing-since", "3", "--yes", *index) == 0
-    assert "2 pages forgotten" in capsys.readouterr().out
+    assert "2 pages forgotten" in printed(capsys, "forget", "--missing-since", "3", "--yes", *index)
     with closing(open_existing(index[1])) as left:
         assert {entry.run for entry in left} == {3}
 
@@ -169,8 +164,7 @@ def test_explain_says_why_a_page_was_withheld_or_delivered(three_days, site, cap
         ("/0", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items"),
         ("/8", "in no earlier run, and it was delivered"),
     ):
-        assert simhash("explain", site.url + path, *three_days) == 0
-        assert why in capsys.readouterr().out
+        assert why in printed(capsys, "explain", site.url + path, *three_days)
 
 
 def test_an_emptied_index_has_no_runs(three_days, capsys):

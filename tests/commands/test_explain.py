@@ -13,7 +13,7 @@ from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
-from tests.commands.running import log_line, simhash
+from tests.commands.running import log_line, printed, simhash
 from tests.pages import article, edited, html
 
 DEFAULT = named_recipe("default")
@@ -56,8 +56,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_the_index_says_since_when_it_has_a_page(url, log, capsys):
-    assert simhash("explain", A, "--index", url, "--log", log) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, "explain", A, "--index", url, "--log", log)
     assert f"original, in the index since {SINCE} UTC\n" in out
     assert "repeated by 1 page\n" in out
     assert simhash("explain", f"{COPY}b", "--index", url, "--log", log) == 0
@@ -75,14 +74,12 @@ def test_the_log_says_what_became_of_a_page(log, capsys):
         (f"{COPY}d", f"skipped at {at}    status\n"),
         (f"{A}?print", f"not sent at {SINCE} UTC\n    pages of a.example/{{number}}?print were co"),
     ):
-        assert simhash("explain", page, settings={"SIMHASH_LOG": str(log)}) == 0
-        out = capsys.readouterr().out
+        out = printed(capsys, "explain", page, settings={"SIMHASH_LOG": str(log)})
         assert says in out
         assert "index" not in out
 
 
 def test_the_index_alone_is_enough(url, capsys):
-    assert simhash("explain", A, settings={"SIMHASH_INDEX_URL": url}) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, "explain", A, settings={"SIMHASH_INDEX_URL": url})
     assert f"original, in the index since {SINCE} UTC" in out
     assert "log" not in out

@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
-from tests.commands.running import log_line, simhash
+from tests.commands.running import log_line, printed, simhash
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = {
@@ -48,8 +48,7 @@ def listed(url: str, capsys: Any, *options: str) -> list[str]:
 def test_patterns_are_listed_the_largest_first(url, capsys):
     assert listed(url, capsys) == ["a.test" + SESSION, "a.test" + PRINT]
     assert listed(url, capsys, "--all")[-1] == "b.test" + MIXED
-    assert simhash("patterns", "--index", url) == 0
-    assert "such as http://a.test/item/1?view=print" in capsys.readouterr().out
+    assert "such as http://a.test/item/1?view=print" in printed(capsys, "patterns", "--index", url)
 
 
 def test_signatures_that_are_no_patterns_are_counted(stores, capsys):
@@ -77,6 +76,5 @@ def test_spared_addresses_are_given_back_but_for_those_that_came_in(log, capsys)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     urls = ["http://a.test/item/0?view=print", "http://a.test/item/2?view=print"]
     assert lines == [{"url": url, "meta": {}} for url in urls]
-    assert simhash("requeue", "--log", log, "--pattern", "all") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(printed(capsys, "requeue", "--log", log, "--pattern", "all").splitlines()) == 3
     assert simhash("requeue", "--log", log, "--pattern", "a.test/other") == 1

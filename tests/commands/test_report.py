@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.report.dedup_log import to_json
-from tests.commands.running import simhash
+from tests.commands.running import printed, simhash
 from tests.report.lines import CRAWL, copy, line, write
 
 
@@ -43,18 +43,15 @@ def test_the_lines_to_copy_are_commands_that_run(log):
 
 def test_logs_are_joined_and_each_counts_once(log, capsys):
     other = write(log.with_name("other.jsonl"), [line()] * 100)
-    assert simhash("report", log, other, log) == 0
-    assert capsys.readouterr().out.startswith("104 judged")
+    assert printed(capsys, "report", log, other, log).startswith("104 judged")
 
 
 def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsys):
     with log.open("a") as file:
         file.write(to_json(line(crawl="later", time=2e9)) + "\n")
-    assert simhash("report", log) == 0
-    assert capsys.readouterr().out.startswith("1 judged")
+    assert printed(capsys, "report", log).startswith("1 judged")
     assert CRAWL in log.with_name("simhash-report.html").read_text("utf-8")
-    assert simhash("report", log, "--crawl", CRAWL) == 0
-    assert capsys.readouterr().out.startswith("4 judged")
+    assert printed(capsys, "report", log, "--crawl", CRAWL).startswith("4 judged")
     assert simhash("report", log, "--crawl", "none") == 2
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
@@ -77,14 +74,12 @@ def test_another_distance_is_tried_without_crawling_again(log, capsys):
     ]
     with log.open("a") as file:
         file.writelines(to_json(each) + "\n" for each in near)
-    assert simhash("report", log, "--distance", 1) == 0
-    said = capsys.readouterr().out.splitlines()
+    said = printed(capsys, "report", log, "--distance", 1).splitlines()
     assert said[0] == f"{CRAWL}: with SIMHASH_DISTANCE = 1 in place of 48"
     assert said[1] == "1 of 3 drops would be kept (33.3%)"
     assert said[2:4] == ["    2 bits  http://b.example/2", "      from  http://a.example/"]
     assert said[4] == "0 of 2 kept pages near another may be dropped"
-    assert simhash("report", log, "--distance", 60) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "report", log, "--distance", 60)
     assert "0 of 3 drops would be kept (0%)" in text
     assert "1 of 2 kept pages near another may be dropped" in text
     assert "   30 bits  http://c.example/short\n" in text

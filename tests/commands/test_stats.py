@@ -11,7 +11,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
-from tests.commands.running import refused, simhash
+from tests.commands.running import printed, refused, simhash
 from tests.index.promises.made import page, spec, values
 
 DEFAULT = named_recipe("default")
@@ -29,14 +29,12 @@ def test_stats_are_those_of_the_index(stores, capsys):
         for n, value in enumerate(values(1000, bits=256))
     )
     index.claim(Arrival("in progress", made(5, wanted.blocks)))
-    assert simhash("stats", "--index", store.url, "--json") == 0
-    stats = json.loads(capsys.readouterr().out)
+    stats = json.loads(printed(capsys, "stats", "--index", store.url, "--json"))
     assert (stats["pages"], stats["in_progress"]) == (1001, 1)
     assert (stats["recipe"], stats["distance"]) == (DEFAULT.identity, 48)
     # A fingerprint is 32 bytes, its block values 80.
     assert 1000 * 112 < stats["bytes"] < 1000 * 5000
-    assert simhash("stats", "--index", store.url) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, "stats", "--index", store.url)
     assert all(text in out for text in ("1,001", DEFAULT.identity, "48 of 256 bits"))
 
 
@@ -45,8 +43,7 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):
     with closing(open_index(f"sqlite:///{path}", spec())) as index:
         index.claim(page("a"))
         index.confirm(["a"])
-    assert simhash("stats", "--check", "--index", path) == 0
-    assert re.search("^whole +yes$", capsys.readouterr().out, re.M)
+    assert re.search("^whole +yes$", printed(capsys, "stats", "--check", "--index", path), re.M)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE entries SET body = X'00'")
         connection.commit()
@@ -64,5 +61,4 @@ def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys)
 
 def test_an_empty_index_has_stats(tmp_path, capsys):
     open_index(f"sqlite:///{tmp_path}/i", spec()).close()
-    assert simhash("stats", "--index", tmp_path / "i", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["pages"] == 0
+    assert json.loads(printed(capsys, "stats", "--index", tmp_path / "i", "--json"))["pages"] == 0
