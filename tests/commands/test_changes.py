@@ -3,29 +3,18 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
 
 from scrapy_simhash.index import open_existing
 from tests.commands.running import log_line, printed, refused, simhash
 from tests.conftest import Site
-from tests.crawl.spiders import Following
+from tests.crawl.spiders import Blog
 from tests.pages import article, html
-
-
-class Blog(Following):
-    name = "blog"
-
-    def __init__(self, site: Any) -> None:
-        super().__init__(site, ["/"])
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(self.base + "/")
 
 
 @pytest.fixture(scope="module")

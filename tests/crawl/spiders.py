@@ -64,6 +64,18 @@ class Following(Pages):
         yield from response.follow_all(css="a")
 
 
+class Blog(Following):
+    """Crawls a site from its front page, in the order of its links."""
+
+    name = "blog"
+
+    def __init__(self, site: Any, start: str = "/") -> None:
+        super().__init__(site, [start])
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.base + self.paths[0])
+
+
 class Items(Spider):
     """Yields the items it is given from one page that has nothing of its own to compare."""
 

@@ -9,30 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_simhash.crawl import runs
 from scrapy_simhash.crawl.runs import resumed_run
 from scrapy_simhash.index import open_existing
-from tests.crawl.spiders import ONE_AT_A_TIME, Following, paths, until
+from tests.crawl.spiders import ONE_AT_A_TIME, Blog, paths, until
 from tests.pages import article, edited, html
 
 POSTS = 12
 # Pages come in the order of the links to them.
 FIFO = "scrapy.squeues.FifoMemoryQueue"
-
-
-class Blog(Following):
-    """Crawls a site from its front page, in the order of its links."""
-
-    name = "blog"
-
-    def __init__(self, site: Any, start: str = "/") -> None:
-        super().__init__(site, [start])
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(self.base + self.paths[0])
 
 
 class OtherBlog(Blog):

@@ -162,17 +162,6 @@ def test_addresses_that_are_never_to_be_spared_are_sent(crawl, site):
     assert prints(site) == NUMBER
 
 
-def test_a_second_crawl_of_an_index_knows_what_the_first_learned(crawl, shop, tmp_path):
-    url = f"sqlite:///{tmp_path}/index.sqlite"
-    run(crawl, shop, {"SIMHASH_INDEX_URL": url})
-    first = prints(shop)
-    shop.hits.clear()
-    stock(shop, first=1000)
-    run(crawl, shop, {"SIMHASH_INDEX_URL": url, "DOWNLOAD_DELAY": 0.02})
-    assert len([path for path in shop.hits if "print" not in path]) == NUMBER + 1
-    assert prints(shop) < first
-
-
 def test_a_known_page_that_is_spared_is_not_missing(crawl, site, tmp_path):
     names = [f"/item?id={n}x" for n in range(NUMBER)]
     site.pages["/"] = html(article(999), links=names)
@@ -286,26 +275,6 @@ def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
         changed = {"SIMHASH_SPARE": spare}
         crawled = crawl(spider, settings=settings | changed, site=site, paths=["/"])
         assert len(crawled.items) == NUMBER + 1
-
-
-def test_links_of_posts_are_spared_depth_first(crawl, site):
-    """A list links the last post of each topic before the topic, which links all its posts."""
-    pages, topics, posts = site.pages, range(30), range(6)
-    lists = [f"/list?page={n}" for n in range(6)]
-    pages["/"] = html(article(900), links=lists)
-    for n, path in enumerate(lists):
-        listed = topics[5 * n : 5 * n + 5]
-        links = [link for t in listed for link in (f"/topic/{t}/?post={t}5", f"/topic/{t}/")]
-        pages[path] = html(article(901 + n), links=(*links, *lists))
-    for t in topics:
-        links = [f"/topic/{t}/?post={t}{post}" for post in posts]
-        for path in (f"/topic/{t}/", *links):
-            pages[path] = html(article(t), links=links)
-    crawled = run(crawl, site)
-    names = {item["page"]["original"] or item["page"]["key"] for item in crawled.items}
-    assert len(names) == len(crawled.items) == 1 + len(lists) + len(topics)
-    assert crawled.stat("spared/skipped") > 0.5 * len(topics) * len(posts)
-    assert crawled.stat("spared/lost_estimate") == 0
 
 
 def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl, shop):
