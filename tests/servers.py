@@ -15,7 +15,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,14 +24,6 @@ from urllib.parse import quote
 import redis
 
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
-# Its major version, 0 if there is none.
-MAJOR = int(
-    subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
-    .stdout.partition("v=")[2]
-    .partition(".")[0]
-    if PROGRAM
-    else 0
-)
 HOST = "127.0.0.1"
 SLOTS = 16384  # of a cluster
 # What a URL and a configuration file reserve is in it.
@@ -48,11 +39,7 @@ REPLICATION = (
 class RedisServer:
     """One server; made by :func:`redis_server`, which also stops it.
 
-    Attributes:
-        folder: where its data, its log and its socket are.
-        port: the TCP port, with TLS if there is a certificate.
-        url: what a client needs to connect.
-        process: while it runs.
+    Its folder has its data, its log and its socket; its port speaks TLS if there is a certificate.
     """
 
     def __init__(
@@ -87,11 +74,6 @@ class RedisServer:
     def client(self, **options: Any) -> redis.Redis:
         """Return a client of the default user; it is the caller's to close."""
         return redis.Redis.from_url(self.url, retry=None, **options)
-
-    def info(self, section: str) -> dict[str, Any]:
-        """Return a section of INFO."""
-        with self.client() as client:
-            return dict(client.info(section))
 
     def start(self, *more: str) -> None:
         """Start, or start again with the same port and data; return when it answers."""
@@ -150,11 +132,7 @@ class RedisServer:
 
 @contextlib.contextmanager
 def redis_server(*options: str) -> Iterator[RedisServer]:
-    """Start a server, by TCP and by a unix socket.
-
-    Args:
-        options: as on the command line, such as ``"--appendonly yes"``.
-    """
+    """Start a server with options such as ``"--appendonly yes"``, by TCP and by a unix socket."""
     with new_folder() as folder, stopped(RedisServer(folder, options)) as server:
         server.start()
         yield server
@@ -177,27 +155,6 @@ def tls_server(*options: str) -> Iterator[RedisServer]:
         with stopped(RedisServer(folder, options, certificate=certificate)) as server:
             server.start()
             yield server
-
-
-@contextlib.contextmanager
-def fake_server() -> Iterator[str]:
-    """Start fakeredis's own TCP server in a thread; the value is its URL.
-
-    Raises:
-        ImportError: fakeredis is not installed, or not the lupa that runs its scripts.
-    """
-    import fakeredis
-    import lupa  # noqa: F401
-
-    server = fakeredis.TcpFakeServer((HOST, free_port()), server_type="redis")
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"redis://{HOST}:{server.server_address[1]}/0"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def make_certificate(folder: Path) -> Path:
@@ -276,8 +233,13 @@ def call(server: RedisServer, *command: Any) -> Any:
         return client.execute_command(*command)
 
 
+def replication(server: RedisServer) -> dict[str, Any]:
+    with server.client() as client:
+        return dict(client.info("replication"))
+
+
 def wait_for_replica(replica: RedisServer) -> None:
-    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", "no replica")
+    wait_until(lambda: replication(replica).get("master_link_status") == "up", "no replica")
 
 
 class Sentinel:
@@ -302,7 +264,7 @@ class Sentinel:
         wait_until(self._begins, "no failover begins")
         replica = next(server for server in self.servers if server is not dead)
         wait_until(lambda: self.master is replica, "no failover")
-        wait_until(lambda: replica.info("replication")["role"] == "master", "no new master")
+        wait_until(lambda: replication(replica)["role"] == "master", "no new master")
         return dead
 
     def _begins(self) -> bool:
@@ -353,13 +315,7 @@ def _sees_replica(sentinel: RedisServer) -> bool:
 
 
 class Cluster:
-    """Masters that share the slots, each with the replicas asked for.
-
-    Attributes:
-        masters: in the order of their slots.
-        replicas: those of each master, in the same order.
-        url: of the cluster, by two of its nodes.
-    """
+    """Masters in the order of their slots, and the replicas of each; the URL names two nodes."""
 
     def __init__(self, masters: list[RedisServer], replicas: list[list[RedisServer]]) -> None:
         self.masters = masters
@@ -382,13 +338,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def migrating(self, slot: int, to: RedisServer, *, keys: int = 0) -> Iterator[None]:
-        """Hold a slot half-way to another master (ASK); at the end the move is complete.
-
-        Args:
-            slot: 0 to 16383.
-            to: a master that does not own it.
-            keys: so many keys of the slot have moved while the block runs; 0 for none.
-        """
+        """Hold a slot half-way to another master, with some keys, and move it in the end."""
         source = self.owner(slot)
         source_id, target_id = call(source, "CLUSTER MYID"), call(to, "CLUSTER MYID")
         call(to, "CLUSTER SETSLOT", slot, "IMPORTING", source_id)

@@ -82,27 +82,6 @@ to topics in this forum<br>You cannot edit your posts in this forum</p></div></d
 its authors.</div></div></div></body></html>"""
 
 
-def shopify(paragraphs: Sequence[str]) -> str:
-    """A product: its description, then accordions that are the same on each product."""
-    return f"""<html class=js><body class="gradient template-product"><div class=announcement-bar>
-<p>Free delivery on all orders above fifty, today only, and tomorrow as well.</p></div>
-<header class=header><nav><a href=/collections/all>Everything</a></nav></header>
-<main id=MainContent class=content-for-layout role=main><section class="shopify-section section">
-<div class="product grid"><div class=product__media-wrapper><img src=a.jpg></div>
-<div class=product__info-wrapper><product-info class=product__info-container>
-<div class=product__title><h1>{paragraphs[0][:30]}</h1></div><div class=price>€ 49.00</div>
-<form action=/cart/add><button>Add to cart</button></form>
-<div class="product__description rte quick-add-hidden">{_tagged(paragraphs)}</div>
-<div class="product__accordion accordion"><details><summary><h2>Shipping and returns</h2></summary>
-<div class="accordion__content rte"><p>We ship on working days. What you do not like, send back
-within thirty days, and you get your money, no questions asked.</p></div></details></div>
-</product-info></div></div></section>
-<section class="shopify-section related-products"><h2>You may also like</h2><ul><li><a href=/p/1>A
-jug that does not drip, in three colours</a> € 12.00</ul></section></main>
-<footer class=footer><p>Join our list, and hear of new things before the others do.</p></footer>
-</body></html>"""
-
-
 def mediawiki(paragraphs: Sequence[str]) -> str:
     """An encyclopedia: a lead, sections, an infobox, notes, and a box of links."""
     first, *rest = paragraphs
@@ -191,5 +170,5 @@ two more, or pay, and read them all.</div></div></div></body></html>"""
 
 
 SITES: dict[str, Site] = {
-    site.__name__: site for site in (wordpress, phpbb, shopify, mediawiki, portal, bbs, div_soup)
+    site.__name__: site for site in (wordpress, phpbb, mediawiki, portal, bbs, div_soup)
 }

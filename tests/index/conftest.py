@@ -149,14 +149,6 @@ def opened() -> Iterator[Callable[..., Index]]:
         yield make
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[servers.RedisServer]:
-    # Redis 6 has it in any case, and does not know the option.
-    option = "--enable-debug-command yes" if servers.MAJOR >= 7 else ""
-    with servers.redis_server(option) as started:
-        yield started
-
-
 @pytest.fixture
 def url(server, request) -> str:
     """The URL of an index for this test alone."""

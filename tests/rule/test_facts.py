@@ -3,6 +3,7 @@
 import time
 import unicodedata
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -32,14 +33,41 @@ def test_facts_are_the_same_after_they_were_bytes():
         Facts.from_bytes(data + b"x")
 
 
-def test_title_of_another_site_has_the_same_part():
-    one, other = facts(), facts(title="A Story – Another paper")
-    assert one.headings != other.headings
-    assert one.title == other.title != 0
+RED = "A red that has slept in oak for nine months."
+WHITE = "A white of the upper lake, for fish and cheese."
+ONCE = article(1).replace(". ", ".\n")
+CAMERA = {"labels": ("Camera K510", "12 visitors")}
+#: A field of the facts, two pages by what they have else than others, and whether it is the same.
+FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
+    # The title of another site has the same part.
+    ("title", {}, {"title": "A Story – Another paper"}, True),
+    ("headings", {}, {"title": "A Story – Another paper"}, False),
+    # On one host, headings are those that are written.
+    ("headings", {"headings": ("KEY_Ehook",)}, {"headings": ("KEY_ehook",)}, False),
+    ("headings", {"headings": ("|",)}, {"headings": ()}, True),
+    # Labels are names with their numbers and without counts of visits.
+    ("headings", CAMERA, {"labels": ("camera k510:", "7 visitors")}, True),
+    ("headings", CAMERA, {"labels": ("Camera K520", "12 visitors")}, False),
+    ("headings", {"labels": ("Lot 7",)}, {"labels": ("Lot 8",)}, False),
+    # Words of a heading that the text does not have are kept.
+    ("unsaid", *({"headings": (f"Plumber in {town}",)} for town in ("Oslo", "Rome")), False),
+    # A text that stands twice on a page has one length.
+    ("text_bytes", {"text": ONCE}, {"text": f"{ONCE}\n{ONCE}"}, True),
+    # Two orders of a list say the same, whichever of its texts is main text.
+    ("said", *({"text": text, "content": f"{RED}\n{WHITE}"} for text in (RED, WHITE)), True),
+    ("sentences", *({"text": text, "content": f"{RED}\n{WHITE}"} for text in (RED, WHITE)), False),
+]
 
 
-def test_a_title_and_a_heading_in_the_same_words_have_the_same_hash():
-    assert facts(title="4.2. A story").title == facts().heading != 0
+@pytest.mark.parametrize(("name", "one", "other", "is_same"), FIELDS, ids=range(len(FIELDS)))
+def test_what_is_the_same_of_two_pages_has_the_same_facts(name, one, other, is_same):
+    values = [getattr(facts(**page), name) for page in (one, other)]
+    assert (values[0] == values[1]) is is_same
+
+
+def test_what_names_a_page_in_one_place_has_the_hash_that_it_has_in_another():
+    assert facts(title="4.2. A story").title == facts().heading == facts().title != 0
+    assert facts(headings=("Plumber",), text="A plumber.").unsaid == 0
 
 
 OUTLINES = """
@@ -78,12 +106,7 @@ def test_marks_and_case_are_no_part_of_a_name(other):
     assert facts(headings=("Release 1.2",)).heading != facts(headings=("Release 12",)).heading
 
 
-def test_on_one_host_headings_are_those_that_are_written():
-    assert facts(headings=("KEY_Ehook",)).headings != facts(headings=("KEY_ehook",)).headings
-    assert facts(headings=("|",)).headings == facts(headings=()).headings
-
-
-def test_an_h2_is_a_name_unless_a_long_text_speaks_of_the_others():
+def test_an_h2_is_a_name_unless_a_long_text_speaks_of_the_others_and_not_of_it():
     """A title that is the ``h1`` may be that of the site."""
     named, other = {"subheading": "Model K510"}, {"subheading": "Model K520"}
     long = "The shop has many cameras. " * 200
@@ -92,27 +115,10 @@ def test_an_h2_is_a_name_unless_a_long_text_speaks_of_the_others():
         ({"title": "Our shop", "headings": ("Welcome",), "text": "The shop has it."}, False),
         ({"title": "Our shop", "headings": ("Our Shop",), "text": "The shop has it."}, True),
         ({"title": "Our shop", "headings": ("Our Shop",), "text": long}, False),
+        ({"title": "Our shop", "headings": (), "text": f"{long} It has a model."}, True),
+        ({"title": "Blog | Our shop", "headings": (), "text": f"{long} It has a model."}, True),
     ):
         assert (facts(**shop, **named).headings != facts(**shop, **other).headings) is is_name
-
-
-@pytest.mark.parametrize("title", ["Industry news", "Blog | Our site", "新闻"])
-def test_an_h2_is_a_name_where_the_text_speaks_of_it(title):
-    """That the text has the words of a section's title, too, does not hide it."""
-    one, other = (
-        facts(title=title, headings=(), subheading=f"The {name} opens", text=text + title * 300)
-        for name in ("bridge", "museum")
-        for text in ("The bridge and the museum are old. ",)
-    )
-    assert one.backed
-    assert one.headings != other.headings
-
-
-def test_labels_are_names_with_their_numbers_and_without_counts_of_visits():
-    one = facts(labels=("Camera K510", "12 visitors"))
-    assert one.headings == facts(labels=("camera k510:", "7 visitors")).headings
-    assert one.headings != facts(labels=("Camera K520", "12 visitors")).headings
-    assert facts(labels=("Lot 7",)).headings != facts(labels=("Lot 8",)).headings
 
 
 @pytest.mark.parametrize(
@@ -135,14 +141,6 @@ def test_a_title_that_is_no_heading_and_not_in_the_text_names_the_site():
     printed = facts(title="The Herald", headings=("The ferry returns",))
     assert printed.title == 0
     assert printed.site == facts(title="The ferry returns | The Herald").site
-
-
-def test_words_of_a_heading_that_the_text_does_not_have_are_kept():
-    oslo, rome = (
-        facts(headings=(f"Plumber in {town}",), text="A plumber.") for town in ("Oslo", "Rome")
-    )
-    assert oslo.unsaid != rome.unsaid
-    assert facts(headings=("Plumber",), text="A plumber.").unsaid == 0
 
 
 @pytest.mark.parametrize(
@@ -233,11 +231,6 @@ def test_lengths_in_bytes_are_kept_within_a_twentieth(text, size):
     assert facts(text=text).text_bytes == pytest.approx(size, rel=0.05)
 
 
-def test_a_text_that_stands_twice_on_a_page_has_one_length():
-    once = article(1).replace(". ", ".\n")
-    assert facts(text=once).text_bytes == facts(text=f"{once}\n{once}").text_bytes
-
-
 @pytest.mark.parametrize(("menu", "fills"), [(1900, True), (2100, False)])
 def test_a_text_fills_a_page_that_shows_no_more_than_twice_of_other_things(menu, fills):
     text = "a" * 1000
@@ -251,12 +244,3 @@ def test_headings_of_megabytes_take_no_time(unit):
     begun = time.process_time()
     facts(title=huge, headings=(huge,) * 3)
     assert time.process_time() - begun < 1
-
-
-def test_two_orders_of_a_list_say_the_same_whichever_of_its_texts_is_main_text():
-    red = "A red that has slept in oak for nine months."
-    white = "A white of the upper lake, for fish and cheese."
-    one = facts(text=red, content=f"{red}\n{white}")
-    other = facts(text=white, content=f"{red}\n{white}")
-    assert one.sentences != other.sentences
-    assert one.said == other.said
