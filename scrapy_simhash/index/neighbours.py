@@ -92,13 +92,16 @@ class Neighbours:
     def _sharing(self, values: Uint32s) -> tuple[_Numbers, _Numbers]:
         """Return look-ups, counted page by page, and the entries that share their values."""
         needles = self._needles(values).ravel()
-        left = np.tile(self._limits, len(values))
+        # Searched in their order, they meet what the processor has just read.
+        order = needles.argsort()
+        needles = needles[order]
+        left = np.tile(self._limits, len(values))[order]
         found = [np.empty((2, 0), np.intp)]
         for segment in reversed(self._segments):  # the newest entries first
             ends = segment.searchsorted(needles | _LOW, "right")
             lengths = np.minimum(ends - segment.searchsorted(needles), left)
             left -= lengths
-            lookups = np.arange(len(needles)).repeat(lengths)
+            lookups = order.repeat(lengths)
             # The places before the end of each bucket, one bucket after the other.
             places = np.arange(len(lookups)) + (ends - lengths.cumsum()).repeat(lengths)
             found.append(np.array((lookups, (segment[places] & _LOW).astype(np.intp))))

@@ -6,7 +6,6 @@ import socket
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -23,8 +22,6 @@ from scrapy_simhash.index.store import StoreDamaged, StoreError, StoreRefused, S
 # A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
 # attempts, also of each sentinel.
 _PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
-# Seconds for which a command, which is more patient, waits for a first answer.
-_FIRST_ANSWER = 10
 # If a script fails, the keys that it reads are damaged, unless Redis refused one of its commands.
 _IN_SCRIPT = re.compile("user_script|Error running script")
 _REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
@@ -97,7 +94,7 @@ class Client:
             if isinstance(answer, errors.NoScriptError):
                 answers[number] = self.call(*commands[number])
             elif isinstance(answer, Exception):
-                self._translated(partial(_raise, answer))
+                raise self._failure(answer)
         return answers
 
     def call(self, *command: Any) -> Any:
@@ -110,69 +107,62 @@ class Client:
             return self._translated(lambda: execute(*_as_text(source)))
 
     def _translated(self, call: Callable[[], T]) -> T:
-        address = self.address
-        is_lasting = False
+        """Return the answer of a call, whose errors are raised as ours."""
         try:
             answer = call()
-            self._was_reached = True
-            return answer
         except errors.NoScriptError:
             raise
-        except errors.ResponseError as error:
-            # Older versions of redis-py have classes for both in clients of a cluster only.
-            if isinstance(error, errors.AskError) or str(error).startswith(("MOVED ", "ASK ")):
-                raise StoreUnavailable(
-                    f"{address.shown} is a node of a cluster: use redis+cluster://"
-                ) from None
-            raise self._refusal(address.without_secrets(str(error))) from None
-        except (MasterNotFoundError, IndexError):
+        except (errors.RedisError, errors.RedisClusterException, OSError, IndexError) as error:
+            failure = self._failure(error)
+        else:
+            self._was_reached = True
+            return answer
+        raise failure  # here, so that no secret stands in its context
+
+    def _failure(self, error: Exception) -> StoreError:
+        """Return the error that tells of an error of redis-py."""
+        text = self.address.without_secrets(str(error) or type(error).__name__)
+        is_lasting = _is_lasting(error)
+        if isinstance(error, errors.ResponseError):
+            return self._refusal(text, is_moved=isinstance(error, errors.AskError))
+        if isinstance(error, (MasterNotFoundError, IndexError)):
             # redis-py's own messages do not tell that no sentinel, or no node, answers.
-            reason = f"no {address.topology} answers and names a master"
-        except errors.TimeoutError as error:
-            reason = self._too_late(is_connected="connecting" not in str(error))
-        except (errors.RedisError, errors.RedisClusterException, OSError) as error:
-            reason = address.without_secrets(str(error) or type(error).__name__)
-            is_lasting = _is_lasting(error)
+            text = f"no {self.address.topology} answers and names a master"
+        elif isinstance(error, errors.TimeoutError):
+            option = "socket_connect_timeout" if "connecting" in text else "socket_timeout"
+            seconds = float({**_PATIENCE, **self.address.client}[option])
+            text = f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, "
+            text += f"such as ?{option}={10 * seconds:g}"
         # A server without TLS waits for the end of a line, which the hello of TLS may not have.
-        if not self._was_reached and _answers_without_tls(address):
-            reason = "it answers without TLS: use redis:// in place of rediss://"
+        if not self._was_reached and _answers_without_tls(self.address):
+            text = "it answers without TLS: use redis:// in place of rediss://"
             is_lasting = True
-        if is_lasting and not self._was_reached:
-            raise StoreRefused(f"cannot use {self.where}: {reason}")
-        raise StoreUnavailable(f"cannot use {self.where}: {reason}")
+        kind = StoreRefused if is_lasting and not self._was_reached else StoreUnavailable
+        return kind(f"cannot use {self.where}: {text}")
 
-    def _too_late(self, *, is_connected: bool) -> str:
-        option = "socket_timeout" if is_connected else "socket_connect_timeout"
-        seconds = float({**_PATIENCE, **self.address.client}[option])
-        if seconds > _FIRST_ANSWER:
-            return f"no answer within {seconds if self._was_reached else _FIRST_ANSWER:g} s"
-        return (
-            f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, such as "
-            f"?{option}={10 * seconds:g}"
-        )
-
-    def _refusal(self, text: str) -> StoreError:
+    def _refusal(self, text: str, *, is_moved: bool) -> StoreError:
         """Return the error that tells of an answer that is an error."""
-        if not self._was_reached and _NOT_LET_IN.search(text):
-            return StoreRefused(f"cannot use {self.where}: {text}")
+        shown = self.address.shown
+        # Older versions of redis-py have classes for both in clients of a cluster only.
+        if is_moved or text.startswith(("MOVED ", "ASK ")):
+            return StoreUnavailable(f"{shown} is a node of a cluster: use redis+cluster://")
         if "unknown command" in text and "SENTINEL" in text:
-            return StoreRefused(f"{self.address.shown} is a Redis and no sentinel: use redis://")
+            return StoreRefused(f"{shown} is a Redis and no sentinel: use redis://")
+        kind: type[StoreError] = StoreUnavailable
         if _DENIED.search(text):
+            text = f"the user's ACL denies a command, which ACL LOG names: {text}"
             # Without its scripts there is no index, and other commands may be missed for a while.
-            is_lasting = not self._was_reached and "eval" in text.lower()
-            denied = StoreRefused if is_lasting else StoreUnavailable
-            return denied(
-                f"cannot use {self.where}, because the user's ACL denies a command, which ACL LOG "
-                f"names: {text}"
-            )
-        if "WRONGTYPE" in text:
-            return StoreDamaged(
-                f"keys of {self.where} are another program's: "
-                "give the index another name with ?name="
-            )
-        if _IN_SCRIPT.search(text) and not _REFUSED.search(text):
-            return StoreDamaged(f"{self.where} is damaged: {text}")
-        return StoreUnavailable(f"cannot use {self.where}: {text}")
+            if not self._was_reached and "eval" in text.lower():
+                kind = StoreRefused
+        elif not self._was_reached and _NOT_LET_IN.search(text):
+            kind = StoreRefused
+        elif "WRONGTYPE" in text:
+            kind = StoreDamaged
+            text = "its keys are another program's: give the index another name with ?name="
+        elif _IN_SCRIPT.search(text) and not _REFUSED.search(text):
+            kind = StoreDamaged
+            text = f"it is damaged: {text}"
+        return kind(f"cannot use {self.where}: {text}")
 
 
 def _as_text(parts: Sequence[Any]) -> list[str | bytes]:
@@ -207,22 +197,8 @@ def _answers_without_tls(address: Location) -> bool:
         return False
 
 
-def _raise(error: Exception) -> None:
-    raise error
-
-
 def _connect(address: Location) -> Any:
     options = {**_PATIENCE, **address.client}
-    if address.client.get("socket_timeout", 0) > _FIRST_ANSWER:
-        # A server that accepts and says nothing would be waited for twice as long or more.
-        first = _client(address, {**options, "socket_timeout": _FIRST_ANSWER})
-        with suppress(errors.ResponseError):  # another command tells what is wrong
-            first.ping()
-        first.close()
-    return _client(address, options)
-
-
-def _client(address: Location, options: dict[str, Any]) -> Any:
     if address.topology == "sentinel":
         of_sentinels = {**_PATIENCE, **address.sentinel}
         sentinels = Sentinel(address.hosts, sentinel_kwargs=of_sentinels, **options)

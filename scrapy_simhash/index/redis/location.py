@@ -13,7 +13,6 @@ from redis.connection import parse_url, to_bool
 
 _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
-_SHARD_COUNT = re.compile("[1-9][0-9]{0,3}")
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
 # Answers are bytes here, and come from a master, whatever the user's other clients want.
@@ -64,167 +63,132 @@ def parse_location(url: str) -> Location:
     Raises:
         ValueError: it is of no known form; the message does not show what may be a password.
     """
-    written = _written(url)
-    name = _index_name(written)
-    shards = _shards(written)
-    service, database = _path(written)
-    client, sentinel = _client_options(written, database)
-    secrets = _secrets(written.user_info, client, sentinel)
-    if written.topology:
-        client.pop("host", None)
-    if written.is_unix:
-        client["unix_socket_path"] = client.pop("path")
-    hosts = written.hosts
-    return Location(
-        written.shown, written.topology, hosts, service, client, sentinel, name, shards, secrets
-    )
-
-
-@dataclass
-class _Written:
-    """A URL as it is written.
-
-    Attributes:
-        scheme: ``redis``, ``rediss`` or ``unix``, or anything else that somebody wrote.
-        topology: see :class:`Location`.
-        user_info: user and password, escaped.
-        place: all hosts and ports.
-        shown: see :class:`Location`.
-        options: those that are not taken out yet.
-    """
-
-    scheme: str
-    topology: str
-    user_info: str
-    place: str
-    hosts: list[tuple[str, int]]
-    path: str
-    shown: str
-    options: dict[str, str]
-
-    @property
-    def is_unix(self) -> bool:
-        return self.scheme == "unix"
-
-    def error(self, message: str) -> ValueError:
-        # An "@" in an option of a wrong URL may be the one that follows a password.
-        has_at = not self.user_info and any("@" in value for value in self.options.values())
-        return _no_index(self.scheme) if has_at else ValueError(f"{self.shown}: {message}")
-
-
-def _written(url: str) -> _Written:
     try:
         parts = urlsplit(url)
     except ValueError:  # its message may hold a password
         raise ValueError("the URL of an index has characters that no address has") from None
-    scheme, _, topology = parts.scheme.partition("+")
-    scheme = scheme.replace("valkey", "redis")
-    is_unix = scheme == "unix"
     user_info, _, place = parts.netloc.rpartition("@")
-    hosts = _hosts(place, _PORTS.get(topology, 0))
-    if _is_cut(parts, is_unix) or hosts is None or (is_unix and place):
-        raise _no_index(scheme)
-    written = _Written(
-        scheme,
-        topology,
-        user_info,
-        place,
-        hosts,
-        parts.path,
-        shown=f"{parts.scheme}://{place}{parts.path}",
-        options=dict(parse_qsl(parts.query, keep_blank_values=True)),
-    )
-    if topology not in _PORTS or (topology and is_unix):
-        raise written.error("what follows redis+ or rediss+ must be sentinel or cluster")
-    if not topology and len(hosts) > 1:
-        raise written.error("several hosts need redis+sentinel or redis+cluster")
-    if is_unix and not parts.path:
-        raise written.error("the path of a socket is missing")
-    return written
-
-
-def _no_index(scheme: str) -> ValueError:
-    """Return an error whose message shows nothing that may be a password."""
-    return ValueError(
-        f"{scheme}:… is no URL of an index: two slashes stand before user:password@host:port, and "
-        "special characters of the password are written as %2F, %23, %3F, %40 and the like"
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    # An "@" in an option of a wrong URL may be the one that follows a password.
+    may_be_cut = not user_info and any("@" in value for value in options.values())
+    shown = f"{parts.scheme}://{place}{parts.path}"
+    if not _is_cut(parts, place):
+        try:
+            return _location(parts, shown, options)
+        except (TypeError, ValueError) as error:
+            if not may_be_cut:
+                raise ValueError(f"{shown}: {error}") from None
+    raise ValueError(
+        f"{parts.scheme.partition('+')[0]}:… is no URL of an index: two slashes stand before "
+        "user:password@host:port, and special characters of the password are written as %2F, %23, "
+        "%3F, %40 and the like"
     )
 
 
-def _index_name(written: _Written) -> str:
-    name = written.options.pop("name", "simhash")
-    if not name or set(name) & set("{}"):
-        raise written.error(f"name={name!r} must be a name without braces")
-    return name
+def _is_cut(parts: SplitResult, place: str) -> bool:
+    """Return whether a URL seems to be cut in the middle of its password."""
+    is_unix = parts.scheme.startswith("unix")
+    names = [option.partition("=")[0] for option in parts.query.split("&")]
+    if "@" in f"{parts.path}{names}" or parts.fragment or not (is_unix or parts.netloc):
+        return True
+    hosts = map(_PLACE.fullmatch, place.split(","))
+    are_hosts = all(host and int(host[2] or 0) < 1 << 16 for host in hosts)
+    return bool(place) and (is_unix or not are_hosts)
 
 
-def _shards(written: _Written) -> int:
-    shards = written.options.pop("shards", "")
-    if shards and not (_SHARD_COUNT.fullmatch(shards) and int(shards) <= MOST_SHARDS):
-        raise written.error(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
-    return int(shards or 0)
-
-
-def _path(written: _Written) -> tuple[str, str]:
-    """Return the service that the path of a URL names, and the database."""
-    service = ""
-    database = written.path.strip("/")
-    if written.topology:
-        service, _, database = database.partition("/")
-    if written.topology == "sentinel" and not service:
-        raise written.error("the path must be /service or /service/db")
-    if written.topology == "cluster" and (service or database):
-        raise written.error("a cluster has no databases; the path must be empty")
-    if database and not written.is_unix and not database.isdecimal():
-        raise written.error("the database must be a number")
-    return service, database
-
-
-def _client_options(written: _Written, database: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of redis-py for the servers, and those for the sentinels."""
-    options = {name: value for name, value in written.options.items() if name not in _UNHEEDED}
-    of_sentinel = {
-        name.removeprefix("sentinel_"): options.pop(name)
-        for name in list(options)
-        if name.startswith("sentinel_")
+def _location(parts: SplitResult, shown: str, options: dict[str, str]) -> Location:
+    """Return the location that a URL names; its message may show all but user and password."""
+    user_info, at, place = parts.netloc.rpartition("@")
+    scheme, _, topology = parts.scheme.replace("valkey", "redis").partition("+")
+    if topology not in _PORTS or (topology and scheme == "unix"):
+        raise ValueError("what follows redis+ or rediss+ must be sentinel or cluster")
+    if not topology and "," in place:
+        raise ValueError("several hosts need redis+sentinel or redis+cluster")
+    name, shards = _name_and_shards(options)
+    service, server = _service_and_server(scheme, topology, place, parts.path)
+    sentinel_options = {
+        option.removeprefix("sentinel_"): options.pop(option)
+        for option in list(options)
+        if option.startswith("sentinel_")
     }
-    user_info = f"{written.user_info}@" if written.user_info else ""
-    server = "localhost" if written.topology else written.place
-    place = written.path if written.is_unix else f"{server}/{database}"
-    try:
-        client = dict(parse_url(f"{written.scheme}://{user_info}{place}?{urlencode(options)}"))
-        sentinel = dict(parse_url(f"redis://?{urlencode(of_sentinel)}"))
-    except (TypeError, ValueError) as error:
-        raise written.error(str(error)) from None
+    client = _client(f"{scheme}://{user_info}{at}{server}", options, topology)
+    sentinel = _client("redis://", sentinel_options, topology)
+    if topology:
+        client.pop("host", None)
+    return Location(
+        shown,
+        topology,
+        [_host(text, _PORTS[topology]) for text in place.split(",") if text],
+        service,
+        client,
+        sentinel,
+        name,
+        shards,
+        _secrets(user_info, client, sentinel),
+    )
+
+
+def _name_and_shards(options: dict[str, str]) -> tuple[str, int]:
+    """Take the name of an index, and the number of its shards, out of options."""
+    name = options.pop("name", "simhash")
+    if not name or set(name) & set("{}"):
+        raise ValueError(f"name={name!r} must be a name without braces")
+    shards = options.pop("shards", "")
+    if shards and not (shards.isdecimal() and 0 < int(shards) <= MOST_SHARDS):
+        raise ValueError(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
+    return name, int(shards or 0)
+
+
+def _service_and_server(scheme: str, topology: str, place: str, path: str) -> tuple[str, str]:
+    """Return the service that a path names, and a server and its database as redis-py reads it."""
+    if scheme == "unix":
+        if not path:
+            raise ValueError("the path of a socket is missing")
+        return "", path
+    service = ""
+    database = path.strip("/")
+    if topology:
+        service, _, database = database.partition("/")
+    if topology == "sentinel" and not service:
+        raise ValueError("the path must be /service or /service/db")
+    if topology == "cluster" and (service or database):
+        raise ValueError("a cluster has no databases; the path must be empty")
+    if database and not database.isdecimal():
+        raise ValueError("the database must be a number")
+    return service, f"{'localhost' if topology else place}/{database}"
+
+
+def _client(address: str, options: dict[str, str], topology: str) -> dict[str, Any]:
+    """Return the options of redis-py for a URL."""
+    client = dict(parse_url(f"{address}?{urlencode(options)}"))
+    known = {*signature(Redis).parameters, "connection_class"} - _OBJECTS
+    if address.startswith("unix"):
+        known.add("path")
+    if topology == "cluster":
+        known |= {*signature(RedisCluster).parameters} - _OBJECTS
     # redis-py passes over options without a value.
-    _refuse_unknown(written, {*options, *of_sentinel, *client, *sentinel})
-    if written.scheme == "rediss":
+    if unknown := sorted({*options, *client} - known):
+        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
+        hint = f"; did you mean {meant[0]}?" if meant else ""
+        raise ValueError(f"a URL of an index has no option {unknown[0]}{hint}")
+    for name in ("connection_class", *_UNHEEDED):
+        client.pop(name, None)
+    if "path" in client:
+        client["unix_socket_path"] = client.pop("path")
+    if address.startswith("rediss"):
         client["ssl"] = True
-    return _checked(client), _checked(sentinel)
-
-
-def _checked(client: dict[str, Any]) -> dict[str, Any]:
-    """Return options of redis-py by which TLS checks the name in a certificate."""
-    client.pop("connection_class", None)
     if "ssl" in client:
         client["ssl"] = bool(to_bool(client["ssl"]))
     if client.get("ssl") and client.get("ssl_cert_reqs", "required") == "required":
-        # redis-py checks it from version 6 on.
+        # redis-py checks the name in a certificate from version 6 on.
         client.setdefault("ssl_check_hostname", True)
     return client
 
 
-def _refuse_unknown(written: _Written, options: set[str]) -> None:
-    known = {*signature(Redis).parameters, "connection_class"}
-    if written.is_unix:
-        known.add("path")
-    if written.topology == "cluster":
-        known |= set(signature(RedisCluster).parameters)
-    known -= _OBJECTS
-    if unknown := sorted(options - known):
-        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
-        hint = f"; did you mean {meant[0]}?" if meant else ""
-        raise written.error(f"a URL of an index has no option {unknown[0]}{hint}")
+def _host(text: str, port: int) -> tuple[str, int]:
+    match = _PLACE.fullmatch(text)
+    assert match  # or the URL would be refused as one that is cut
+    return match[1].strip("[]"), int(match[2] or port)
 
 
 def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
@@ -233,24 +197,3 @@ def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
     for part in options:
         secrets |= {str(part[name]) for name in ("username", "password") if part.get(name)}
     return frozenset(secrets - {""})
-
-
-def _hosts(place: str, port: int) -> list[tuple[str, int]] | None:
-    """Return hosts and ports, None if the text may be something else, such as a password."""
-    hosts = [_host(text, port) for text in place.split(",")] if place else []
-    known = [host for host in hosts if host]
-    return known if len(known) == len(hosts) else None
-
-
-def _host(text: str, port: int) -> tuple[str, int] | None:
-    match = _PLACE.fullmatch(text)
-    if not match or int(match[2] or 0) > 65535:
-        return None
-    return match[1].strip("[]"), int(match[2] or port)
-
-
-def _is_cut(parts: SplitResult, is_unix: bool) -> bool:
-    """Return whether a URL seems to be cut in the middle of its password."""
-    if "@" in parts.path or parts.fragment or not (is_unix or parts.netloc):
-        return True
-    return any("@" in option.partition("=")[0] for option in parts.query.split("&"))

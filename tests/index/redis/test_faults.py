@@ -22,7 +22,6 @@ from scrapy_simhash.index.store import (
     StoreError,
     StoreMismatch,
     StoreRefused,
-    StoreUnavailable,
 )
 from scrapy_simhash.index.values import Arrival, Entry, Report
 from tests import servers
@@ -203,14 +202,6 @@ def answering(answer: Callable[[bytes], bytes]) -> Iterator[str]:
         yield f"127.0.0.1:{server.server_address[1]}"
         server.shutdown()
         serving.join()
-
-
-def test_a_command_does_not_wait_as_long_for_a_server_that_never_says_anything(monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.index.redis.client._FIRST_ANSWER", 0.2)
-    started = time.monotonic()
-    with answering(lambda _: b"") as address, pytest.raises(StoreUnavailable, match="no answer wi"):
-        open_existing(f"redis://{address}/0?socket_timeout=600")
-    assert time.monotonic() - started < 300
 
 
 def test_a_server_without_tls_that_waits_for_the_end_of_the_hello_is_refused():
