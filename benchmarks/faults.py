@@ -39,7 +39,7 @@ from benchmarks.promises import LEASE, Disturbed, Hold, Note, broken_ones
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreError
-from scrapy_simhash.index.values import Arrival, IndexSpec
+from scrapy_simhash.index.values import Arrival, IndexSpec, Report
 from tests import servers
 from tests.index.promises.made import fp
 
@@ -97,8 +97,8 @@ class Crawler:
         while time.monotonic() < self.until:
             self.claim([self.page(place) for place in range(self.chance.choice([1, 1, 3, 8]))])
             now = time.monotonic()
-            for act in ("renew", "release", "confirm"):
-                keys = [key for key in self.mine if act == "renew" or self.slow.get(key, 0) < now]
+            for act in ("renewed", "failed", "delivered"):
+                keys = [key for key in self.mine if act == "renewed" or self.slow.get(key, 0) < now]
                 self.tell(act, [key for key in keys if self.chance.random() < 0.25])
             time.sleep(self.chance.random() * 0.02)
         self.index.close()
@@ -137,12 +137,13 @@ class Crawler:
         if not keys:
             return
         asked = time.monotonic()
-        for key in keys if act != "renew" else ():  # whoever is killed meanwhile may have done it
-            self.note(act, key, asked, 0, "unknown")
-        self.tried(lambda: getattr(self.index, act)(keys))
+        noted = {"renewed": "renew", "failed": "release", "delivered": "confirm"}[act]
+        for key in keys if act != "renewed" else ():  # whoever is killed may have done it
+            self.note(noted, key, asked, 0, "unknown")
+        self.tried(lambda: self.index.report(Report()._replace(**{act: keys})))
         for key in keys:
-            self.note(act, key, asked)
-            if act != "renew":
+            self.note(noted, key, asked)
+            if act != "renewed":
                 self.done[key] = self.mine.pop(key)
                 self.done.pop(next(iter(self.done)) if len(self.done) > 20 else "", None)
 

@@ -206,14 +206,14 @@ def copies(crawler: int) -> Iterator[Arrival]:
 
 
 def race(url: str, crawler: int) -> None:
-    """Claim, and print how many pages became originals, and how many claimed again."""
+    """Claim, and print how many pages became originals."""
     index, arrivals, chance, originals = open_index(url, SPEC), copies(crawler), Random(crawler), 0
     sys.stdin.readline()
     while some := [*itertools.islice(arrivals, chance.randint(1, 40))]:
         claims = index.claim_all(some)
         originals += sum(claim.outcome == "unique" for claim in claims)
         index.confirm(page.key for page in some)
-    print(originals, index.retries, flush=True)
+    print(originals, flush=True)
     index.close()
 
 
@@ -228,12 +228,11 @@ def compare(server: servers.RedisServer, crawlers: int) -> None:
     for crawler in running:
         crawler.stdin.write("\n")
         crawler.stdin.flush()
-    rows = [[int(text) for text in crawler.communicate()[0].split()] for crawler in running]
-    originals, retries = (sum(column) for column in zip(*rows, strict=True))
+    originals = sum(int(crawler.communicate()[0]) for crawler in running)
     count = crawlers * CLUSTERS
-    table = Table("crawlers", "clusters", "originals", "retries a page", "server us a page")
+    table = Table("crawlers", "clusters", "originals", "server us a page")
     used = round(1e6 * (cpu_seconds(server) - before) / count)
-    table.row(crawlers, CLUSTERS, originals, retries / count, used)
+    table.row(crawlers, CLUSTERS, originals, used)
 
 
 def main() -> None:

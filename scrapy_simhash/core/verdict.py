@@ -136,7 +136,6 @@ def spec_of(
         lease=lease,
         spider=spider,
         judge=Rule(recipe.distance),
-        reach=recipe.reach,
         same=is_same,
         scoped=scoped,
     )

@@ -135,11 +135,12 @@ def expired(old: Collection[int], ended: float, state: State) -> State | None:
 
 
 class Record(NamedTuple):
-    """An entry without its fingerprint.
+    """An entry.
 
     Attributes:
         position: its place in the log.
         time: when its text was admitted, in whole seconds since the Unix epoch.
+        content: its fingerprint, as a store has it.
     """
 
     position: int
@@ -148,6 +149,7 @@ class Record(NamedTuple):
     facts: bytes
     time: float
     state: State
+    content: bytes = b""
 
     def match(self, distance: int, *, expired: bool = False) -> Match:
         """Return the entry as one at a distance from a page."""
@@ -165,7 +167,7 @@ class Record(NamedTuple):
         )
 
     def pack(self) -> bytes:
-        """Return all but position and state."""
+        """Return all but position, state and fingerprint."""
         key = self.key.encode()
         scope = self.scope.encode()
         head = _BODY.pack(int(self.time), len(key), len(scope), len(self.facts))
@@ -193,4 +195,5 @@ class Record(NamedTuple):
             body[end:],
             float(time),
             State.unpack(stored.state),
+            stored.content,
         )

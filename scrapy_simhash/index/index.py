@@ -22,10 +22,8 @@ deletes it.
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -56,7 +54,6 @@ from scrapy_simhash.index.store import (
     Part,
     Store,
     Stored,
-    StoreUnavailable,
     counted_run,
 )
 from scrapy_simhash.index.values import (
@@ -81,8 +78,8 @@ CLAIMS_AT_ONCE = 64
 class Index:
     """Fingerprints of the pages crawled so far, shared by all crawlers of all spiders.
 
-    It is synchronous and thread-safe. Every method may raise :class:`.StoreUnavailable`, as after
-    :meth:`close`, or :class:`.StoreDamaged`.
+    One thread at a time calls it. Every method may raise :class:`.StoreUnavailable` or
+    :class:`.StoreDamaged`.
 
     An act reads states, makes new ones of them by a pure function, and commits. The store does so
     if nothing changed meanwhile; else the act is tried again.
@@ -91,18 +88,13 @@ class Index:
         spec: the spec with which it was opened.
         crawler: this crawler's name in the leases.
         now: returns the time of the store, because the clocks of crawlers may be far apart.
-        retries: pages of this crawler that claimed again, because others had changed what their
-            answer rested on.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
         self.spec = spec
         self.crawler = crawler_names.new_name(is_here=store.is_here)
         self.now = store.time
-        self.retries = 0
         self._store = store
-        self._lock = threading.RLock()
-        self._is_closed = False
         # Positions of the entries that could not be read, and were passed over.
         self._damaged: set[int] = set()
         self._era = Era()
@@ -112,21 +104,10 @@ class Index:
         # Up to which position it was looked whether entries expire.
         self._swept = 0
 
-    @contextmanager
-    def _use(self) -> Iterator[Store]:
-        """Let one thread at a time through, if the index is open."""
-        with self._lock:
-            if self._is_closed:
-                raise StoreUnavailable("the index is closed")
-            yield self._store
-
     def close(self) -> None:
         """Release the store's resources. Closing twice does no harm."""
-        with self._lock:
-            if not self._is_closed:
-                self._is_closed = True
-                crawler_names.give_up(self.crawler)
-                self._store.close()
+        crawler_names.give_up(self.crawler)
+        self._store.close()
 
     # Pages that arrive.
 
@@ -189,15 +170,14 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
-        with self._use() as store:
-            seen = store.find(lookups) if store.is_here else Found({}, {}, {})
-            for _ in attempts():
-                records = self._records(seen.entries)
-                left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
-                decisions = decisions_on(left, lookups.twins(), seen, records, self._terms())
-                seen = self._commit(decisions, lookups, seen, claims)
-                if len(claims) == len(arrivals):
-                    break
+        seen = self._store.find(lookups) if self._store.is_here else Found({}, {}, {})
+        for _ in attempts():
+            records = self._records(seen.entries)
+            left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
+            decisions = decisions_on(left, lookups.twins(), seen, records, self._terms())
+            seen = self._commit(decisions, lookups, seen, claims)
+            if len(claims) == len(arrivals):
+                break
         return [claims[n] for n in range(len(arrivals))]
 
     def _commit(
@@ -216,7 +196,6 @@ class Index:
                 claims |= decision.claims
         for decision, positions in zip(writing, answer.written, strict=True):
             if positions is None:
-                self.retries += len(decision.claims.keys() & seen.near.keys())
                 continue
             decision.place(positions)
             claims |= decision.claims
@@ -241,46 +220,38 @@ class Index:
         """
         self.report(Report(delivered=[*keys]))
 
-    def release(self, keys: Iterable[str]) -> None:
-        """Take back this crawler's provisional entries of these keys.
-
-        They are deleted, or confirmed as an earlier run has left them. A page that this spider saw
-        in an earlier run, and not in this one, has failed in this one, also if no crawler has
-        claimed it. Other entries are left alone.
-        """
-        self.report(Report(failed=[*keys]))
-
-    def renew(self, keys: Iterable[str]) -> None:
-        """Start the leases of this crawler's provisional entries of these keys anew.
-
-        The crawler lives on in its run, too.
-        """
-        self.report(Report(renewed=[*keys]))
-
     def report(self, news: Report) -> Unsettled:
-        """Release, confirm, renew and answer how entries fared, in one call.
+        """Confirm, release, renew and answer how entries fared, in one call.
 
-        When it fails, a part of it may be done. To do it again does no harm.
+        When it fails, a part of it may be done. To do it again does no harm. See :meth:`confirm`
+        for the pages that were delivered.
+
+        To *release* a page that failed is to take back this crawler's provisional entries of its
+        key. They are deleted, or confirmed as an earlier run has left them. A page that this spider
+        saw in an earlier run, and not in this one, has failed in this one, also if no crawler has
+        claimed it. Other entries are left alone.
+
+        To *renew* a page is to start the leases of this crawler's provisional entries of its key
+        anew. The crawler lives on in its run, too, even if no page is renewed.
         """
-        with self._use():
-            expires = self.now() + self.spec.lease
-            fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
-            states = self._in_progress(news.renewed or (), partial(renewed, self.crawler, expires))
-            states |= self._in_progress(news.delivered, confirmed)
-            states |= self._in_progress(news.failed, fail)
-            if news.failed:
-                # Earlier runs may have seen a page that failed, and a claim that had no answer may
-                # have made an original that this crawler does not know.
-                records = self._of_keys(news.failed)
-                states |= {at: (record.state, fail) for at, record in records.items()}
-            after = self._act(states)
-            for key in [*news.delivered, *news.failed]:
-                self._open.pop(key, None)
-            # Another crawler may have taken over an entry; this one may still deliver its page.
-            for key in self._open.keys() & {*(news.renewed or ())}:
-                self._open[key] = {at: state for at in self._open[key] if (state := after[at])}
-            if news.renewed is not None and self._era.run:
-                self._run_list.renew(expires)
+        expires = self.now() + self.spec.lease
+        fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
+        states = self._in_progress(news.renewed or (), partial(renewed, self.crawler, expires))
+        states |= self._in_progress(news.delivered, confirmed)
+        states |= self._in_progress(news.failed, fail)
+        if news.failed:
+            # Earlier runs may have seen a page that failed, and a claim that had no answer may
+            # have made an original that this crawler does not know.
+            records = self._of_keys(news.failed)
+            states |= {at: (record.state, fail) for at, record in records.items()}
+        after = self._act(states)
+        for key in [*news.delivered, *news.failed]:
+            self._open.pop(key, None)
+        # Another crawler may have taken over an entry; this one may still deliver its page.
+        for key in self._open.keys() & {*(news.renewed or ())}:
+            self._open[key] = {at: state for at in self._open[key] if (state := after[at])}
+        if news.renewed is not None and self._era.run:
+            self._run_list.renew(expires)
         return self.unsettled(news.entries)
 
     def _in_progress(self, keys: Iterable[str], act: Act) -> dict[int, tuple[State, Act]]:
@@ -295,9 +266,8 @@ class Index:
         positions = frozenset(entries)
         if not positions:
             return Unsettled(frozenset(), frozenset())
-        with self._use() as store:
-            now = self.now()
-            records = self._records(store.read(positions))
+        now = self.now()
+        records = self._records(self._store.read(positions))
         living = {at for at in records if not self._is_expired(now, records[at].state)}
         provisional = frozenset(at for at in living if records[at].state.owner is not None)
         earlier = {at for at in living - provisional if records[at].state.run in self._era.past}
@@ -305,8 +275,7 @@ class Index:
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
-        with self._use():
-            entries = self._of_keys([key]).keys()
+        entries = self._of_keys([key]).keys()
         provisional, gone = self.unsettled(entries)
         return None if provisional else bool(entries - gone)
 
@@ -319,23 +288,20 @@ class Index:
         spider; else the last run of the spider, if it is unfinished and one of its crawlers lives,
         because it has begun or renewed a lease within a lease's time; else a new run.
         """
-        with self._use():
-            now = self.now()
-            number = self._run_list.begin(resumed, now, now + self.spec.lease)
-            runs = self.runs()
-            run = next(run for run in runs if run.number == number)
-            self._era = Era.of(run, runs)
+        now = self.now()
+        number = self._run_list.begin(resumed, now, now + self.spec.lease)
+        runs = self.runs()
+        run = next(run for run in runs if run.number == number)
+        self._era = Era.of(run, runs)
         return run
 
     def end_run(self, *, finished: bool) -> None:
         """Leave the run. It ends with its last living crawler, whose word counts."""
-        with self._use():
-            self._run_list.leave(self._era.run, self.now(), finished=finished)
+        self._run_list.leave(self._era.run, self.now(), finished=finished)
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first; those without entries go, see :meth:`expire`."""
-        with self._use():
-            return self._run_list.runs()
+        return self._run_list.runs()
 
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
@@ -363,22 +329,21 @@ class Index:
         At most ``most`` entries change, and a bounded part of the log is looked at; the next call
         goes on behind it. An old run without entries is forgotten.
         """
-        with self._use():
-            now = self.now()
-            old = self._run_list.before(keep, now)
-            # After a shorter outage a crawler may still tell that a page was delivered.
-            act = partial(expired, old, now - 86_400)
-            rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
-            records = self._records(dict(rows)).values()
-            swept = [record for record in records if act(record.state) != record.state][:most]
-            self._act({record.position: (record.state, act) for record in swept})
-            if len(swept) == most:
-                self._swept = swept[-1].position
-            else:
-                self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
-            empty = {run.number for run in self.runs() if run.number in old and not run.pages}
-            if empty:
-                self._run_list.forget(empty)
+        now = self.now()
+        old = self._run_list.before(keep, now)
+        # After a shorter outage a crawler may still tell that a page was delivered.
+        act = partial(expired, old, now - 86_400)
+        rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
+        records = self._records(dict(rows)).values()
+        swept = [record for record in records if act(record.state) != record.state][:most]
+        self._act({record.position: (record.state, act) for record in swept})
+        if len(swept) == most:
+            self._swept = swept[-1].position
+        else:
+            self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
+        empty = {run.number for run in self.runs() if run.number in old and not run.pages}
+        if empty:
+            self._run_list.forget(empty)
         return len(swept)
 
     # Acts of an operator.
@@ -388,15 +353,12 @@ class Index:
 
         It reads no more than that. Fingerprints may lack their block values.
         """
-        with self._use() as store:
-            stored = store.read([*self._of_keys(keys)])
-            return self._shown(sorted(stored.items()))
+        return [self._entry(record) for record in self._of_keys(keys).values()]
 
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        with self._use():
-            records = self._of_keys(keys)
-            self._act({at: (record.state, deleted) for at, record in records.items()})
+        records = self._of_keys(keys)
+        self._act({at: (record.state, deleted) for at, record in records.items()})
         return len(records)
 
     def put(self, entries: Iterable[Entry]) -> int:
@@ -412,28 +374,25 @@ class Index:
                 Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts) for entry in batch
             ]
             self.spec.check(arrivals)
-            with self._use() as store:
-                records = self._of_keys(entry.key for entry in batch).values()
-                delivered = (record for record in records if record.state.delivered)
-                parts = _parts_of(batch, {(record.key, record.scope) for record in delivered})
-                if parts:
-                    store.commit(parts, Lookups(arrivals, self.spec))
+            records = self._of_keys(entry.key for entry in batch).values()
+            delivered = (record for record in records if record.state.delivered)
+            parts = _parts_of(batch, {(record.key, record.scope) for record in delivered})
+            if parts:
+                self._store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)
         return count
 
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
-        with self._use() as store:
-            store.clear()
-            self._run_list.forget([run.number for run in self.runs()])
-            self._open.clear()
-            self._swept = 0
+        self._store.clear()
+        self._run_list.forget([run.number for run in self.runs()])
+        self._open.clear()
+        self._swept = 0
 
     def check(self) -> list[str]:
         """Read the whole index; return a sentence for each thing that is missing or damaged."""
-        with self._use() as store:
-            complaints = store.check()
-            before = store.counts()
+        complaints = self._store.check()
+        before = self._store.counts()
         pages = Counter[int]()
         provisional = 0
         for position, stored in self._rows():
@@ -444,17 +403,15 @@ class Index:
             except ValueError as error:
                 complaints.append(f"entry {position}: {error}")
         entries = Counts(dict(pages), provisional)
-        with self._use() as store:
-            # Crawlers that go on change both.
-            if store.counts() == before != entries:
-                complaints.append(f"it counts {_in_words(before)}, and has {_in_words(entries)}")
+        # Crawlers that go on change both.
+        if self._store.counts() == before != entries:
+            complaints.append(f"it counts {_in_words(before)}, and has {_in_words(entries)}")
         return complaints
 
     def census(self) -> Census:
         """Count what is there; no call to the store is a large one."""
-        with self._use() as store:
-            by_run, provisional = store.counts()
-            return Census(sum(by_run.values()), provisional, store.size())
+        by_run, provisional = self._store.counts()
+        return Census(sum(by_run.values()), provisional, self._store.size())
 
     @property
     def damaged(self) -> int:
@@ -466,33 +423,28 @@ class Index:
 
         A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
         """
-        with self._use() as store:
-            return store.cells(prefix)
+        return self._store.cells(prefix)
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         """Set a cell if it has the old value, None being a cell that is not there.
 
         Return whether it had that value.
         """
-        with self._use() as store:
-            return store.swap(name, old, new)
+        return self._store.swap(name, old, new)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
 
         Fingerprints may lack their block values, which are far apart in some stores.
         """
-        for row in self._rows():
-            yield from self._shown([row])
+        return self._entries()
 
     def with_blocks(self) -> Iterator[Entry]:
         """Yield the entries as another index takes them; one in memory lacks block values."""
-        for row in self._rows(blocks=True):
-            yield from self._shown([row])
+        return self._entries(blocks=True)
 
     def __len__(self) -> int:
-        with self._use() as store:
-            return sum(store.counts().by_run.values())
+        return sum(self._store.counts().by_run.values())
 
     # How acts go.
 
@@ -515,21 +467,21 @@ class Index:
                 for at, (state, _) in states.items()
                 if (new := after[at]) != state
             ]
-            written = self._store.commit(parts).written if parts else []
-            pairs = zip(parts, written, strict=True)
-            refused = [at for part, new in pairs if new is None for at in part.writes]
-            if not refused:
+            if not parts:
                 break
+            answer = self._store.commit(parts)
+            pairs = zip(parts, answer.written, strict=True)
+            refused = {at for part, new in pairs if new is None for at in part.writes}
             after |= dict.fromkeys(refused)
-            records = self._records(self._store.read(refused))
+            there = refused & answer.found.entries.keys()
+            records = self._records({at: answer.found.entries[at] for at in there})
             states = {at: (record.state, states[at][1]) for at, record in records.items()}
         return after
 
     def _rows(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile."""
         while True:
-            with self._use() as store:
-                rows = store.scan(after, ROWS_AT_ONCE, blocks=blocks)
+            rows = self._store.scan(after, ROWS_AT_ONCE, blocks=blocks)
             if not rows:
                 return
             yield from rows
@@ -553,21 +505,22 @@ class Index:
                 self._damaged.add(position)
         return records
 
-    def _shown(self, rows: Iterable[tuple[int, Stored]]) -> list[Entry]:
-        """Return entries as an index gives them away."""
-        stored = dict(rows)
-        return [
-            Entry(
-                record.key,
-                read_fingerprint(stored[position].content, record.scope, self.spec.bits),
-                record.scope,
-                record.facts,
-                record.time,
-                provisional=record.state.owner is not None,
-                run=record.state.run,
-            )
-            for position, record in self._records(stored).items()
-        ]
+    def _entries(self, *, blocks: bool = False) -> Iterator[Entry]:
+        for position, stored in self._rows(blocks=blocks):
+            for record in self._records({position: stored}).values():
+                yield self._entry(record)
+
+    def _entry(self, record: Record) -> Entry:
+        """Return an entry as an index gives it away."""
+        return Entry(
+            record.key,
+            read_fingerprint(record.content, record.scope, self.spec.bits),
+            record.scope,
+            record.facts,
+            record.time,
+            provisional=record.state.owner is not None,
+            run=record.state.run,
+        )
 
     def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
         """Return the entries of keys, in any scope, by position, in the order of the log."""

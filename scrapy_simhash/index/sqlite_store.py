@@ -12,13 +12,11 @@ import json
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
@@ -53,7 +51,6 @@ _SCHEMA = (
     "CREATE TABLE runs (run INTEGER PRIMARY KEY, pages INTEGER NOT NULL)",
     "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
-_ADD_UP = "INSERT INTO runs VALUES (?, ?) ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -188,7 +185,7 @@ def _stored_spec(file: SqliteFile) -> IndexSpec:
         ((recipe, bits, distance, blocks),) = file.run(
             "SELECT recipe, bits, distance, blocks FROM header LIMIT 2"
         )
-        return IndexSpec(recipe, bits, distance, blocks, reach=reach_of(bits, distance))
+        return IndexSpec(recipe, bits, distance, blocks)
     except (ValueError, TypeError) as error:
         raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
 
@@ -232,12 +229,12 @@ class SqliteStore:
 
     def _near(self, lookups: Lookups) -> Found:
         near = lookups.near(self._neighbours.find(*lookups.sought))
-        positions = {position for pairs in near for _, position in pairs}
-        entries = self._without_contents(positions)
-        near = [[pair for pair in pairs if pair[1] in entries] for pairs in near]
-        return Found(
-            dict(enumerate(near)), entries, dict.fromkeys(range(len(near)), self._seen + 1)
-        )
+        entries = self.read({position for pairs in near for _, position in pairs})
+        living = {
+            number: [pair for pair in pairs if pair[1] in entries]
+            for number, pairs in enumerate(near)
+        }
+        return Found(living, entries, dict.fromkeys(living, self._seen + 1))
 
     def find(self, lookups: Lookups) -> Found:
         self._follow()
@@ -252,21 +249,25 @@ class SqliteStore:
                 self._follow()
                 if any(part.since <= self._seen for part in parts):
                     found = self._near(lookups)
-            written = self._write(parts, found.near, lookups)
+            checked = self.read({at for part in parts for at in part.checks})
+            written = self._write(parts, found.near, checked, lookups)
             if None in written and lookups and not found.near:
                 found = self._near(lookups)
         if lookups:
             self._take_in(parts, written, lookups)
+        found.entries.update(checked)
         return Answer(written, found)
 
     def _write(
-        self, parts: Sequence[Part], near: Mapping[int, Near], lookups: Lookups | None
+        self,
+        parts: Sequence[Part],
+        near: Mapping[int, Near],
+        checked: Mapping[int, Stored],
+        lookups: Lookups | None,
     ) -> list[Sequence[int] | None]:
         """Write the parts that nothing stands against; return the positions of their entries."""
-        checked = self._without_contents({at for part in parts for at in part.checks})
         states = {at: stored.state for at, stored in checked.items()}
         written: list[Sequence[int] | None] = []
-        pages = Counter[int]()
         end = self._last() + 1
         for part in parts:
             if _stands(part, near, states):
@@ -278,11 +279,7 @@ class SqliteStore:
             self._insert(part, places, lookups)
             for at, after in part.writes.items():
                 self._change(at, states[at], after)
-            pages.update(_pages_of_runs(part, states))
         self._run("UPDATE header SET last = ?1 WHERE last != ?1", (end - 1,))
-        for count in pages.items():
-            if count[1]:
-                self._run(_ADD_UP, count)
         return written
 
     def _last(self) -> int:
@@ -300,14 +297,24 @@ class SqliteStore:
             row = position, counted_run(state), bytearray(body), bytearray(content)
             self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
             self._set_lease(position, state)
+            self._count(state, 1)
 
     def _change(self, position: int, before: bytes, after: bytes | None) -> None:
         """Write a new state of an entry; None deletes it."""
+        self._count(before, -1)
         if after is None:
             self._run("DELETE FROM entries WHERE position = ?", (position,))
-        elif (run := counted_run(after)) != counted_run(before):
-            self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
+        else:
+            self._count(after, 1)
+            if (run := counted_run(after)) != counted_run(before):
+                self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
         self._set_lease(position, after)
+
+    def _count(self, state: bytes, more: int) -> None:
+        """Note that a run has more entries, or fewer."""
+        sql = "INSERT INTO runs VALUES (?, ?)"
+        sql += " ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
+        self._run(sql, (counted_run(state), more))
 
     def _set_lease(self, position: int, state: bytes | None) -> None:
         if state and len(state) > RUN_BYTES:
@@ -331,25 +338,20 @@ class SqliteStore:
 
     # Reading.
 
-    def _rows(self, positions: Collection[int], columns: str) -> list[Any]:
-        if not positions:
-            return []
-        sql = f"SELECT position, run, state, {columns} FROM entries LEFT JOIN leases"  # noqa: S608
-        sql += " USING (position) WHERE position IN (SELECT value FROM json_each(?))"
-        return self._run(f"{sql} ORDER BY position", (json.dumps([*positions]),))
-
-    def _without_contents(self, positions: Collection[int]) -> dict[int, Stored]:
-        return {at: _stored(*columns) for at, *columns in self._rows(positions, "body")}
-
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
-        if self._file.path is None:
-            stored = self._without_contents(positions)
-            contents = self._neighbours.fingerprints([*stored])
-            pairs = zip(stored.items(), contents, strict=True)
-            return {at: item._replace(content=content) for (at, item), content in pairs}
+        if not positions:
+            return {}
+        sql = """SELECT position, run, state, body, content FROM entries
+            LEFT JOIN leases USING (position)
+            WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
+        rows = self._run(sql, (json.dumps([*positions]),))
+        if self._file.path:
+            contents = [self._checked(row[0], row[4])[:-KEY_BYTES] for row in rows]
+        else:
+            contents = self._neighbours.fingerprints([row[0] for row in rows])
         return {
-            at: _stored(run, state, body, self._checked(at, content)[:-KEY_BYTES])
-            for at, run, state, body, content in self._rows(positions, "body, content")
+            at: _stored(run, state, body, content)
+            for (at, run, state, body, _), content in zip(rows, contents, strict=True)
         }
 
     def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
@@ -408,14 +410,6 @@ class SqliteStore:
         self._file.close()
 
 
-def _pages_of_runs(part: Part, states: Mapping[int, bytes]) -> Counter[int]:
-    """Return by how many the entries of each run change."""
-    pages = Counter(counted_run(state) for state, _ in part.new.values())
-    pages.subtract(counted_run(states[at]) for at in part.writes)
-    pages.update(counted_run(after) for after in part.writes.values() if after is not None)
-    return pages
-
-
 def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:
     """Return whether something stands against a part."""
     if any(states.get(at) != old for at, old in part.checks.items()):
@@ -424,7 +418,7 @@ def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -
     return any(at >= part.since for at in positions)
 
 
-def _stored(run: object, state: object, body: object, content: bytes = b"") -> Stored:
+def _stored(run: object, state: object, body: object, content: bytes) -> Stored:
     """Return an entry; values of other types become some of no meaning."""
     if state is None and isinstance(run, int) and 0 <= run < 1 << 8 * RUN_BYTES:
         state = run.to_bytes((run.bit_length() + 7) // 8, "big")

@@ -50,13 +50,12 @@ class Stored(NamedTuple):
         state: the bytes that a commit compares. Of an entry in progress they are more than
             ``RUN_BYTES``, and begin with its run; else they are its run, without leading zeros.
         body: the other parts that never change, without the fingerprint.
-        content: the fingerprint in its scope, and maybe the block values behind it; empty where it
-            is not asked for.
+        content: the fingerprint in its scope, and maybe the block values behind it.
     """
 
     state: bytes
     body: bytes
-    content: bytes = b""
+    content: bytes
 
 
 class Part(NamedTuple):
@@ -105,8 +104,8 @@ class Answer(NamedTuple):
 
     Attributes:
         written: for each part the positions of its new entries, or None if it was refused.
-        found: what is near the pages of the latter. A page that is missing was not looked at,
-            because the call was long enough.
+        found: what is near the pages of the latter, and among its entries those that they check. A
+            page that is missing was not looked at, because the call was long enough.
     """
 
     written: list[Sequence[int] | None]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
@@ -57,7 +58,8 @@ class IndexSpec:
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
-        reach: the judge is asked about pages within this many bits, at least k; k by default.
+        reach: the judge is asked about pages within this many bits, at least k; by default what
+            :func:`.reach_of` says.
         same: tells whether a page that comes again within k bits of its entry of an earlier run is
             as that has it. Farther away, it is not.
         scoped: pages have many scopes, over which a store may spread a new index.
@@ -83,7 +85,7 @@ class IndexSpec:
         if self.distance not in range(self.bits):
             raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
         if self.reach < 0:
-            object.__setattr__(self, "reach", self.distance)
+            object.__setattr__(self, "reach", reach_of(self.bits, self.distance))
         if self.blocks not in range(1, 256):
             raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")
         if not self.lease > 0:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.fingerprint.recipe import Recipe, reach_of
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import read_fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
@@ -115,8 +115,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     for file in files:
         try:
             about = json.loads(parquet.read_schema(file).metadata[METADATA.encode()])
-            reach = reach_of(about["bits"], about["distance"])
-            specs.append(IndexSpec(**{name: about[name] for name in _SPEC}, reach=reach))
+            specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
         if specs[-1] != specs[0]:

@@ -1,6 +1,5 @@
 """Crawlers and threads claim at the same time."""
 
-import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim
 from tests.index.conftest import ON_ALL_THAT_DIFFER
-from tests.index.promises.made import fp, same_facts, values
+from tests.index.promises.made import fp, release, renew, same_facts, values
 
 pytestmark = ON_ALL_THAT_DIFFER
 
@@ -51,11 +49,8 @@ def race(
     return claims
 
 
-def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store):
-    if store.shared:
-        indexes = [store.open(judge=same_facts) for _ in range(3)]
-    else:
-        indexes = [store.open(judge=same_facts)] * 3
+def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(shared_store):
+    indexes = [shared_store.open(judge=same_facts) for _ in range(3)]
     for claims in race(indexes, 60):
         outcomes = sorted(claim.outcome for claim in claims)
         assert outcomes == ["duplicate"] * 2 + ["unique"]
@@ -68,7 +63,7 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_stor
     first.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(values(30, 3))])
     first.confirm([f"{i}" for i in range(30)])
     first.end_run(finished=True)
-    indexes = [shared_store.open() for _ in range(3)] if shared_store.shared else [first] * 3
+    indexes = [shared_store.open() for _ in range(3)]
     assert len({index.begin_run().number for index in indexes}) == 1
 
     def changed(i: int, value: int, number: int) -> Arrival:
@@ -83,28 +78,17 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_stor
     assert sorted(entries) == sorted((f"{i}", 2, False) for i in range(30))
 
 
-def test_a_call_during_which_another_thread_closes_the_index_ends_or_says_so(store):
-    index = store.open()
+def test_crawlers_that_call_at_once_do_not_disturb_each_other(shared_store):
+    indexes = [shared_store.open() for _ in range(4)]
 
     def crawl(number: int) -> None:
-        with contextlib.suppress(StoreUnavailable):
-            while number:
-                index.claim(Arrival("a", fp(0)))
-        index.close()
-
-    in_threads(crawl, 4)
-
-
-def test_calls_from_many_threads_do_not_disturb_each_other(store):
-    index = store.open()
-
-    def crawl(number: int) -> None:
+        index = indexes[number]
         for i, value in enumerate(values(30, number)):
             key = f"{number}/{i}"
             index.claim(Arrival(key, fp(value)))
-            index.renew([key])
-            (index.confirm if i % 2 else index.release)([key])
+            renew(index, key)
+            index.confirm([key]) if i % 2 else release(index, key)
 
     in_threads(crawl, 4)
-    assert len(index) == 60
-    assert not any(entry.provisional for entry in index)
+    assert len(indexes[0]) == 60
+    assert not any(entry.provisional for entry in indexes[0])

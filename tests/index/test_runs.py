@@ -5,7 +5,7 @@ from typing import Any
 
 from scrapy_simhash.index.values import Arrival, Change, Claim, Outcome, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
-from tests.index.promises.made import FAR, ORIGINAL, REVISIT, at, page, values
+from tests.index.promises.made import FAR, ORIGINAL, REVISIT, at, page, release, renew, values
 
 pytestmark = ON_SQLITE_AND_REDIS
 
@@ -70,7 +70,7 @@ def failing(store, *keys: str, seen: Iterable[Arrival] = ()) -> Run:
     number = index.begin_run().number
     index.claim_all([*seen])
     index.confirm([one.key for one in seen])
-    index.release(keys)
+    release(index, *keys)
     index.end_run(finished=True)
     return next(run for run in index.runs() if run.number == number)
 
@@ -99,7 +99,7 @@ def test_a_run_in_which_a_crawler_lives_does_not_expire(shared_store):
 def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store):
     one = at(shared_store.open(lease=60), 1000)
     one.begin_run()
-    at(one, 1050).renew([])
+    renew(at(one, 1050))
     two = at(shared_store.open(lease=60), 1109)
     assert two.begin_run().number == 1
     two.end_run(finished=False)

@@ -20,7 +20,6 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.normalisation import Uint32s
-from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.redis.location import MOST_SHARDS, parse_location
@@ -89,7 +88,7 @@ def _stored_spec(header: Mapping[str, str], client: Client) -> IndexSpec:
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
     try:
         bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
-        return IndexSpec(header["recipe"], bits, distance, blocks, reach=reach_of(bits, distance))
+        return IndexSpec(header["recipe"], bits, distance, blocks)
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
 

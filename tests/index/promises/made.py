@@ -10,7 +10,7 @@ from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Match
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Match, Report
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
@@ -26,6 +26,7 @@ FAR = 2**40 - 1
 def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
     blocks = SLICES.count if bits == 64 else BANDS
     given: dict[str, Any] = {"recipe": "test", "bits": bits, "distance": distance}
+    given["reach"] = distance
     return IndexSpec(**given | {"blocks": blocks} | changed)
 
 
@@ -62,6 +63,16 @@ def same_facts(page: Page, other: Page, _: int) -> Ruling:
     return Ruling(same, "facts" if same else "other facts")
 
 
+def release(index: Index, *keys: str) -> None:
+    """Tell that pages have failed."""
+    index.report(Report(failed=keys))
+
+
+def renew(index: Index, *keys: str) -> None:
+    """Tell that pages are in progress still, and that the crawler lives."""
+    index.report(Report(renewed=keys))
+
+
 def at(index: Index, now: float | None) -> Index:
     """Set the clock of a crawler; None lets it go."""
     index.now = index._store.time if now is None else lambda: float(now)
@@ -73,9 +84,8 @@ ORIGINAL, DUPLICATE, REVISIT = "unique", "duplicate", "revisit"
 
 def query(index: Index, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:
     """Return every entry within reach, nearest first, then oldest; nothing is written."""
-    with index._use() as store:
-        found = store.find(Lookups([Arrival("", fingerprint, scope)], index.spec))
-        records = index._records(found.entries)
+    found = index._store.find(Lookups([Arrival("", fingerprint, scope)], index.spec))
+    records = index._records(found.entries)
     near = [(d, at) for d, at in found.near.get(0, ()) if d <= index.spec.reach]
     return [records[at].match(distance) for distance, at in near if at in records]
 

@@ -8,7 +8,7 @@ import pytest
 from scrapy_simhash.index.store import StoreDamaged
 from scrapy_simhash.index.values import Entry
 from tests import servers
-from tests.index.promises.made import ORIGINAL, fp, page, query, values
+from tests.index.promises.made import ORIGINAL, fp, page, query, release, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -52,7 +52,7 @@ def test_a_key_that_was_evicted_is_damage(client, url, opened, part):
     keep(index, kept)
     index.claim_all([page("b", own), page("c", released)])
     entry = query(index, fp(own))[0].entry
-    index.release(["c"])
+    release(index, "c")
     client.delete(*client.keys(f"*:{part}"))
     for act in (
         lambda: index.claim(page("d", 1)),
@@ -76,7 +76,7 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(client, url, ope
     for key, content in snapshot.items():
         client.restore(key, 0, content)
     keep(second, values(13)[-1])
-    first.release(["failed"])
+    release(first, "failed")
     assert second.unsettled([entry]).gone == {entry}
     assert second.check() == []
 

@@ -12,7 +12,7 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreDamaged, StoreMismatch
 from tests import servers
-from tests.index.promises.made import fp, page, query, spec, values
+from tests.index.promises.made import fp, page, query, release, renew, spec, values
 from tests.index.redis.cases import keep
 
 pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
@@ -30,7 +30,7 @@ class Victim:
             keep(index, value)
         for number, value in enumerate(values(4, seed=1)):
             index.claim(page(f"a{number}", value))
-        index.release(["a0"])
+        release(index, "a0")
         name = url.partition("name=")[2]
         self.dumps = {key: self.client.dump(key) for key in self.client.scan_iter(f"*{name}*")}
 
@@ -92,8 +92,8 @@ class Victim:
             lambda: list(iter(index)),
             lambda: index.census(),
             lambda: index.claim(page("mine", values(1, seed=6)[0])),
-            lambda: index.renew(["mine"]),
-            lambda: index.release(["mine"]),
+            lambda: renew(index, "mine"),
+            lambda: release(index, "mine"),
             lambda: index.gone([str(values(1)[0])]),
             lambda: index.unsettled([near.entry for near in query(index, fp(value))]),
             lambda: index.put(index.with_blocks()),
