@@ -22,7 +22,7 @@ from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.report.difference import Shown, difference_lines
+from scrapy_simhash.report.difference import Shown, difference_lines, differences
 from scrapy_simhash.report.words import pad
 from scrapy_simhash.rule.rule import REASONS as RULE
 from scrapy_simhash.signals import near_duplicate
@@ -126,7 +126,7 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]]) -> list[str]:
 
 def difference(before: Shown, after: Shown) -> list[str]:
     """Return the parts that only one of two pages shows, a line for each."""
-    return [f"    {line}" for line in difference_lines(before, after, COLUMNS - 4, 1)]
+    return [f"    {line}" for line in difference_lines(differences(before, after), 1)]
 
 
 def summary(stats: dict[str, Any]) -> list[str]:

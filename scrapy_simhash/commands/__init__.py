@@ -54,6 +54,7 @@ class SimhashCommand(ScrapyCommand):
         return "See, move and undo what near-duplicate detection did, and measure it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        self._parser = parser
         # People write Scrapy's own options behind the name of a subcommand. Scrapy reads them where
         # there is no subcommand, too.
         scrapy_options = argparse.ArgumentParser(add_help=False)
@@ -113,23 +114,9 @@ class SimhashCommand(ScrapyCommand):
         assert self.settings is not None
         refuse_unknown(self.settings)
         if opts.subcommand is None:
-            self._list()
+            self._parser.print_help()
         else:
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
-
-    def _list(self) -> None:
-        """Print the subcommands with a line each, and the add-on's line if the project lacks it."""
-        from scrapy_simhash.commands.output import aligned, say
-
-        say(aligned([(f"scrapy simhash {name}", _summary(name)) for name in SUBCOMMANDS]))
-        say(["", "scrapy simhash SUBCOMMAND --help says more, with examples."])
-        assert self.settings is not None
-        placed = [self.settings.getdict(name) for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")]
-        project = os.environ.get("SCRAPY_SETTINGS_MODULE")
-        if project and "scrapy_simhash" not in str(placed):
-            file = import_module(project).__file__
-            say(["", f"This project does not load the add-on; put this line into {file},"])
-            say(["in place of an empty ADDONS:", 'ADDONS = {"scrapy_simhash.Addon": 500}'])
 
     def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
         from scrapy_simhash.commands.output import shown

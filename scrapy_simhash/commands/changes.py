@@ -14,13 +14,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import columns, show
+from scrapy_simhash.commands.output import show
 from scrapy_simhash.commands.selection import (
     NO_RUN,
     add_shared_options,
@@ -30,8 +30,12 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Run
+from scrapy_simhash.report.difference import difference_lines
 from scrapy_simhash.report.log_table import CHANGES, LogTable, PageChange
 from scrapy_simhash.report.words import moment
+
+# Of a page, at most.
+_DIFFERENCES = 5
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +54,10 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     values = {
         "run": chosen._asdict(),
         "known": kinds,
-        "changes": [_as_values(each) for each in changes],
+        "changes": [
+            asdict(each) | {"differs": difference_lines(each.differs, _DIFFERENCES)}
+            for each in changes
+        ],
     }
     show(options, _lines(chosen, changes, kinds), values)
     return 0 if changes else 1
@@ -58,18 +65,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _order(change: PageChange) -> tuple[int, str]:
     return CHANGES.index(change.change), change.url
-
-
-def _as_values(change: PageChange) -> dict[str, Any]:
-    return {
-        "change": change.change,
-        "key": change.key,
-        "url": change.url,
-        "moved_from": change.moved_from,
-        "distance": change.distance,
-        "last_seen": change.last_seen,
-        "differs": change.differs(),
-    }
 
 
 def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:
@@ -132,4 +127,5 @@ def _lines(chosen: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> 
             yield f"         from {each.moved_from}"
         if each.change == "missing" and each.last_seen:
             yield f"         last seen in the run of {moment(each.last_seen)} UTC"
-        yield from (f"         {line}" for line in each.differs(columns()))
+        for line in difference_lines(each.differs, _DIFFERENCES):
+            yield f"         {line}"

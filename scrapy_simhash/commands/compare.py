@@ -28,7 +28,7 @@ from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import columns, say, sentence
+from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
@@ -40,7 +40,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import base_address, page_key
 from scrapy_simhash.printable import CUT
-from scrapy_simhash.report.difference import Shown, difference_lines
+from scrapy_simhash.report.difference import Shown, difference_lines, differences
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -96,10 +96,11 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def _with_length(name: str, side: _Side) -> str:
     """Return a page or text, with its length, on one line."""
     text = side.shown.text
+    length = count(len(text), "character")
     # There may be spaces beside the cut, which go.
-    is_cut = CUT in text and len(text) + 2 >= _LONGEST_TEXT
-    length = f"over {_LONGEST_TEXT:,}" if is_cut else f"{len(text):,}"
-    return f"{clipped(' '.join(name.split()), 70)} ({length} characters)"
+    if CUT in text and len(text) + 2 >= _LONGEST_TEXT:
+        length = f"over {count(_LONGEST_TEXT, 'character')}"
+    return f"{clipped(' '.join(name.split()), 70)} ({length})"
 
 
 def _digits(side: _Side, bits: int) -> str:
@@ -110,8 +111,9 @@ def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
     first = a.analysis
     second = b.analysis
     is_same = first.fingerprint == second.fingerprint and first.excerpt == second.excerpt
-    if differs := difference_lines(a.shown, b.shown, columns(), 40):
-        yield from ("", "what differs: [-only A shows-]{+only B shows+}", *differs)
+    if differs := differences(a.shown, b.shown):
+        yield from ("", "what differs: [-only A shows-]{+only B shows+}")
+        yield from difference_lines(differs, most=40)
     elif first.fingerprint and is_same:
         yield from ("", "Nothing that is compared differs.")
 

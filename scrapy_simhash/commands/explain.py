@@ -16,7 +16,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_simhash.commands.output import columns, say, sentence
+from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import (
     Selection,
     add_shared_options,
@@ -26,7 +26,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import LogLine, SparedLine
-from scrapy_simhash.report.difference import difference_lines
+from scrapy_simhash.report.difference import difference_lines, differences
 from scrapy_simhash.report.words import count, moment
 
 _LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
@@ -119,5 +119,5 @@ def _differences(line: LogLine, logs: Sequence[Path]) -> Iterator[str]:
         if isinstance(earlier, LogLine) and earlier.key == key and earlier.text:
             compared = earlier
     if compared is not None:
-        differs = difference_lines(line.shown, compared.shown, columns() - 4, most=10)
+        differs = difference_lines(differences(line.shown, compared.shown), most=10)
         yield from (f"    {text}" for text in differs and [_LEGEND, *differs])

@@ -7,7 +7,6 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -53,11 +52,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def sentence(reason: str) -> str:
     """Return a reason, behind its sentence if the rule has one."""
     return f"{REASONS[reason]} ({reason})" if reason in REASONS else reason
-
-
-def columns() -> int:
-    """Return how wide a printed line may be."""
-    return min(shutil.get_terminal_size().columns, 120)
 
 
 def shown(text: str) -> str:

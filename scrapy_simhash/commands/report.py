@@ -2,7 +2,6 @@
 
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
-    scrapy simhash report dedup.jsonl --csv drops.csv
     scrapy simhash report dedup.jsonl --distance 32
 
 A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The report
@@ -14,8 +13,6 @@ the log knows, and writes no report.
 """
 
 import argparse
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from scrapy.settings import BaseSettings
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.selection import log_lines, log_paths
 from scrapy_simhash.report.dedup_log import LogLine
-from scrapy_simhash.report.groups import CSV_COLUMNS, csv_rows
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import count, percent
@@ -40,43 +36,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     default = "simhash-report.html"
     says = "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
-    parser.add_argument("--csv", metavar="FILE", help="write the drops as a table, too")
     parser.add_argument("--distance", type=int, metavar="K", help="what another distance would do")
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
+    table = LogTable(log_lines(logs))
+    crawl = _crawl_name(table, options.crawl)
     if options.distance is not None:
-        table = LogTable(log_lines(logs))
-        say(_at_distance(table, _crawl_name(table, options.crawl), options.distance))
+        say(_at_distance(table, crawl, options.distance))
         return
     bits = FilterSettings.from_settings(settings).recipe.bits
     with whole_file(options.output, *logs) as file:
-        table = LogTable(log_lines(logs))
-        crawl = _crawl_name(table, options.crawl)
         report = HtmlReport(table, [str(log) for log in logs], crawl, bits)
         file.write(report.html().encode("utf-8", "replace"))
-    if options.csv:
-        with whole_file(options.csv, *logs) as file:
-            file.write(_as_csv(report).encode("utf-8", "replace"))
-    say([f"{_figures(table, crawl)}: {Path(options.output).absolute().as_uri()}"])
-
-
-def _figures(table: LogTable, crawl: str) -> str:
     verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
-    share = percent(copies, judged)
-    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share})"
-
-
-def _as_csv(report: HtmlReport) -> str:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, CSV_COLUMNS)
-    writer.writeheader()
-    writer.writerows(csv_rows(report.groups, report.bits))
-    return text.getvalue()
+    share = f"{count(copies, 'near-duplicate')} ({percent(copies, judged)})"
+    say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
 
 
 def _crawl_name(table: LogTable, name: str | None) -> str:

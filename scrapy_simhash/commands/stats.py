@@ -13,14 +13,15 @@ be read. "scrapy simhash import" takes what can be read into a new index.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
-from scrapy_simhash.index.values import Census, IndexSpec, Run
-from scrapy_simhash.report.words import moment, size
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.values import Run
+from scrapy_simhash.report.words import moment
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,59 +32,53 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
-        census = index.census()
-        spec = index.spec
-        runs = index.runs()
+        facts = _facts(index)
+        runs = _table_of_runs(index.runs())
         damages = index.check() if options.check else []
-    rows = _facts(census, spec)
-    rows += [("damaged", text) for text in damages]
-    rows += [("whole", "yes")] if options.check and not damages else []
-    values = {
-        "pages": census.pages,
-        "in_progress": census.provisional,
-        "recipe": spec.recipe,
-        "bits": spec.bits,
-        "distance": spec.distance,
-        "blocks": spec.blocks,
-        "bytes": census.size,
-        "runs": [each._asdict() for each in runs],
-        **({"damaged": damages} if options.check else {}),
-    }
-    show(options, [*aligned(rows), *_table_of_runs(runs)], values)
+    lines = [f"{name.replace('_', ' '):<11} {_shown(value)}" for name, value in facts.items()]
+    lines += [f"damaged     {damage}" for damage in damages]
+    if options.check and not damages:
+        lines.append("whole       yes")
+    if runs:
+        lines += ["", *aligned([[*runs[0]], *([*map(_shown, run.values())] for run in runs)])]
+    checked = {"damaged": damages} if options.check else {}
+    show(options, lines, {**facts, "runs": runs, **checked})
     return 1 if damages else 0
 
 
-def _facts(census: Census, spec: IndexSpec) -> list[tuple[str, str]]:
-    per_page = f", {size(census.size / census.pages)} a page" if census.pages else ""
+def _shown(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _facts(index: Index) -> dict[str, Any]:
+    census = index.census()
+    return {
+        "pages": census.pages,
+        "in_progress": census.provisional,
+        "recipe": index.spec.recipe,
+        "bits": index.spec.bits,
+        "distance": index.spec.distance,
+        "blocks": index.spec.blocks,
+        "bytes": census.size or "unknown to the server",
+    }
+
+
+def _table_of_runs(runs: list[Run]) -> list[dict[str, Any]]:
+    """Return a row for each run, with its times in UTC."""
+    last = {run.spider: run.number for run in runs}
     return [
-        ("pages", f"{census.pages:,}"),
-        ("in progress", f"{census.provisional:,}"),
-        ("recipe", spec.recipe),
-        ("distance", f"{spec.distance} of {spec.bits} bits"),
-        ("found by", f"{spec.blocks} block values a page"),
-        ("size", size(census.size) + per_page if census.size else "the server does not tell"),
+        {
+            "run": run.number,
+            "spider": run.spider,
+            "begun": moment(run.begun),
+            "ended": moment(run.ended) if run.ended else "-",
+            "state": _state(run, is_last=run.number == last[run.spider]),
+            "seen": run.seen,
+            "missing": run.missing,
+            "failed": run.failed,
+        }
+        for run in runs
     ]
-
-
-def _table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
-    if not runs:
-        return
-    last = {run.spider: run for run in runs}
-    names = ("run", "spider", "begun (UTC)", "ended (UTC)", "state", "seen", "missing", "failed")
-    rows = [names]
-    for run in runs:
-        row = (
-            str(run.number),
-            run.spider,
-            moment(run.begun),
-            moment(run.ended) if run.ended else "-",
-            _state(run, is_last=run is last[run.spider]),
-            f"{run.seen:,}",
-            f"{run.missing:,}",
-            f"{run.failed:,}",
-        )
-        rows.append(row)
-    yield from ("", *aligned(rows))
 
 
 def _state(run: Run, *, is_last: bool) -> str:

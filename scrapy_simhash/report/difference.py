@@ -9,6 +9,8 @@ from typing import NamedTuple
 from scrapy_simhash.printable import CUT
 from scrapy_simhash.report.words import clipped, ends, width
 
+#: Columns of a terminal that a difference takes at most.
+COLUMNS = 100
 _CUT = CUT.strip()
 # The mark of a cut, a word, a Han character, or another sign, each with the spaces after it.
 _TOKEN = re.compile(
@@ -28,9 +30,6 @@ class Shown(NamedTuple):
         """Take apart what an analysis shows of a page: a line of text, and the details below it."""
         text, _, details = excerpt.partition("\n")
         return cls(text, details.split("\n") if details else ())
-
-
-NOTHING = Shown("")
 
 
 class Stretch(NamedTuple):
@@ -55,41 +54,51 @@ class Difference(NamedTuple):
         return f"{self.head}{removed}{added}{self.tail}".strip()
 
 
-def differences(before: Shown, after: Shown, columns: int = 120) -> list[Difference]:
+def differences(before: Shown, after: Shown) -> list[Difference]:
     """Return the differences of two pages: the lines that one of them has, then their texts.
 
-    Each difference fits into ``columns`` columns of a terminal.
+    Each difference fits into ``COLUMNS`` columns of a terminal.
     """
     pairs = own_lines(before.details, after.details)
-    of_lines = [each for left, right in pairs for each in _of_texts(left, right, columns)]
-    return [*of_lines, *_of_texts(before.text, after.text, columns, may_be_cut=True)]
+    of_lines = [each for left, right in pairs for each in _of_texts(left, right)]
+    return [*of_lines, *_of_texts(before.text, after.text, may_be_cut=True)]
 
 
-def difference_lines(
-    before: Shown,
-    after: Shown,
-    columns: int,
-    most: int,
-) -> list[str]:
-    """Return the differences of two pages as lines, with ``[-removed-]{+added+}``.
+def difference_lines(differing: Sequence[Difference], most: int) -> list[str]:
+    """Return differences as lines, with ``[-removed-]{+added+}``.
 
     Of more than ``most``, the last line says how many there are.
     """
-    lines = [str(difference) for difference in differences(before, after, columns)]
-    more = len(lines) - most
-    return [*lines[:most], f"and {more} more"] if more > 0 else lines
+    lines = [*map(str, differing[:most])]
+    more = len(differing) - most
+    return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+class _Part(NamedTuple):
+    """A part of two lists that is the same in both, or differs."""
+
+    is_equal: bool
+    old: list[str]
+    new: list[str]
+
+
+def _aligned(old: list[str], new: list[str]) -> list[_Part]:
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        _Part(tag == "equal", old[start:end], new[new_start:new_end])
+        for tag, start, end, new_start, new_end in matcher.get_opcodes()
+    ]
 
 
 def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
-    old = _tokens(before)
-    new = _tokens(after)
+    parts = _aligned(_tokens(before), _tokens(after))
     joined: list[Stretch] = []
-    for part in _aligned(old, new):
-        removed = "".join(old[part.old])
-        added = "".join(new[part.new])
-        is_between = 0 < part.old.start < part.old.stop < len(old)
+    for number, part in enumerate(parts):
+        removed = "".join(part.old)
+        added = "".join(part.new)
         # A narrow part between two changes, such as a Han character, joins them.
+        is_between = 0 < number < len(parts) - 1
         changed = not part.is_equal or (is_between and width(removed) < 4)
         if joined and joined[-1].changed == changed:
             last = joined.pop()
@@ -103,20 +112,6 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(" ".join(text.split()) + " ")
 
 
-class _Part(NamedTuple):
-    """A part of two lists that is the same in both, or differs."""
-
-    is_equal: bool
-    old: slice
-    new: slice
-
-
-def _aligned(old: list[str], new: list[str]) -> Iterator[_Part]:
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for tag, start, end, new_start, new_end in matcher.get_opcodes():
-        yield _Part(tag == "equal", slice(start, end), slice(new_start, new_end))
-
-
 def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
     """Return the lines that only one of two pages has, side by side.
 
@@ -127,36 +122,32 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     old = [line for line in before if line != _CUT]
     new = [line for line in after if line != _CUT]
     both = {line for line in {*old}.intersection(new) if not _NUMERAL.search(line)}
-    parts = [*_aligned(old, new)]
+    parts = _aligned(old, new)
     if _CUT in (*before[-1:], *after[-1:]):
         del parts[-1:]
     pairs: list[tuple[str, str]] = []
+    field = ""
     for part in parts:
-        if not part.is_equal:
-            removed = _differing(old, part.old, both)
-            added = _differing(new, part.new, both)
+        if part.is_equal:
+            field = part.old[-1]
+        else:
+            removed = _differing(part.old, field, both)
+            added = _differing(part.new, field, both)
             pairs += zip_longest(removed, added, fillvalue="")
     return pairs
 
 
-def _differing(lines: list[str], part: slice, both: set[str]) -> list[str]:
-    """Return the lines of a part that ``both`` pages do not share, the first with its field."""
-    differing = [line for line in lines[part] if line not in both]
-    if part.start and differing and differing[0] == lines[part.start]:
-        field = lines[part.start - 1]
+def _differing(lines: list[str], field: str, both: set[str]) -> list[str]:
+    """Return the lines that ``both`` pages do not share, the first with the field before it."""
+    differing = [line for line in lines if line not in both]
+    if field and differing and differing[0] == lines[0]:
         is_value = ":" not in differing[0] and ": " not in field
         if is_value:
             differing[0] = f"{field.rstrip(':')}: {differing[0]}"
     return differing
 
 
-def _of_texts(
-    before: str,
-    after: str,
-    columns: int,
-    *,
-    may_be_cut: bool = False,
-) -> Iterator[Difference]:
+def _of_texts(before: str, after: str, *, may_be_cut: bool = False) -> Iterator[Difference]:
     """Yield the changes of two texts, each with the words around it.
 
     Words beside the cut of an excerpt differ because the other one is cut at another place. A page
@@ -170,17 +161,12 @@ def _of_texts(
         is_beside_cut = head.rstrip().endswith(_CUT) or tail.startswith(_CUT)
         is_by_cut = may_be_cut and head and tail and (is_cut or is_beside_cut)
         if part.changed and not is_by_cut:
-            yield _in_columns(part, head, tail, columns)
+            yield _in_columns(part, head, tail)
 
 
-def _in_columns(
-    part: Stretch,
-    head: str,
-    tail: str,
-    columns: int,
-) -> Difference:
-    around = columns // 6
-    room = columns - 2 * around - len("[--]{++}")
+def _in_columns(part: Stretch, head: str, tail: str) -> Difference:
+    around = COLUMNS // 6
+    room = COLUMNS - 2 * around - len("[--]{++}")
     if part.before and part.after:
         room //= 2
     space = " " if (part.after or part.before).endswith(" ") else ""

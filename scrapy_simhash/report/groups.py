@@ -1,26 +1,12 @@
 """The drops of a crawl in groups: the copies of a page, or pairs whose addresses have one form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Difference, differences
 from scrapy_simhash.report.log_table import Drop
 from scrapy_simhash.report.signatures import Signature, signature_of
-from scrapy_simhash.report.words import similarity
-
-CSV_COLUMNS = (
-    "group",
-    "url",
-    "original",
-    "similarity",
-    "distance",
-    "reason",
-    "doubtful",
-    "hides_many",
-    "better",
-    "differences",
-)
 
 
 class AlikeCopies(NamedTuple):
@@ -104,28 +90,3 @@ def unlike(original: LogLine, line: LogLine) -> list[Difference]:
         for difference in reversed(differences(original.shown, line.shown))
     }
     return [*reversed(by_words.values())][:8]
-
-
-def csv_rows(groups: Sequence[Group], bits: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each drop, as values by the names of ``CSV_COLUMNS``."""
-    for number, group in enumerate(groups, 1):
-        for copies in group.copies:
-            for line in copies.lines:
-                row = {
-                    "group": number,
-                    "url": line.url,
-                    "original": copies.original,
-                    "similarity": similarity(line.distance or 0, bits),
-                    "distance": line.distance,
-                    "reason": line.reason,
-                    "doubtful": line.doubtful,
-                    "hides_many": group.hides_many,
-                    "better": line.better,
-                    "differences": "; ".join(map(str, copies.differs)),
-                }
-                yield {name: _cell(value) for name, value in row.items()}
-
-
-def _cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, because strangers wrote it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(tuple("=+-@\t\r")) else value

@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scrapy_simhash.printable import printable
 from scrapy_simhash.report import words
-from scrapy_simhash.report.difference import differences
 from scrapy_simhash.report.groups import Group, groups_of
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import MANY, most_hidden
@@ -92,7 +91,6 @@ class HtmlReport:
                 changes=counts("change"),
                 changed=[*changes.values()],
                 reasons=REASONS,
-                differences=differences,
             )
         )
 

@@ -5,13 +5,13 @@ SQLite keeps what does not fit into its memory in a temporary file, and deletes 
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from scrapy_simhash.report.dedup_log import Line, LogLine
-from scrapy_simhash.report.difference import NOTHING, Shown, difference_lines
+from scrapy_simhash.report.difference import Difference, differences
 from scrapy_simhash.report.signatures import signature_of
 
 CHANGES = ("new", "changed", "moved", "missing", "failed")
@@ -63,7 +63,12 @@ class Drop(NamedTuple):
 
 @dataclass(slots=True)
 class PageChange:
-    """A page that is not as it was; ``last_seen`` is in seconds since the Unix epoch."""
+    """A page that is not as it was.
+
+    Attributes:
+        last_seen: in seconds since the Unix epoch.
+        differs: what differs, as far as the log has both texts.
+    """
 
     change: str
     key: str
@@ -71,13 +76,7 @@ class PageChange:
     moved_from: str | None = None
     distance: int | None = None
     last_seen: float | None = None
-    before: Shown = NOTHING
-    after: Shown = NOTHING
-
-    def differs(self, columns: int = 120) -> list[str]:
-        """Return a few lines that show what differs; no line without a log."""
-        is_known = self.before.text and self.after.text
-        return difference_lines(self.before, self.after, columns, 5) if is_known else []
+    differs: Sequence[Difference] = ()
 
 
 class LogTable:
@@ -168,19 +167,19 @@ class LogTable:
                 change = PageChange(kind, line.key, line.url, line.moved_from)
                 if kind != "new":
                     change.distance = line.distance
-                    self._add_sides(change, runs)
+                    self._compare(change, runs)
                 changes[line.key] = change
         return changes
 
-    def _add_sides(self, change: PageChange, runs: Collection[int]) -> None:
-        """Add what the log has of a page before some runs, and after them."""
+    def _compare(self, change: PageChange, runs: Collection[int]) -> None:
+        """Add what differs in a page before some runs, and after them."""
         old_key = change.moved_from or change.key
         before = self._first(_AS_SEEN, old_key, min(runs) - 1)
         after = self._first(_AS_SEEN, change.key, max(runs))
         if before and after:
             change.last_seen = before.time
-            change.before = before.shown
-            change.after = after.shown
+            if before.text and after.text:
+                change.differs = differences(before.shown, after.shown)
 
     def _first(self, query: str, *values: Any) -> LogLine | None:
         row = self._db.execute(query, values).fetchone()

@@ -26,25 +26,9 @@ def test_help_teaches_each_subcommand(tmp_path, capsys):
         assert "\nexit status: 0, " in out
 
 
-def test_the_command_alone_lists_its_subcommands_and_says_if_a_project_lacks_the_add_on(
-    tmp_path, capsys, monkeypatch
-):
-    (tmp_path / "shop.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
-    line = 'ADDONS = {"scrapy_simhash.Addon": 500}'
-    for module, addons, is_told in (
-        (None, {}, False),
-        ("shop", {"scrapy_simhash.Addon": 500}, False),
-        ("shop", {}, True),
-    ):
-        if module:
-            monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", module)
-        out = printed(capsys, settings={"ADDONS": addons})
-        lines = out.splitlines()[: len(SUBCOMMANDS)]
-        assert [each.split()[2] for each in lines] == [*SUBCOMMANDS]
-        assert all(len(each.split()) > 6 for each in lines)
-        says = f"put this line into {tmp_path / 'shop.py'},\nin place of an empty ADDONS:\n{line}\n"
-        assert out.endswith(says) == is_told
+def test_the_command_alone_lists_its_subcommands(capsys):
+    out = printed(capsys)
+    assert all(f"\n    {name}" in out for name in SUBCOMMANDS)
 
 
 def test_scrapy_start_up_loads_nothing_heavy():

@@ -56,17 +56,6 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsy
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
 
-def test_the_drops_are_written_as_a_table_too(log):
-    assert simhash("report", log, "--csv", "drops.csv") == 0
-    rows = log.with_name("drops.csv").read_text("utf-8").splitlines()
-    assert rows[0].startswith("group,url,original,similarity,distance,reason")
-    assert rows[1].startswith("1,http://b.example/2,http://a.example/,99.2%,2,")
-    assert len(rows) == 4
-    write(log, [line()])
-    assert simhash("report", log, "--csv", "drops.csv") == 0
-    assert log.with_name("drops.csv").read_text("utf-8").splitlines() == rows[:1]
-
-
 def test_another_distance_is_tried_without_crawling_again(log, capsys):
     near = [
         line(url=f"http://c.example/{reason}", near="http://a.example/", distance=30, reason=reason)

@@ -35,7 +35,7 @@ def test_stats_are_those_of_the_index(stores, capsys):
     # A fingerprint is 32 bytes, its block values 80.
     assert 1000 * 112 < stats["bytes"] < 1000 * 5000
     out = printed(capsys, "stats", "--index", store.url)
-    assert all(text in out for text in ("1,001", DEFAULT.identity, "48 of 256 bits"))
+    assert all(text in out for text in ("1,001", DEFAULT.identity, "distance    48\n"))
 
 
 def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):

@@ -3,12 +3,12 @@
 import itertools
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.printable import CUT, excerpt, first_lines
 from scrapy_simhash.report.difference import (
+    COLUMNS,
     Shown,
     difference_lines,
     differences,
@@ -22,8 +22,8 @@ TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
 LINES = st.lists(st.text("ab 1:\n"))
 
 
-def lines_of(before: str, after: str, columns: int = 80, most: int = 9) -> list[str]:
-    return difference_lines(Shown(before), Shown(after), columns, most)
+def lines_of(before: Shown, after: Shown, most: int = 9) -> list[str]:
+    return difference_lines(differences(before, after), most)
 
 
 @given(TEXTS, TEXTS)
@@ -37,14 +37,14 @@ def test_every_word_of_both_texts_is_in_one_stretch(before, after):
         assert part.changed or part.before.split() == part.after.split()
 
 
-@pytest.mark.parametrize("columns", [60, 100])
-def test_a_difference_is_no_wider_than_asked_for(columns):
+def test_a_difference_is_no_wider_than_a_terminal():
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
-    lines = lines_of(before, before.replace("会议", "聚会").replace("人", "人们"), columns, 2)
+    after = before.replace("会议", "聚会").replace("人", "人们")
+    lines = lines_of(Shown(before), Shown(after), 2)
     assert "[-会议-]{+聚会+}" in lines[0]
     assert re.fullmatch(r"and \d+ more", lines[2])
     long = [Shown(article(n), [article(n + 9), f"Title: {article(n + 9)}"]) for n in (1, 2)]
-    assert max(map(width, lines + difference_lines(*long, columns, 9))) <= columns
+    assert max(map(width, lines + lines_of(*long))) <= COLUMNS
 
 
 def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do():
@@ -68,9 +68,9 @@ def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference():
 def test_a_word_that_differs_keeps_its_distance_from_the_word_before():
     words = article(1, 100).split()
     other = [*words[:50], "otherwise", *words[51:]]
-    [line] = lines_of(" ".join(words), " ".join(other))
+    [line] = lines_of(Shown(" ".join(words)), Shown(" ".join(other)))
     assert f"{words[49]} [-" in line
-    assert lines_of("one  text", "one text") == []
+    assert lines_of(Shown("one  text"), Shown("one text")) == []
 
 
 def test_lines_of_one_page_alone_stand_beside_those_of_the_other():
@@ -78,7 +78,7 @@ def test_lines_of_one_page_alone_stand_beside_those_of_the_other():
     right = ["Flat", "Rooms", "4", "Lift: no", "Open"]
     pairs = [("Rooms: 3", "Rooms: 4"), ("Lift: yes", "Lift: no"), ("Garden", "")]
     assert own_lines(left, right) == pairs
-    lines = difference_lines(Shown("", left), Shown("", right), 80, 9)
+    lines = lines_of(Shown("", left), Shown("", right))
     assert lines == ["Rooms: [-3-]{+4+}", "Lift: [-yes-]{+no+}", "[-Garden-]"]
 
 
@@ -97,12 +97,12 @@ def test_a_line_at_another_place_is_no_difference_but_a_value_is():
 def test_of_long_lines_the_part_that_differs_is_shown():
     title = "title: What the falcons of the old tower do at night - "
     pair = (Shown("", [title + name]) for name in ("Weekly", "Harbour Post"))
-    assert difference_lines(*pair, 80, 9) == ["…at night - [-Weekly-]{+Harbour Post+}"]
+    assert lines_of(*pair) == ["…do at night - [-Weekly-]{+Harbour Post+}"]
 
 
 def test_the_mark_of_a_cut_in_a_line_hides_no_difference():
     left, right = ([f"The mill, part {part} […]"] for part in (7, 8))
-    lines = difference_lines(Shown("", left), Shown("", right), 120, 9)
+    lines = lines_of(Shown("", left), Shown("", right))
     assert lines == ["The mill, part [-7-]{+8+} […]"]
 
 

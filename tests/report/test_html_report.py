@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import Line, LogLine
-from scrapy_simhash.report.groups import csv_rows, groups_of
+from scrapy_simhash.report.groups import groups_of
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import clipped, count, percent, size, width
@@ -212,16 +212,6 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host():
     many = [copy(f"http://a/{n}/{m}", f"http://b/{n}") for n in range(9) for m in range(n)]
     shown = report(many).overview()["The pages with most copies"]
     assert [*shown.items()] == [(f"http://b/{n}", n) for n in (8, 7, 6, 5, 4)]
-
-
-def test_the_table_has_what_is_shown_and_no_formula():
-    original = line(text="=1+1 and more words", url="http://a.example/")
-    lines = [original, *alike(2, original.key), copy("=cmd()", original.key, 256)]
-    rows = [*csv_rows(report(lines).groups, 256)]
-    shops = ["http://b.example/shop/0", "http://b.example/shop/1"]
-    assert [row["url"] for row in rows] == ["'=cmd()", *shops]
-    assert rows[1]["similarity"] == "98.4%"
-    assert "{+a new day+}" in str(rows[1]["differences"])
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30), st.booleans())))
