@@ -11,9 +11,11 @@ import json
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from tqdm.utils import CallbackIOWrapper
 
 #: Bytes of a page beyond which it is passed over unread, and characters of an object of JSON.
 LARGEST_PAGE = 1 << 24
@@ -32,25 +34,22 @@ def unpacked_name(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a file; yield it, and the file on the disk, whose ``tell()`` says how far it was read.
+def opened(path: Path, report: Callable[[int], object] = lambda _: None) -> Iterator[IO[bytes]]:
+    """Open a file, and report the bytes on the disk as they are read.
 
     A file that cannot be read is a FileError.
     """
     opener = _OPENERS.get(path.suffix.lower(), contextlib.nullcontext)
     try:
-        with path.open("rb") as raw, opener(raw) as file:
-            yield file, raw
+        with path.open("rb") as raw, opener(CallbackIOWrapper(report, raw)) as file:
+            yield file
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as problem:
         reason = getattr(problem, "strerror", None) or f"damaged ({problem})"
         raise FileError(f"{path}: {reason}") from None
 
 
-def json_objects(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of JSON lines or of a JSON array, each behind its place.
-
-    Anything else is a FileError.
-    """
+def json_objects(file: IO[bytes], path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of JSON lines or of a JSON array; anything else is a FileError."""
     reader = codecs.getreader("utf-8-sig")(file, "replace")
     decoder = json.JSONDecoder()
     text = ""
@@ -67,7 +66,7 @@ def json_objects(file: IO[bytes], path: Path) -> Iterator[tuple[str, dict[str, A
             number += 1
             if not isinstance(value, dict):
                 raise FileError(f"{path}, entry {number}: not a JSON object")
-            yield f"{path}, entry {number}", value
+            yield value
         text = text[at:]
         if len(text) > LARGEST_PAGE:
             raise FileError(

@@ -157,15 +157,19 @@ def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
     all bits.
     """
     now = time.time()
-    with opened(path) as (file, _):
-        for where, values in json_objects(file, path):
+    with opened(path) as file:
+        for number, values in enumerate(json_objects(file, path), 1):
             try:
-                number = values["fingerprint"]
-                # A fraction is refused, because it has lost the last bits.
-                value = number if type(number) is int else int(number, 16)
-                if -(1 << recipe.bits - 1) <= value < 0:
-                    value += 1 << recipe.bits
+                value = _unsigned(values["fingerprint"], recipe.bits)
                 # If the key differed, a crawl would take the page for a copy of itself.
                 yield Entry(key_of(str(values["url"])), recipe.restored(value), time=now)
             except (KeyError, TypeError, ValueError) as error:
-                raise FileError(f"{where}: no url and fingerprint: {error!r:.200}") from None
+                place = f"{path}, entry {number}"
+                raise FileError(f"{place}: no url and fingerprint: {error!r:.200}") from None
+
+
+def _unsigned(written: int | str, bits: int) -> int:
+    # A fraction is refused, because it has lost the last bits.
+    value = written if type(written) is int else int(written, 16)  # type: ignore[arg-type]
+    is_signed = -(1 << bits - 1) <= value < 0
+    return value + (1 << bits) if is_signed else value

@@ -59,7 +59,7 @@ class PageReader:
         recipe: has the readers of a WARC file, from which answers with status 200, resources and
             conversions are taken.
         text_field, html_field, key_field: of an entry that has its text, its HTML or its key.
-        report: is called with the number of bytes on the disk that were read since its last call.
+        report: is called with the number of bytes that were read on the disk.
         passed_over: counts the entries and records that are passed over, by their kind.
     """
 
@@ -81,13 +81,8 @@ class PageReader:
         """
         for file in page_files(path):
             name = (file.relative_to(base) if base else file).as_posix()
-            position = 0
-            with opened(file) as (content, raw):
-                for page in self._read(file, name, content):
-                    self.report(raw.tell() - position)
-                    position = raw.tell()
-                    yield page
-            self.report(file.stat().st_size - position)
+            with opened(file, self.report) as content:
+                yield from self._read(file, name, content)
 
     def _read(self, path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
         kind = unpacked_name(path)
@@ -95,7 +90,7 @@ class PageReader:
             for url, body in read_records(path, file, self.passed_over, self.recipe):
                 yield _saved(url, url, body)
         elif kind.endswith(_JSON):
-            yield from self._items(path, name, json_objects(file, path))
+            yield from self._items(path, name, file)
         else:
             data = file.read(LARGEST_PAGE + 1)
             if len(data) > LARGEST_PAGE:
@@ -104,19 +99,18 @@ class PageReader:
                 is_text = kind.endswith(".txt")
                 yield _saved(name, None, text_body(decode_html(data)) if is_text else Body(data))
 
-    def _items(
-        self, path: Path, name: str, items: Iterable[tuple[str, dict[str, Any]]]
-    ) -> Iterator[SavedPage]:
+    def _items(self, path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
         count = 0
         names_of_first = ""
-        for where, item in items:
+        for number, item in enumerate(json_objects(file, path), 1):
+            place = f", entry {number}"
             try:
                 body = self._body(item)
             except ValueError as error:
-                raise FileError(f"{where}: html_base64 is not base64 ({error})") from None
+                raise FileError(f"{path}{place}: html_base64 is not base64 ({error})") from None
             if body is not None:
                 count += 1
-                yield self._page(item, name + where.removeprefix(str(path)), body)
+                yield self._page(item, name + place, body)
             else:
                 names_of_first = names_of_first or ", ".join(list(item)[:10]) or "nothing"
                 self.passed_over["entry without text"] += 1
