@@ -31,7 +31,7 @@ from scrapy_simhash.crawl.summary import _DONE
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
-from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import (
     COUNTS,
@@ -165,8 +165,6 @@ def test_stats_and_reasons_are_those_of_the_code_in_its_words():
 
 def test_fields_of_the_dedup_log_are_those_of_the_code():
     assert first_cells(PARTS["The dedup log"]) == [field.name for field in fields(LogLine)]
-    for field in fields(SparedLine):
-        assert f"`{field.name}`" in PARTS["The dedup log"]
 
 
 def test_signals_and_exceptions_are_those_of_the_code():

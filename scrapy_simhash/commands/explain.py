@@ -25,7 +25,7 @@ from scrapy_simhash.commands.selection import (
     log_paths,
 )
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.report.dedup_log import LogLine, SparedLine
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import difference_lines, differences
 from scrapy_simhash.report.words import count, moment
 
@@ -72,19 +72,18 @@ def _from_index(url: str, page: Selection) -> Iterator[str]:
 
 def _from_log(logs: Sequence[Path], page: Selection) -> Iterator[str]:
     """Say what became of a page when it was last met, and how many pages repeat it."""
-    last: LogLine | SparedLine | None = None
+    last: LogLine | None = None
     copies: set[str] = set()
     for line in log_lines(logs):
-        if isinstance(line, SparedLine) and page.has(line.url):
+        if line is None:
+            continue
+        if page.has(line.key, line.url):
             last = line
-        if isinstance(line, LogLine):
-            if page.has(line.key, line.url):
-                last = line
-            # A page that has changed since is a copy of this one no more.
-            copies.discard(line.key)
-            if line.original and page.has(line.original):
-                copies.add(line.key)
-    if isinstance(last, SparedLine):
+        # A page that has changed since is a copy of this one no more.
+        copies.discard(line.key)
+        if line.original and page.has(line.original):
+            copies.add(line.key)
+    if last is not None and last.what == "spared":
         yield f"  not sent at {moment(last.time)} UTC"
         yield f"    pages of {last.host}{last.signature} were copies"
     elif last is not None:
@@ -116,7 +115,7 @@ def _differences(line: LogLine, logs: Sequence[Path]) -> Iterator[str]:
         return
     compared = None
     for earlier in log_lines(logs):
-        if isinstance(earlier, LogLine) and earlier.key == key and earlier.text:
+        if earlier and earlier.key == key and earlier.text:
             compared = earlier
     if compared is not None:
         differs = difference_lines(differences(line.shown, compared.shown), most=10)

@@ -18,7 +18,7 @@ crawls that write to it first.
 import argparse
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -36,7 +36,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import Line, LogLine, to_json
+from scrapy_simhash.report.dedup_log import LogLine, to_json
 from scrapy_simhash.report.words import count
 
 
@@ -97,29 +97,22 @@ def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str
     removed = 0
     for path in map(Path, paths):
         lines = [line for line in log_lines([path]) if line is not None]
-        remaining = [*_lines_to_keep(lines, selection, keys)]
+        remaining = [line for line in lines if not selection.has(line.key, line.url)]
         removed += len(lines) - len(remaining)
         with whole_file(str(path)) as file:
-            file.writelines(f"{to_json(line)}\n".encode() for line in remaining)
+            for line in remaining:
+                file.write(f"{to_json(_without(keys, line))}\n".encode())
     return removed
 
 
-def _lines_to_keep(
-    lines: Iterable[Line], selection: Selection, keys: Collection[str]
-) -> Iterator[Line]:
-    """Yield the lines of other pages, which do not name those that are forgotten."""
-    for line in lines:
-        key = line.key if isinstance(line, LogLine) else line.url
-        if selection.has(key, line.url):
-            continue
-        if isinstance(line, LogLine):
-            line = replace(
-                line,
-                original=_unless_in(keys, line.original),
-                near=_unless_in(keys, line.near),
-                moved_from=_unless_in(keys, line.moved_from),
-            )
-        yield line
+def _without(keys: Collection[str], line: LogLine) -> LogLine:
+    """Return the line of another page, which names no page that is forgotten."""
+    return replace(
+        line,
+        original=_unless_in(keys, line.original),
+        near=_unless_in(keys, line.near),
+        moved_from=_unless_in(keys, line.moved_from),
+    )
 
 
 def _unless_in(keys: Collection[str], key: str | None) -> str | None:

@@ -33,7 +33,7 @@ from scrapy_simhash.commands.selection import (
     log_lines,
     log_paths,
 )
-from scrapy_simhash.report.dedup_log import Line, LogLine, SparedLine
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count
 
 # The method and digest before the URL, in the key of a page that was not asked for with GET.
@@ -86,12 +86,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _urls_of_patterns(
-    spared: Iterable[SparedLine], patterns: set[str], selection: Selection
+    spared: Iterable[LogLine], patterns: set[str], selection: Selection
 ) -> list[str]:
     return [
         line.url
         for line in spared
-        if {"all", line.host + line.signature} & patterns and selection.has(line.url)
+        if {"all", f"{line.host}{line.signature}"} & patterns and selection.has(line.url)
     ]
 
 
@@ -105,23 +105,22 @@ def _without_original(
     return [line for line in dropped if not in_index & {line.key, line.original}]
 
 
-def _absent(lines: Iterable[Line | None]) -> tuple[list[LogLine], list[SparedLine]]:
+def _absent(lines: Iterable[LogLine | None]) -> tuple[list[LogLine], list[LogLine]]:
     """Return the pages that were dropped, and the requests that were not sent.
 
     Those that have come in since are left out. The last line about a page counts.
     """
     dropped: dict[str, LogLine] = {}
-    spared: dict[str, SparedLine] = {}
-    for line in lines:
-        if isinstance(line, SparedLine):
+    spared: dict[str, LogLine] = {}
+    for line in filter(None, lines):
+        spared.pop(line.url, None)
+        if line.what == "spared":
             spared[line.url] = line
-        elif line is not None:
-            spared.pop(line.url, None)
-            if line.what != "page" or line.verdict == "skipped":
-                continue
-            dropped.pop(line.key, None)
-            if line.verdict == "duplicate" and line.action != "flag":
-                dropped[line.key] = replace(line, text="", details="")
+        if line.what != "page" or line.verdict == "skipped":
+            continue
+        dropped.pop(line.key, None)
+        if line.verdict == "duplicate" and line.action != "flag":
+            dropped[line.key] = replace(line, text="", details="")
     return [*dropped.values()], [*spared.values()]
 
 

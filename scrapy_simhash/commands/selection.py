@@ -18,7 +18,7 @@ from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
-from scrapy_simhash.report.dedup_log import Line, aside, read_lines
+from scrapy_simhash.report.dedup_log import LogLine, aside, read_lines
 from scrapy_simhash.settings import (
     INDEX_OF_JOB,
     SPIDER,
@@ -172,7 +172,7 @@ def log_paths(
     return [file for file in (aside(path), path) if file.is_file()]
 
 
-def log_lines(paths: Sequence[Path]) -> Iterator[Line | None]:
+def log_lines(paths: Sequence[Path]) -> Iterator[LogLine | None]:
     """Yield the lines of dedup logs, and show how far the reading is.
 
     Other files are a UsageError, at their end.

@@ -297,7 +297,6 @@ class CrawlFilter:
             )
         await self.sparing.close()
         await self.dedup.close()
-        await asyncio.get_running_loop().run_in_executor(None, self.summary.close)
         self._publish_counts()
         self.counts.update(self.dedup.unmatched)
         logger.info(self.summary.text(self.sparing.text()))

@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.alarms import Alarms
 from scrapy_simhash.crawl.requests import is_start
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable, without_userinfo
-from scrapy_simhash.report.dedup_log import DedupLog, SparedLine, line_of
+from scrapy_simhash.report.dedup_log import DedupLog, line_of, line_of_spared
 from scrapy_simhash.report.words import count, moment
 from scrapy_simhash.setting_values import Action
 from scrapy_simhash.settings import FilterSettings
@@ -150,12 +150,7 @@ class Summary:
 
     def spared(self, url: str, host: str, signature: str) -> None:
         if self._log is not None:
-            now = round(time.time(), 3)
-            self._log.write(SparedLine(now, without_userinfo(url), host, signature, self._crawl))
-
-    def close(self) -> None:
-        if self._log is not None:
-            self._log.close()
+            self._log.write(line_of_spared(url, host, signature, self._crawl))
 
     def say_progress(self, index: Breaker) -> None:
         """Say how the crawl goes, once a minute."""

@@ -1,18 +1,16 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
-A line is one object in UTF-8, as in Scrapy's JSON Lines feeds. Pages and items always have the
-same fields; a request that was not sent has other fields. Times are in seconds since 1970; a
-host has its port if the address names one. Several processes may write to one log.
+A line is one object in UTF-8, as in Scrapy's JSON Lines feeds, and all lines have the same fields.
+Times are in seconds since 1970; a host has its port if the address names one. Several processes may
+write to one log.
 """
 
 import fcntl
 import json
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -24,26 +22,18 @@ from scrapy_simhash.report.difference import Shown
 
 logger = logger_of(__name__)
 
-VERDICT_KINDS = get_args(VerdictKind)
 #: Characters of each page's text.
 TEXT_LENGTH = 1000
+_WHAT = ("page", "item", "spared")
+_VERDICTS = (*get_args(VerdictKind), "spared")
 
 
-@dataclass(frozen=True, slots=True)
-class SparedLine:
-    """A request that was not sent, and the signature of its address, without the host."""
-
-    time: float
-    url: str
-    host: str
-    signature: str
-    crawl: str = ""
-    what: str = "spared"
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One judged page or item; the documentation of the dedup log describes the fields."""
+    """A page or item that was judged, or a request that was not sent.
+
+    The documentation of the dedup log describes the fields.
+    """
 
     time: float
     what: str
@@ -51,31 +41,27 @@ class LogLine:
     key: str
     host: str
     verdict: str
-    reason: str | None
-    action: str | None
-    original: str | None
-    near: str | None
-    distance: int | None
-    k: int
-    bytes: int | None
-    text: str
-    run: int | None
-    change: str | None
-    moved_from: str | None
+    reason: str | None = None
+    action: str | None = None
+    original: str | None = None
+    near: str | None = None
+    distance: int | None = None
+    k: int | None = None
+    bytes: int | None = None
+    text: str = ""
+    run: int | None = None
+    change: str | None = None
+    moved_from: str | None = None
     better: str | None = None
     details: str = ""
     doubtful: bool = False
     crawl: str = ""
+    signature: str | None = None
 
     @property
     def shown(self) -> Shown:
         """The page, as far as the log has it."""
         return Shown.of(f"{self.text}\n{self.details}")
-
-
-Line = LogLine | SparedLine
-
-_LINE_TYPES: dict[str, type[Line]] = {"page": LogLine, "item": LogLine, "spared": SparedLine}
 
 
 def _types_of(hint: Any) -> tuple[type, ...]:
@@ -84,10 +70,7 @@ def _types_of(hint: Any) -> tuple[type, ...]:
 
 
 # The types that each field may have in JSON; a number with a fraction may be written without it.
-_FIELD_TYPES: dict[type, dict[str, tuple[type, ...]]] = {
-    kind: {name: _types_of(hint) for name, hint in get_type_hints(kind).items()}
-    for kind in _LINE_TYPES.values()
-}
+_TYPES = {name: _types_of(hint) for name, hint in get_type_hints(LogLine).items()}
 
 
 def line_of(
@@ -130,94 +113,74 @@ def line_of(
     )
 
 
-def to_json(line: Line) -> str:
-    values = {name: getattr(line, name) for name in _FIELD_TYPES[type(line)]}
-    text = json.dumps(values, ensure_ascii=False)
+def line_of_spared(url: str, host: str, signature: str, crawl: str) -> LogLine:
+    """Return the line of a request that was not sent, by the signature of its address."""
+    url = without_userinfo(url)
+    return LogLine(
+        time=round(time.time(), 3),
+        what="spared",
+        url=url,
+        key=url,
+        host=host,
+        verdict="spared",
+        crawl=crawl,
+        signature=signature,
+    )
+
+
+def to_json(line: LogLine) -> str:
+    text = json.dumps({name: getattr(line, name) for name in _TYPES}, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def parse_line(text: str | bytes) -> Line | None:
+def parse_line(text: str | bytes) -> LogLine | None:
     """Return the values of a line, None if it cannot be read; unknown fields are left out."""
     try:
         values = json.loads(text)
-        kind = _LINE_TYPES[values["what"]]
-        fields = {name: values[name] for name in _FIELD_TYPES[kind]}
-    except (ValueError, TypeError, KeyError, RecursionError):
+        line = LogLine(**{name: values[name] for name in _TYPES if name in values})
+    except (ValueError, TypeError, RecursionError):
         return None
-    if fields.get("verdict", "unique") not in VERDICT_KINDS:
-        return None
-    for name, types in _FIELD_TYPES[kind].items():
-        # True and false are no numbers.
-        if type(fields[name]) not in types:
-            return None
-        # The bound is a time in the year 9892, and above any size.
-        if type(fields[name]) in (int, float) and not 0 <= fields[name] < 2.5e11:
-            return None
-    return kind(**fields)
+    is_sound = all(_is_sound(getattr(line, name), types) for name, types in _TYPES.items())
+    return line if is_sound and line.what in _WHAT and line.verdict in _VERDICTS else None
+
+
+def _is_sound(value: object, types: tuple[type, ...]) -> bool:
+    # True and false are no numbers. The bound is a time in the year 9892, and above any size.
+    if type(value) in (int, float):
+        return type(value) in types and 0 <= value < 2.5e11  # type: ignore[operator]
+    return type(value) in types
 
 
 class DedupLog:
-    """Appends lines to a log from another thread, so that no page waits for the disk.
+    """Appends lines to a log.
 
-    The file and its folder are made when there is something to write, and opened anew each time, so
-    that it may be moved aside. Up to 20,000 lines that cannot be written, because the disk is full
-    or the folder is gone, wait for the next attempt; there is one warning.
+    The file and its folder are made when there is something to write. The file is opened anew for
+    each line, so that it may be moved aside. A line that cannot be written, because the disk is
+    full or the folder is gone, is lost; there is one warning.
 
     Args:
         path: the path of the file.
         most: bytes; a file that has more is moved aside, in place of the one before it.
     """
 
-    # Seconds until a line is written, and lines that wait in memory while the disk takes none.
-    pause = 1.0
-    most_waiting = 20_000
-
     def __init__(self, path: Path, most: float = math.inf) -> None:
         self.path = path
         self._most = most
-        # The crawl appends, the writer takes from the beginning; both are single steps.
-        # They are bytes, because making lines anew for each attempt would take a third of a core.
-        self._waiting: list[bytes] = []
-        self._is_due = False
-        self._failing = False
-        self._ended = threading.Event()
-        # Python waits for its work also when a crawl is not given the time to end as it should.
-        self._writer = ThreadPoolExecutor(1, "simhash-log")
+        self._is_failing = False
 
-    def write(self, line: Line) -> None:
-        """Add a line; it is on its way to the disk within a second."""
-        if len(self._waiting) < self.most_waiting:
-            self._waiting.append(f"{to_json(line)}\n".encode())
-        if not (self._is_due or self._ended.is_set()):
-            self._is_due = True
-            self._writer.submit(self._write_soon)
-
-    def close(self) -> None:
-        self._ended.set()
-        self._writer.submit(self._write_soon)
-        self._writer.shutdown()
-
-    def _write_soon(self) -> None:
-        self._ended.wait(self.pause)
-        self._is_due = False
-        lines = self._waiting[:]
-        if not lines:
-            return
+    def write(self, line: LogLine) -> None:
         try:
-            self._append(b"".join(lines))
+            self._append(f"{to_json(line)}\n".encode())
+            self._is_failing = False
         except OSError as error:
-            if not self._failing:
+            if not self._is_failing:
                 logger.warning(
-                    "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on, and so do the "
-                    "attempts",
+                    "SIMHASH_LOG: %s cannot be written (%s); the crawl goes on without these lines",
                     self.path,
                     error.strerror or error,
                 )
-            self._failing = True
-        else:
-            del self._waiting[: len(lines)]
-            self._failing = False
+            self._is_failing = True
 
     def _append(self, data: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -248,7 +211,7 @@ def aside(path: Path) -> Path:
 
 def read_lines(
     paths: Iterable[str | Path], passed: Callable[[int], object] = lambda _: None
-) -> Iterator[Line | None]:
+) -> Iterator[LogLine | None]:
     """Yield the lines of logs, one log after the other.
 
     A line that cannot be read, such as the half one of a process that was killed, gives None, and
@@ -269,4 +232,4 @@ def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
         FileNotFoundError: a log is not there; raised at the first line, not by the call.
         OSError: a file cannot be read.
     """
-    return (line for line in read_lines(paths) if isinstance(line, LogLine))
+    return (line for line in read_lines(paths) if line and line.what != "spared")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from scrapy_simhash.report.dedup_log import Line, LogLine
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.difference import Difference, differences
 from scrapy_simhash.report.signatures import signature_of
 
@@ -86,7 +86,7 @@ class LogTable:
         unreadable: the number of lines that could not be read.
     """
 
-    def __init__(self, lines: Iterable[Line | None]) -> None:
+    def __init__(self, lines: Iterable[LogLine | None]) -> None:
         self.unreadable = 0
         self._db = sqlite3.connect("")
         names = ", ".join(f'"{name}"' for name in _COLUMNS)
@@ -94,7 +94,7 @@ class LogTable:
         insertion = f"INSERT INTO pages VALUES ({_marks(_COLUMNS)})"  # noqa: S608
         for line in lines:
             self.unreadable += line is None
-            if isinstance(line, LogLine):
+            if line and line.what != "spared":
                 self._db.execute(insertion, [_storable(value) for value in _VALUES(line)])
         self._db.execute("CREATE INDEX by_key ON pages (key)")
 

@@ -10,11 +10,12 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import SparedLine, to_json
+from scrapy_simhash.report.dedup_log import to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
 from tests.commands.running import log_line, printed, simhash
 from tests.pages import article, edited, html
+from tests.report.lines import spared
 
 DEFAULT = named_recipe("default")
 A, COPY = "http://a.example/1", "http://m.example/1"
@@ -49,7 +50,7 @@ def log(tmp_path: Path) -> Path:
         log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="same-text"),
         log_line(f"{COPY}c", near=A, distance=3, reason="other-heading"),
         log_line(f"{COPY}d", "skipped", reason="status"),
-        to_json(SparedLine(1.7e9, f"{A}?print", "a.example", "/{number}?print")) + "\n",
+        to_json(spared(f"{A}?print", "/{number}?print", time=1.7e9)) + "\n",
     ]
     path.write_text("".join(lines))
     return path

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.report.dedup_log import SparedLine, to_json
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
-from tests.commands.running import log_line, printed, simhash
+from tests.commands.running import printed, simhash
+from tests.report.lines import line, spared, write
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
 ROWS = {
@@ -62,13 +62,9 @@ def test_signatures_that_are_no_patterns_are_counted(stores, capsys):
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "dedup.jsonl"
-    spared = [
-        SparedLine(1.0, f"http://a.test/item/{n}?view=print", "a.test", PRINT) for n in range(3)
-    ]
-    spared.append(SparedLine(2.0, "http://a.test/item?sid=1", "a.test", SESSION))
-    lines = [to_json(line) + "\n" for line in spared]
-    path.write_text("".join(lines) + log_line("http://a.test/item/1?view=print"))
-    return path
+    lines = [spared(f"http://a.test/item/{n}?view=print", PRINT) for n in range(3)]
+    lines.append(spared("http://a.test/item?sid=1", SESSION))
+    return write(path, [*lines, line(url="http://a.test/item/1?view=print")])
 
 
 def test_spared_addresses_are_given_back_but_for_those_that_came_in(log, capsys):

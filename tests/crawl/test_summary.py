@@ -161,7 +161,6 @@ def test_verdicts_are_logged_as_they_are_counted(log):
         (Verdict("revisit", url, near=(match,)), None),
     ):
         summary.judged(Judged(Request(url), Response(url), verdict, action))
-    summary.close()
     assert counts["doubtful"] == 1
     first, second, revisit = read_log([log])
     assert (first.doubtful, second.doubtful) == (True, False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.keys import host_of
-from scrapy_simhash.report.dedup_log import Line, LogLine, read_lines, to_json
+from scrapy_simhash.report.dedup_log import LogLine, read_lines, to_json
 from scrapy_simhash.report.log_table import LogTable
 
 CRAWL = "news, run 1, 2027-01-15 08:00:00"
@@ -27,17 +27,8 @@ def line(**values: Any) -> LogLine:
         "what": "page",
         "url": "http://a.example/",
         "verdict": "unique",
-        "reason": None,
-        "action": None,
-        "original": None,
-        "near": None,
-        "distance": None,
         "k": 48,
         "bytes": 1000,
-        "text": "",
-        "run": None,
-        "change": None,
-        "moved_from": None,
         "crawl": CRAWL,
     } | values
     return LogLine(**{"key": fields["url"], "host": host_of(fields["url"]), **fields})
@@ -51,7 +42,12 @@ def copy(url: str, original: str, distance: int = 0, **values: Any) -> LogLine:
     )  # fmt: skip
 
 
-def write(path: Path, lines: Sequence[Line]) -> Path:
+def spared(url: str, signature: str = "", time: float = 1.0) -> LogLine:
+    """Return the line of a request that was not sent."""
+    return line(time=time, what="spared", url=url, verdict="spared", signature=signature)
+
+
+def write(path: Path, lines: Sequence[LogLine]) -> Path:
     path.write_text("".join(to_json(each) + "\n" for each in lines), "utf-8")
     return path
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import excerpt
-from scrapy_simhash.report import dedup_log
 from scrapy_simhash.report.dedup_log import DedupLog, LogLine, aside, read_lines, read_log, to_json
 from tests.report.lines import line
 
@@ -29,20 +27,10 @@ def written(path: Path, *lines: LogLine) -> None:
     log = DedupLog(path)
     for each in lines:
         log.write(each)
-    log.close()
 
 
 def urls_in(path: Path) -> list[str]:
     return [each.url for each in read_log([path])]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DedupLog, "pause", 0.01)
-
-
-def flush(log: DedupLog) -> None:
-    log._writer.submit(log._write_soon).result()
 
 
 @given(url=st.text(), text=st.text(), time=st.floats(0, 1e6))
@@ -60,7 +48,7 @@ def test_every_line_is_an_object_with_all_fields_in_readable_letters(tmp_path):
     rows = [json.loads(row) for row in (tmp_path / "log").read_text("utf-8").splitlines()]
     assert [list(row) for row in rows] == 2 * [
         "time what url key host verdict reason action original near distance k bytes text run "
-        "change moved_from better details doubtful crawl".split()
+        "change moved_from better details doubtful crawl signature".split()
     ]
 
 
@@ -88,13 +76,10 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.report.lines import line
-from tests.report.test_dedup_log import DedupLog, flush
-DedupLog.pause = 0.01
+from scrapy_simhash.report.dedup_log import DedupLog
 log = DedupLog(Path(sys.argv[1]))
 for number in range(40):
     log.write(line(url=f"http://{sys.argv[2]}/{number}"))
-    flush(log)
-log.close()
 """
 
 
@@ -117,9 +102,10 @@ def test_processes_may_share_a_log_that_is_moved_aside_meanwhile(tmp_path):
         assert of_writer == [f"http://{name}/{number}" for number in range(40)]
 
 
-def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(tmp_path, monkeypatch, caplog):
-    path = tmp_path / "log"
-    written(path, line(url="http://a/1"))
+def test_a_full_disk_is_one_warning_and_tears_no_line(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "new" / "log"
+    log = DedupLog(path)
+    log.write(line(url="http://a/1"))
     before = path.read_bytes()
     write = os.write
 
@@ -128,42 +114,16 @@ def test_full_disk_is_one_warning_and_no_line_is_torn_or_lost(tmp_path, monkeypa
             return write(file, data[:50])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    log = DedupLog(path)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         for number in (2, 3):
             log.write(line(url=f"http://a/{number}"))
-            flush(log)
         assert path.read_bytes() == before
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert "No space left on device" in record.getMessage()
-    log.close()
-    assert urls_in(path) == [f"http://a/{n}" for n in (1, 2, 3)]
-
-
-def test_lines_that_wait_for_a_full_disk_are_bounded_and_made_once(tmp_path, monkeypatch):
-    made: list[dedup_log.Line] = []
-    monkeypatch.setattr(dedup_log, "to_json", lambda line: made.append(line) or to_json(line))
-    monkeypatch.setattr(DedupLog, "most_waiting", 5)
-    (tmp_path / "folder").write_text("a file in the way")
-    log = DedupLog(tmp_path / "folder" / "log")
-    for _ in range(8):
-        log.write(line())
-        flush(log)
-    (tmp_path / "folder").unlink()
-    log.close()
-    assert len(urls_in(log.path)) == len(made) == 5
-
-
-def test_lines_reach_the_disk_within_seconds_without_being_told(tmp_path):
-    path = tmp_path / "new" / "log"
-    log = DedupLog(path)
-    log.write(line())
-    while not (path.exists() and urls_in(path)):
-        time.sleep(0.01)
-    log.close()
-    assert not any(thread.name.startswith("simhash-log") for thread in threading.enumerate())
+    log.write(line(url="http://a/4"))
+    assert urls_in(path) == ["http://a/1", "http://a/4"]
 
 
 def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_path):
@@ -174,26 +134,10 @@ def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_pat
     for url in urls:
         writer = log if url.endswith(("1", "2")) else other
         writer.write(line(url=url))
-        flush(writer)
         assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 12_000
-    log.close()
-    other.close()
     kept = [url for file in (aside(path), path) if file.exists() for url in urls_in(file)]
     assert len(kept) > 5
     assert kept == urls[-len(kept) :]
-
-
-UNCLOSED = """
-import sys
-from tests.report.test_dedup_log import DedupLog, Path, line
-DedupLog(Path(sys.argv[1])).write(line())
-"""
-
-
-def test_process_that_ends_without_closing_leaves_no_line_behind(tmp_path):
-    path = tmp_path / "log"
-    subprocess.run([sys.executable, "-c", UNCLOSED, path], cwd=ROOT, check=True)
-    assert len(urls_in(path)) == 1
 
 
 def bad_lines() -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.report.dedup_log import Line, LogLine
+from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.groups import groups_of
 from scrapy_simhash.report.html_report import HtmlReport
 from scrapy_simhash.report.log_table import LogTable
@@ -20,13 +20,13 @@ from tests.report.lines import CRAWL, HOSTILE, copy, line
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
-def report(lines: Sequence[Line | None]) -> HtmlReport:
+def report(lines: Sequence[LogLine | None]) -> HtmlReport:
     table = LogTable(lines)
     crawls = table.crawls()
     return HtmlReport(table, ["dedup.jsonl"], crawls[-1].name if crawls else "")
 
 
-def page(lines: Sequence[Line | None]) -> str:
+def page(lines: Sequence[LogLine | None]) -> str:
     return report(lines).html()
 
 
@@ -58,7 +58,7 @@ class Structure(HTMLParser):
             self.text += data
 
 
-def text_of(*lines: Line | None) -> str:
+def text_of(*lines: LogLine | None) -> str:
     return " ".join(Structure(page(lines)).text.split())
 
 
