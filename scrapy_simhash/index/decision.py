@@ -77,11 +77,13 @@ class Case:
         moved: the entry from which the page has moved, if there is one.
     """
 
-    def __init__(self, number: int, page: Arrival, candidates: Sequence[Match]) -> None:
+    def __init__(self, number: int, page: Arrival, candidates: Iterable[Match]) -> None:
         self.number = number
         self.page = page
-        self.of_its_key = [match for match in candidates if match.key == page.key]
-        self.others = [match for match in candidates if match.key != page.key]
+        self.of_its_key: list[Match] = []
+        self.others: list[Match] = []
+        for match in candidates:
+            (self.of_its_key if match.key == page.key else self.others).append(match)
         self.entry = max(self.of_its_key, key=lambda match: match.entry, default=None)
         self.copies: list[Match] = []
         self.living: list[Match] = []
@@ -122,17 +124,23 @@ class Decision:
         records: Mapping[int, Record],
         terms: Terms,
     ) -> None:
-        positions = {position for pairs in near.values() for _, position in pairs}
-        self._near = near
-        self._records = {at: records[at] for at in positions & records.keys()}
         self._spec, self._era, self._now, self._lease, self._is_expired = terms
-        self.changed: dict[int, Record | None] = {}
-        self.claims = {number: self._claim(number, page) for number, page in pages.items()}
+        self._positions = {position for pairs in near.values() for _, position in pairs}
+        before = {at: records[at] for at in self._positions & records.keys()}
+        self._records = dict(before)
+        self.claims = {
+            number: self._claim(Case(number, page, self._candidates(page, near[number])))
+            for number, page in pages.items()
+        }
+        self.changed = {
+            at: self._records.get(at)
+            for at in before | self._records
+            if self._records.get(at) is not before.get(at)
+        }
 
     def part(self, seen: Found) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
-        near = (at for pairs in self._near.values() for _, at in pairs)
-        checks = {at: seen.entries[at].state for at in near if at < UNWRITTEN}
+        checks = {at: seen.entries[at].state for at in self._positions if at < UNWRITTEN}
         new: dict[int, tuple[bytes, bytes]] = {}
         writes: dict[int, bytes | None] = {}
         for at, record in self.changed.items():
@@ -154,14 +162,13 @@ class Decision:
             matches = _placed(claim.matches, places)
             self.claims[number] = claim._replace(matches=matches, near=_placed(claim.near, places))
 
-    def _claim(self, number: int, page: Arrival) -> Claim:
+    def _claim(self, case: Case) -> Claim:
         """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
         era = self._era
-        case = Case(number, page, [*self._candidates(page, self._near[number])])
         entry = case.entry
-        is_as_before = entry is not None and self._is_as_before(page, entry)
+        is_as_before = entry is not None and self._is_as_before(case.page, entry)
         if entry and is_as_before and era.has_seen(entry):
-            return self._revisit(page, entry)  # 1
+            return self._revisit(case.page, entry)  # 1
         self._judge(case)
         if entry and era.has_seen(entry):
             return self._revisit_with_new_text(case, entry)  # 1
@@ -204,7 +211,7 @@ class Decision:
         """Sentence 3: the page repeats living entries."""
         self._delete([match for match in case.of_its_key if not match.delivered])
         if case.entry and is_as_before and not case.entry.provisional:
-            self._change(self._records[case.entry.entry]._replace(state=State(self._era.run)))
+            self._set_state(case.entry, State(self._era.run))
         return Claim("duplicate", tuple(case.living), case.near)
 
     def _begin(self, case: Case) -> Claim:
@@ -255,15 +262,16 @@ class Decision:
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield the entries in a page's scope that have one of its keys, and the nearest others."""
         names = {page.key, *page.aliases}
-        count = 0
+        others = 0
         for distance, position in sorted(near):
             record = self._records.get(position)
             if record is None:
                 continue
-            is_named = record.key in names and record.scope == page.scope
-            count += not is_named and distance <= self._spec.reach
-            if is_named or (distance <= self._spec.reach and count <= RULINGS):
-                yield record.match(distance, expired=self._is_expired(record.state))
+            if record.key not in names or record.scope != page.scope:
+                others += 1
+                if distance > self._spec.reach or others > RULINGS:
+                    continue
+            yield record.match(distance, expired=self._is_expired(record.state))
 
     def _is_as_before(self, page: Arrival, entry: Match) -> bool:
         if self._era.has_seen(entry):
@@ -280,27 +288,22 @@ class Decision:
         page = case.page
         position = UNWRITTEN + case.number
         time = float(int(since or self._now))
-        self._change(Record(position, page.key, page.scope, page.facts, time, self._lease))
+        record = Record(position, page.key, page.scope, page.facts, time, self._lease)
+        self._records[position] = record
 
     def _keep(self, entry: Match) -> None:
         """Lease an entry to this crawler; it is seen in this run."""
-        record = self._records[entry.entry]
-        state = record.state
+        state = self._records[entry.entry].state
         # An entry that an earlier run has confirmed remembers that run.
         back = state.run if state.owner is None else state.back
-        state = self._lease._replace(run=self._era.run or state.run, back=back)
-        self._change(record._replace(state=state))
+        self._set_state(entry, self._lease._replace(run=self._era.run or state.run, back=back))
 
-    def _change(self, record: Record) -> None:
-        self.changed[record.position] = self._records[record.position] = record
+    def _set_state(self, entry: Match, state: State) -> None:
+        self._records[entry.entry] = self._records[entry.entry]._replace(state=state)
 
     def _delete(self, matches: Iterable[Match]) -> None:
         for position in {match.entry for match in matches}:
             del self._records[position]
-            if position < UNWRITTEN:
-                self.changed[position] = None
-            else:
-                del self.changed[position]
 
 
 def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
@@ -330,12 +333,15 @@ def decisions_on(
         ]
         for number in pages
     }
-    decisions = []
-    for members in groups(near):
-        together = {number: pages[number] for number in members}
-        near_them = {number: near[number] for number in members}
-        decisions.append(Decision(together, near_them, records, terms))
-    return decisions
+    return [
+        Decision(
+            {number: pages[number] for number in members},
+            {number: near[number] for number in members},
+            records,
+            terms,
+        )
+        for members in groups(near)
+    ]
 
 
 def groups(near: Mapping[int, Near]) -> list[list[int]]:

@@ -88,12 +88,16 @@ class Index:
         spec: the spec with which it was opened.
         crawler: this crawler's name in the leases.
         now: returns the time of the store, because the clocks of crawlers may be far apart.
+        cells, swap: read and set small values beside the entries, see :meth:`.Store.cells`. The
+            family "index" is taken.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
         self.spec = spec
         self.crawler = crawler_names.new_name(is_here=store.is_here)
         self.now = store.time
+        self.cells = store.cells
+        self.swap = store.swap
         self._store = store
         # Positions of the entries that could not be read, and were passed over.
         self._damaged: set[int] = set()
@@ -375,8 +379,12 @@ class Index:
             ]
             self.spec.check(arrivals)
             records = self._of_keys(entry.key for entry in batch).values()
-            delivered = (record for record in records if record.state.delivered)
-            parts = _parts_of(batch, {(record.key, record.scope) for record in delivered})
+            there = {(record.key, record.scope) for record in records if record.state.delivered}
+            parts: list[Part] = []
+            for number, entry in enumerate(batch):
+                if (entry.key, entry.scope) not in there:
+                    there.add((entry.key, entry.scope))
+                    parts.append(_part_of(number, entry))
             if parts:
                 self._store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)
@@ -417,20 +425,6 @@ class Index:
     def damaged(self) -> int:
         """The number of entries that this crawler could not read, and passed over."""
         return len(self._damaged)
-
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        """Return the small values whose names begin with a prefix; clearing leaves them.
-
-        A name is ``family:rest``, and a prefix names its family. The family "index" is taken.
-        """
-        return self._store.cells(prefix)
-
-    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
-        """Set a cell if it has the old value, None being a cell that is not there.
-
-        Return whether it had that value.
-        """
-        return self._store.swap(name, old, new)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
@@ -540,16 +534,8 @@ def _in_words(counts: Counts) -> str:
     return f"{runs or 'no entries'}, {counts.provisional} in progress"
 
 
-def _parts_of(entries: Iterable[Entry], present: set[tuple[str, str]]) -> list[Part]:
-    """Return the parts that append entries, confirmed, unless their keys are present.
-
-    ``present`` has keys with their scopes; the keys of the entries are added to it.
-    """
-    parts: list[Part] = []
-    for number, entry in enumerate(entries):
-        if (entry.key, entry.scope) not in present:
-            present.add((entry.key, entry.scope))
-            record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
-            new = {number: (record.state.pack(), record.pack())}
-            parts.append(Part((number,), new=new, since=UNWRITTEN))
-    return parts
+def _part_of(number: int, entry: Entry) -> Part:
+    """Return the part that appends an entry, confirmed, whatever is near."""
+    record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
+    new = {number: (record.state.pack(), record.pack())}
+    return Part((number,), new=new, since=UNWRITTEN)

@@ -1,5 +1,7 @@
 """One contract over every back end, and what is asked of these back ends alone."""
 
+import contextlib
+
 import pytest
 
 from scrapy_simhash.index import open_index
@@ -57,6 +59,15 @@ def test_of_many_near_pages_the_nearest_are_judged_and_the_own_entry_is_found(st
     assert (len(given), given[0]) == (RULINGS, 1)
     assert len(query(index, fp(0))) == count - 3
     assert index.claim(page(f"{count - 5}", 0, facts=b"other")).outcome == REVISIT
+
+
+def test_the_entry_of_an_alias_takes_no_ruling_from_the_others():
+    with contextlib.closing(open_index("memory://", spec(judge=same_facts))) as index:
+        others = [page(f"{i}", 0b11 << i, facts=b"%d" % i) for i in range(RULINGS)]
+        alias = page("alias", 1, facts=b"alias")
+        index.put([Entry(p.key, p.fingerprint, p.scope, p.facts) for p in (*others, alias)])
+        claim = index.claim(page("copy", 0, facts=others[-1].facts, aliases=("alias",)))
+        assert [match.key for match in claim.matches] == [others[-1].key]
 
 
 @ON_ALL_THAT_DIFFER
