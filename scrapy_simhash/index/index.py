@@ -337,7 +337,7 @@ class Index:
         old = self._run_list.before(keep, now)
         # After a shorter outage a crawler may still tell that a page was delivered.
         act = partial(expired, old, now - 86_400)
-        rows = [*islice(self._rows(self._swept), ROWS_AT_ONCE)]
+        rows = [*islice(self._store.scan(self._swept), ROWS_AT_ONCE)]
         records = self._records(dict(rows)).values()
         swept = [record for record in records if act(record.state) != record.state][:most]
         self._act({record.position: (record.state, act) for record in swept})
@@ -403,7 +403,7 @@ class Index:
         before = self._store.counts()
         pages = Counter[int]()
         provisional = 0
-        for position, stored in self._rows():
+        for position, stored in self._store.scan():
             pages[counted_run(stored.state)] += 1
             provisional += len(stored.state) > RUN_BYTES
             try:
@@ -472,15 +472,6 @@ class Index:
             states = {at: (record.state, states[at][1]) for at, record in records.items()}
         return after
 
-    def _rows(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
-        """Yield the entries behind a position; others may change the store meanwhile."""
-        while True:
-            rows = self._store.scan(after, ROWS_AT_ONCE, blocks=blocks)
-            if not rows:
-                return
-            yield from rows
-            after = rows[-1][0]
-
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
         """Read entries; one that cannot be read is counted, and passed over."""
         records: dict[int, Record] = {}
@@ -500,7 +491,7 @@ class Index:
         return records
 
     def _entries(self, *, blocks: bool = False) -> Iterator[Entry]:
-        for position, stored in self._rows(blocks=blocks):
+        for position, stored in self._store.scan(blocks=blocks):
             for record in self._records({position: stored}).values():
                 yield self._entry(record)
 

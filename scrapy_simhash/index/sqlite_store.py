@@ -354,11 +354,12 @@ class SqliteStore:
             for (at, run, state, body, _), content in zip(rows, contents, strict=True)
         }
 
-    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         del blocks  # they are there in any file
         sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
-        positions = [position for (position,) in self._run(sql, (after, most))]
-        return [*self.read(positions).items()]
+        while rows := self._run(sql, (after, ROWS_AT_ONCE)):
+            yield from self.read([position for (position,) in rows]).items()
+            (after,) = rows[-1]
 
     def _checked(self, position: int, content: object) -> bytes:
         if not (position < 1 << 32 and type(content) is bytes and len(content) == self._size):

@@ -8,7 +8,7 @@ A project may bring another store; ``tests/index/store_contract.py`` proves one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from scrapy_simhash.index.lookups import Lookups, Near
@@ -145,8 +145,8 @@ class Store(Protocol):
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         """Return the entries at these positions, if they are there, with their fingerprints."""
 
-    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
-        """Return the next entries behind a position, at least one if there is one.
+    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+        """Yield the entries behind a position; others may change the store meanwhile.
 
         They have their fingerprints, and their block values, if these are asked for; a store that
         ends with its process may leave these out.

@@ -139,7 +139,7 @@ class StoreContract:
             (written,) = store.commit([part], looked(page("a", 1))).written
             assert (written is None) is is_refused
             assert (old in store.read([old])) is is_refused
-        assert [stored.body for _, stored in store.scan(0, 9)] == [b"new"]
+        assert [stored.body for _, stored in store.scan()] == [b"new"]
         assert [d for d, _ in store.find(looked(page("b"))).near[0]] == [1]
 
     def test_entries_are_counted_by_run_and_in_progress(self, store):
@@ -152,17 +152,15 @@ class StoreContract:
         assert store.counts() == ({1: 1, 0x200: 1}, 0)
         store.clear()
         assert store.counts() == ({}, 0)
-        assert store.scan(0, 9) == []
+        assert [*store.scan()] == []
 
     def test_a_scan_yields_all_entries_with_what_they_were_made_of(self, opened, new_url):
         store = opened(url := new_url())
         pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
         admitted(store, *pages.values())
-        after, contents = 0, dict[str, bytes]()
-        while rows := store.scan(after, 20, blocks=True):
-            assert len(rows) <= 20
-            after = rows[-1][0]
-            contents |= {stored.body.decode(): stored.content for _, stored in rows}
+        rows = [*store.scan(blocks=True)]
+        contents = {stored.body.decode(): stored.content for _, stored in rows}
+        assert [at for at, _ in store.scan(rows[9][0])] == [at for at, _ in rows[10:]]
         size = None if store_of(url).lasting else SPEC.bits // 8
         made_of = {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
         assert {key: content[:size] for key, content in contents.items()} == {

@@ -29,8 +29,6 @@ from scrapy_simhash.index.redis.shard import (
     LEAVES,
     PLACES,
     Shard,
-    last_place,
-    leaf_count,
     now,
     text_fields,
 )
@@ -155,8 +153,6 @@ class RedisStore:
             home if n == number else Shard(client, spec, name, n, count)
             for n, name in enumerate(names)
         ]
-        # The block values of a shard's entries, by place, while all of them are read.
-        self._blocks: dict[Shard, npt.NDArray[np.uint32]] = {}
         self.time = home.time
         self.close = client.close
 
@@ -235,43 +231,31 @@ class RedisStore:
                 rows |= answer.found.entries
         return {at: rows[at] for at in positions if at in rows}
 
-    def scan(self, after: int, most: int, *, blocks: bool = False) -> list[tuple[int, Stored]]:
+    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         number = after % len(self._shards)
         place = self._shards[number].place(after)
         for shard in self._shards[number:]:
-            with shard.readable():
-                last = last_place(shard.header())
-            while place < last:
-                end = min(place + most, place + KEYS_AT_ONCE, last)
-                places = range(place + 1, end + 1)
-                part = Part(checks={shard.position(place): _NEVER for place in places})
-                rows = self._committed({shard: [part]})[shard].found.entries
-                if rows:
-                    return self._with_blocks(shard, rows, last) if blocks else [*rows.items()]
-                place = end
+            last = shard.last_place()
+            values = self._values(shard, last) if blocks else None
+            for first in range(place + 1, last + 1, KEYS_AT_ONCE):
+                places = range(first, min(first + KEYS_AT_ONCE, last + 1))
+                part = Part(checks={shard.position(at): _NEVER for at in places})
+                for at, stored in self._committed({shard: [part]})[shard].found.entries.items():
+                    of_blocks = b"" if values is None else values[shard.place(at)].tobytes()
+                    yield at, stored._replace(content=stored.content + of_blocks)
             place = 0
-        self._blocks.clear()
-        return []
-
-    def _with_blocks(
-        self, shard: Shard, rows: Mapping[int, Stored], last: int
-    ) -> list[tuple[int, Stored]]:
-        values = self._blocks.get(shard)
-        if values is None or len(values) <= max(map(shard.place, rows)):
-            values = self._blocks[shard] = self._values(shard, last)
-        return [
-            (at, stored._replace(content=stored.content + values[shard.place(at)].tobytes()))
-            for at, stored in rows.items()
-        ]
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
-        """Return the block values of all entries, up to a place at least, shape (n, blocks).
+        """Return the block values of all entries up to a place, shape (n, blocks).
 
         They are read leaf by leaf; values that no leaf has are 0.
         """
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
-        for block, leaves in self._leaves(shard, self._spec.blocks):
+        bound = shard.leaf_bound()
+        numbers = range(0, bound, KEYS_AT_ONCE)
+        for block, first in itertools.product(range(self._spec.blocks), numbers):
+            leaves = range(first, min(first + KEYS_AT_ONCE, bound))
             names = [shard.leaf(block, number) for number in leaves]
             for number, leaf in zip(leaves, self._client.call("MGET", *names), strict=True):
                 if leaf is None:  # as nearly all leaves of a small index are
@@ -281,19 +265,6 @@ class RedisStore:
                 spread = (packed >> 29 << 13 | number % LEAVES).astype(np.uint32)
                 values[packed & PLACES - 1, block] = spread * gather
         return values
-
-    def _leaves(self, shard: Shard, blocks: int) -> Iterator[tuple[int, range]]:
-        """Yield the numbers of the leaves of each block, as many as one command reads."""
-        first = 0
-        while first < (count := self._leaf_count(shard)):  # some may split meanwhile
-            leaves = range(first, min(first + KEYS_AT_ONCE, count))
-            for block in range(blocks):
-                yield block, leaves
-            first = leaves.stop
-
-    def _leaf_count(self, shard: Shard) -> int:
-        with shard.readable():
-            return leaf_count(shard.header())
 
     # Cells.
 
@@ -329,7 +300,7 @@ class RedisStore:
             return 0
 
     def _size(self, shard: Shard) -> int:
-        leaves = self._leaf_count(shard)
+        leaves = shard.leaf_bound()
 
         def leaf(number: int) -> bytes:
             return shard.leaf(*divmod(number, leaves))
@@ -351,18 +322,15 @@ class RedisStore:
     def check(self) -> list[str]:
         for shard in self._shards:
             shard.begin()
-        self._blocks.clear()
-        missing = after = 0
-        while rows := self.scan(after, KEYS_AT_ONCE, blocks=True):
-            after = rows[-1][0]
-            contents = b"".join(stored.content[self._spec.bits // 8 :] for _, stored in rows)
-            missing += int((np.frombuffer(contents, np.uint32) == 0).sum())
+        missing = 0
+        for _, stored in self.scan(blocks=True):
+            values = np.frombuffer(stored.content[self._spec.bits // 8 :], np.uint32)
+            missing += int((values == 0).sum())
         if missing:
             return [f"{missing} block values stand in no bucket: buckets are full, or gone"]
         return []
 
     def clear(self) -> None:
-        self._blocks.clear()
         for shard in self._shards:
             shard.clear()
 

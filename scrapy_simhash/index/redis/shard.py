@@ -34,6 +34,8 @@ FORMAT = 18
 GROUP = 32
 LEAVES = 1 << 13
 PLACES = 1 << 29
+# Leaves of a block, each of which has 256 places as the index grows.
+_MOST_LEAVES = PLACES >> 8
 # Keys, or entries, that one command reads or deletes.
 KEYS_AT_ONCE = 1024
 # Bits of a place, and of a checksum.
@@ -133,7 +135,7 @@ class Shard:
         with self.readable():
             self._generation = header["generation"]
             self._base = int.from_bytes(self._generation.encode(), "big") << _PLACE + _CHECK
-            self.last = last_place(header)
+            self.last = _last_place(header)
         self._set_clock(begun, *time_there)
 
     @contextlib.contextmanager
@@ -258,20 +260,30 @@ class Shard:
     def header(self) -> dict[str, str]:
         return text_fields(self._client.call("HGETALL", self.meta), self.where)
 
+    def last_place(self) -> int:
+        """Return the last place of the log."""
+        with self.readable():
+            return _last_place(self.header())
+
+    def leaf_bound(self) -> int:
+        """Return a number that no leaf of a block has, even if some split meanwhile."""
+        with self.readable():
+            return _leaf_bound(self.header())
+
     def clear(self) -> None:
         """Delete all keys, and begin another generation."""
         # Together, because an index of which only a part is there is a damaged one. From now on
         # other crawlers write into another generation.
         deletion = ("UNLINK", self.meta, self.leases)
         answer, _ = self._client.send([("HGETALL", self.meta), deletion])
-        leaves = LEAVES
+        leaves = _leaf_bound({})
         with contextlib.suppress(StoreDamaged, ValueError):  # a damaged index is cleared, too
             header = text_fields(answer, self.where)
             self._generation = header.get("generation", self._generation)
-            self.last = max(self.last, last_place(header))
-            leaves = leaf_count(header)
+            self.last = max(self.last, _last_place(header))
+            leaves = _leaf_bound(header)
         # Others may have written more between the two commands.
-        numbers = product(range(self._spec.blocks + 1), range(leaves + GROUP))
+        numbers = product(range(self._spec.blocks + 1), range(leaves))
         groups = map(self.group, range(self.last // GROUP + GROUP))
         keys = chain(groups, starmap(self.leaf, numbers))
         while batch := [*islice(keys, KEYS_AT_ONCE)]:
@@ -279,28 +291,18 @@ class Shard:
         self.begin()
 
 
-def last_place(header: dict[str, str]) -> int:
-    """Return the last place of a log, given its header.
-
-    Raises:
-        ValueError: there is no such place.
-    """
+def _last_place(header: dict[str, str]) -> int:
     last = int(header.get("last", 0))
     if not 0 <= last < PLACES:
         raise ValueError(f"no position is {last}")
     return last
 
 
-def leaf_count(header: dict[str, str]) -> int:
-    """Return the number of leaves of each block, given the header of a log.
-
-    Raises:
-        ValueError: there cannot be so many.
-    """
+def _leaf_bound(header: dict[str, str]) -> int:
     count = int(header.get("leaves", LEAVES))
-    if not LEAVES <= count <= PLACES >> 8:
+    if not LEAVES <= count <= _MOST_LEAVES:
         raise ValueError(f"no index has {count} leaves of a block")
-    return count
+    return min(count + KEYS_AT_ONCE, _MOST_LEAVES)
 
 
 def text_fields(fields: Any, where: str) -> dict[str, str]:

@@ -131,7 +131,7 @@ def test_leaves_that_split_lose_no_value(client, url, opened):
         index.gone(["more"])
     for value in crawled:
         assert keep(index, value ^ 1, "copy") == "duplicate"
-    (row, *_) = index._store.scan(0, 1, blocks=True)
+    (row, *_) = index._store.scan(blocks=True)
     assert row[1].content[8:] == fp(crawled[0]).blocks
     index.clear()
     assert len(client.keys()) == 3  # of which one has the runs
