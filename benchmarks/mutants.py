@@ -40,7 +40,7 @@ def states_are_not_compared() -> None:
 
     stands = sqlite_store._stands
     sqlite_store._stands = lambda part, near, _: stands(part._replace(checks={}), near, {})
-    _in_scripts("if part.fate == 0 and state_of", "if false and state_of")
+    _in_scripts("if part.fate == 0 and not is_as", "if false and not is_as")
 
 
 def what_is_near_is_overlooked() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
 from scrapy_simhash.index.lookups import Near
-from scrapy_simhash.index.store import Found, Part
+from scrapy_simhash.index.store import Found, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
@@ -141,8 +141,8 @@ class Decision:
     def part(self, seen: Found) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
         checks = {at: seen.entries[at].state for at in self._positions if at < UNWRITTEN}
-        new: dict[int, tuple[bytes, bytes]] = {}
-        writes: dict[int, bytes | None] = {}
+        new: dict[int, tuple[PackedState, bytes]] = {}
+        writes: dict[int, PackedState | None] = {}
         for at, record in self.changed.items():
             if record is None:
                 writes[at] = None

@@ -1,7 +1,6 @@
 """The life of an entry: its parts that change, its parts that stay, and the acts that change it.
 
-Each act of the index is a pure function of states. A store compares and writes their bytes, and
-knows of them only what :class:`.State` says of the first four bytes.
+Each act of the index is a pure function of states. A store compares and writes them packed.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ import struct
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from scrapy_simhash.index.store import RUN_BYTES, Stored, StoreUnavailable
+from scrapy_simhash.index.store import PackedState, Stored, StoreUnavailable
 from scrapy_simhash.index.values import Match
 
-_LEASE = struct.Struct(">IdI")  # run, end of the lease, run to go back to + 1
+_LEASE = struct.Struct(">dI")  # its end, run to go back to + 1
 _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
 # Set in the number of a run: the page failed in that run: it was asked for, and it is unknown
 # whether the page is still there.
@@ -33,10 +32,6 @@ def run_of(number: int) -> int:
 class State(NamedTuple):
     """The part of an entry that changes.
 
-    Packed, a confirmed entry's state is the number of its run, without leading zeros. The state of
-    an entry in progress is longer than ``RUN_BYTES``, and begins with the run in that number of
-    bytes.
-
     Attributes:
         run: the run in which its page was last seen, less than 2**31; 0 for no run. If the page has
             failed since, it is :func:`failed_in` that run.
@@ -54,25 +49,26 @@ class State(NamedTuple):
     def delivered(self) -> bool:
         return self.owner is None or self.back is not None
 
-    def pack(self) -> bytes:
+    def pack(self) -> PackedState:
         if self.owner is None:
-            return self.run.to_bytes((self.run.bit_length() + 7) // 8, "big")
+            return self.run, b""
         back = 0 if self.back is None else self.back + 1
-        return _LEASE.pack(self.run, self.expires, back) + self.owner.encode()
+        return self.run, _LEASE.pack(self.expires, back) + self.owner.encode()
 
     @classmethod
-    def unpack(cls, packed: bytes) -> State:
+    def unpack(cls, packed: PackedState) -> State:
         """Read a state.
 
         Raises:
             ValueError: it cannot be read.
         """
-        if len(packed) <= RUN_BYTES:
-            return cls(int.from_bytes(packed, "big"))
-        if len(packed) < _LEASE.size:
+        run, lease = packed
+        if not lease:
+            return cls(run)
+        if len(lease) < _LEASE.size:
             raise ValueError("its lease is cut off")
-        run, expires, back = _LEASE.unpack_from(packed)
-        return cls(run, packed[_LEASE.size :].decode(), expires, back - 1 if back else None)
+        expires, back = _LEASE.unpack_from(lease)
+        return cls(run, lease[_LEASE.size :].decode(), expires, back - 1 if back else None)
 
 
 #: An act makes another state of one: None deletes the entry, the same state leaves it alone.

@@ -47,14 +47,12 @@ from scrapy_simhash.index.lookups import Lookups, read_fingerprint
 from scrapy_simhash.index.run_list import RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
-    RUN_BYTES,
     Answer,
     Counts,
     Found,
     Part,
     Store,
     Stored,
-    counted_run,
 )
 from scrapy_simhash.index.values import (
     Arrival,
@@ -404,8 +402,9 @@ class Index:
         pages = Counter[int]()
         provisional = 0
         for position, stored in self._store.scan():
-            pages[counted_run(stored.state)] += 1
-            provisional += len(stored.state) > RUN_BYTES
+            run, lease = stored.state
+            pages[run] += 1
+            provisional += bool(lease)
             try:
                 Record.unpack(position, stored)
             except ValueError as error:

@@ -22,23 +22,22 @@ from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
-    RUN_BYTES,
     Answer,
     Counts,
     Found,
+    PackedState,
     Part,
     Stored,
     StoreDamaged,
     StoreMismatch,
     StoreMissing,
     StoreUnavailable,
-    counted_run,
 )
 from scrapy_simhash.index.values import IndexSpec
 
 # It tells a file of this package from other SQLite files.
 APPLICATION_ID = int.from_bytes(b"simh", "big")
-FORMAT = 9
+FORMAT = 10
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
@@ -47,7 +46,7 @@ _SCHEMA = (
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY, run INTEGER NOT NULL, body BLOB NOT NULL,
         content BLOB NOT NULL)""",
-    "CREATE TABLE leases (position INTEGER PRIMARY KEY, state BLOB NOT NULL)",
+    "CREATE TABLE leases (position INTEGER PRIMARY KEY, lease BLOB NOT NULL)",
     "CREATE TABLE runs (run INTEGER PRIMARY KEY, pages INTEGER NOT NULL)",
     "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
@@ -294,31 +293,33 @@ class SqliteStore:
         for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
             content = lookups.contents[number] if lookups and self._file.path else b""
             # As bytes a value would take SQLite's module longer than all others together.
-            row = position, counted_run(state), bytearray(body), bytearray(content)
+            row = position, state[0], bytearray(body), bytearray(content)
             self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
-            self._set_lease(position, state)
-            self._count(state, 1)
+            self._set_lease(position, state[1])
+            self._count(state[0], 1)
 
-    def _change(self, position: int, before: bytes, after: bytes | None) -> None:
+    def _change(self, position: int, before: PackedState, after: PackedState | None) -> None:
         """Write a new state of an entry; None deletes it."""
-        self._count(before, -1)
+        self._count(before[0], -1)
         if after is None:
             self._run("DELETE FROM entries WHERE position = ?", (position,))
-        else:
-            self._count(after, 1)
-            if (run := counted_run(after)) != counted_run(before):
-                self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
-        self._set_lease(position, after)
+            self._set_lease(position, b"")
+            return
+        run, lease = after
+        if run != before[0]:
+            self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
+        self._count(run, 1)
+        self._set_lease(position, lease)
 
-    def _count(self, state: bytes, more: int) -> None:
+    def _count(self, run: int, more: int) -> None:
         """Note that a run has more entries, or fewer."""
         sql = "INSERT INTO runs VALUES (?, ?)"
         sql += " ON CONFLICT DO UPDATE SET pages = pages + excluded.pages"
-        self._run(sql, (counted_run(state), more))
+        self._run(sql, (run, more))
 
-    def _set_lease(self, position: int, state: bytes | None) -> None:
-        if state and len(state) > RUN_BYTES:
-            self._run("REPLACE INTO leases VALUES (?, ?)", (position, state))
+    def _set_lease(self, position: int, lease: bytes) -> None:
+        if lease:
+            self._run("REPLACE INTO leases VALUES (?, ?)", (position, lease))
         else:
             self._run("DELETE FROM leases WHERE position = ?", (position,))
 
@@ -341,7 +342,7 @@ class SqliteStore:
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         if not positions:
             return {}
-        sql = """SELECT position, run, state, body, content FROM entries
+        sql = """SELECT position, run, ifnull(lease, x''), body, content FROM entries
             LEFT JOIN leases USING (position)
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
         rows = self._run(sql, (json.dumps([*positions]),))
@@ -350,8 +351,8 @@ class SqliteStore:
         else:
             contents = self._neighbours.fingerprints([row[0] for row in rows])
         return {
-            at: _stored(run, state, body, content)
-            for (at, run, state, body, _), content in zip(rows, contents, strict=True)
+            at: _stored(run, lease, body, content)
+            for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
         }
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
@@ -411,7 +412,7 @@ class SqliteStore:
         self._file.close()
 
 
-def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -> bool:
+def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, PackedState]) -> bool:
     """Return whether something stands against a part."""
     if any(states.get(at) != old for at, old in part.checks.items()):
         return True
@@ -419,10 +420,9 @@ def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, bytes]) -
     return any(at >= part.since for at in positions)
 
 
-def _stored(run: object, state: object, body: object, content: bytes) -> Stored:
+def _stored(run: object, lease: object, body: object, content: bytes) -> Stored:
     """Return an entry; values of other types become some of no meaning."""
-    if state is None and isinstance(run, int) and 0 <= run < 1 << 8 * RUN_BYTES:
-        state = run.to_bytes((run.bit_length() + 7) // 8, "big")
-    if not isinstance(state, bytes):
-        state = bytes(RUN_BYTES + 1)
+    state = 0, b"-"
+    if isinstance(run, int) and 0 <= run < 1 << 32 and isinstance(lease, bytes):
+        state = run, lease
     return Stored(state, body if isinstance(body, bytes) else b"", content)

@@ -13,8 +13,6 @@ from typing import NamedTuple, Protocol
 
 from scrapy_simhash.index.lookups import Lookups, Near
 
-#: Bytes of a state that name the run in which its entry was last seen, for which a store counts it.
-RUN_BYTES = 4
 #: Entries that are read at a time.
 ROWS_AT_ONCE = 1 << 13
 
@@ -43,17 +41,20 @@ class StoreUnavailable(StoreError):
     """The store is away, full, locked or read-only; the same call may work later."""
 
 
+#: The part of an entry that changes, which a commit compares: the run in which it was last seen,
+#: less than 2**32, for which a store counts it, and its lease, empty if it is confirmed.
+PackedState = tuple[int, bytes]
+
+
 class Stored(NamedTuple):
     """An entry as a store has it.
 
     Attributes:
-        state: the bytes that a commit compares. Of an entry in progress they are more than
-            ``RUN_BYTES``, and begin with its run; else they are its run, without leading zeros.
         body: the other parts that never change, without the fingerprint.
         content: the fingerprint in its scope, and maybe the block values behind it.
     """
 
-    state: bytes
+    state: PackedState
     body: bytes
     content: bytes
 
@@ -71,9 +72,9 @@ class Part(NamedTuple):
     """
 
     members: Sequence[int] = ()
-    checks: Mapping[int, bytes] = {}
-    new: Mapping[int, tuple[bytes, bytes]] = {}
-    writes: Mapping[int, bytes | None] = {}
+    checks: Mapping[int, PackedState] = {}
+    new: Mapping[int, tuple[PackedState, bytes]] = {}
+    writes: Mapping[int, PackedState | None] = {}
     since: int = 0
 
 
@@ -117,11 +118,6 @@ class Counts(NamedTuple):
 
     by_run: dict[int, int]
     provisional: int
-
-
-def counted_run(state: bytes) -> int:
-    """Return the number of the run for which a store counts an entry, given its state."""
-    return int.from_bytes(state[:RUN_BYTES], "big")
 
 
 class Store(Protocol):

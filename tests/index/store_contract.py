@@ -9,13 +9,13 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.registry import store_of
-from scrapy_simhash.index.store import Answer, Part, Store, StoreMismatch, StoreMissing
+from scrapy_simhash.index.store import Answer, PackedState, Part, Store, StoreMismatch, StoreMissing
 from scrapy_simhash.index.values import Arrival, IndexSpec
 
 BLOCKS = 4
 SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)
 # States of a confirmed entry that was seen in run 1, and of one in progress in run 1.
-CONFIRMED, LEASED = b"\x01", b"\0\0\0\x01lease"
+CONFIRMED, LEASED = (1, b""), (1, b"lease")
 
 
 def page(key: str, value: int = 0, text: object = 0, **arguments: Any) -> Arrival:
@@ -28,7 +28,9 @@ def looked(*pages: Arrival) -> Lookups:
     return Lookups(pages, SPEC)
 
 
-def admit(store: Store, *pages: Arrival, state: bytes = CONFIRMED, since: int = 1 << 90) -> Answer:
+def admit(
+    store: Store, *pages: Arrival, state: PackedState = CONFIRMED, since: int = 1 << 90
+) -> Answer:
     """Commit a part for each page, with its key as the body."""
     parts = [
         Part((n,), {}, {n: (state, arrival.key.encode())}, {}, since)
@@ -37,7 +39,7 @@ def admit(store: Store, *pages: Arrival, state: bytes = CONFIRMED, since: int = 
     return store.commit(parts, looked(*pages))
 
 
-def admitted(store: Store, *pages: Arrival, state: bytes = CONFIRMED) -> list[int]:
+def admitted(store: Store, *pages: Arrival, state: PackedState = CONFIRMED) -> list[int]:
     answer = admit(store, *pages, state=state)
     return [position for written in answer.written for position in written or ()]
 
@@ -144,11 +146,11 @@ class StoreContract:
 
     def test_entries_are_counted_by_run_and_in_progress(self, store):
         first, second, third = admitted(store, page("a"), page("b"), page("c"), state=LEASED)
-        later = b"\0\0\x02\0lease"
+        later = 0x200, b"lease"
         states = {first: CONFIRMED, second: later, third: None}
         store.commit([Part((), {at: LEASED}, {}, {at: state}) for at, state in states.items()])
         assert store.counts() == ({1: 1, 0x200: 1}, 1)
-        store.commit([Part((), {second: later}, {}, {second: b"\x02\0"})])
+        store.commit([Part((), {second: later}, {}, {second: (0x200, b"")})])
         assert store.counts() == ({1: 1, 0x200: 1}, 0)
         store.clear()
         assert store.counts() == ({}, 0)

@@ -110,10 +110,10 @@ def test_an_empty_file_becomes_an_index(path):
 
 
 @pytest.mark.parametrize("rubbish", ["x'00'", "'text'", "7", "1.5", "x'ff00'", "''"])
-@pytest.mark.parametrize("column", ["run", "body", "content", "last", "state"])
+@pytest.mark.parametrize("column", ["run", "body", "content", "last", "lease"])
 def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column, rubbish):
     """Wherever SQLite's own types let the value in: whatever is asked raises no other error."""
-    table = {"last": "header", "state": "leases"}.get(column, "entries")
+    table = {"last": "header", "lease": "leases"}.get(column, "entries")
     with contextlib.closing(opened(path)) as index:
         at(index, 100).claim(page("a", facts=b"f"))
     execute(path, f"UPDATE {table} SET {column} = {rubbish}")

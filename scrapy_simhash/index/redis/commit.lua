@@ -4,28 +4,27 @@
 --   meta     hash: the header; "last": the last position; "leaves": the number of leaves of each
 --            block, LEAVES if it is missing; "<run>:pages": entries that were last seen in a run
 --   groups   lists: the generation, ":" and the number of the group -> its entries, each empty if
---            it is gone. An entry has the size of its state (1 byte), the state that it has without
---            a lease, its fingerprint and its body
---   leases   hash: "": the generation; position -> state of an entry in progress
---   leaves   strings: the generation, ";", block (1 byte) and the last 13 bits of a value (2 bytes),
---            and the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
+--            it is gone. An entry has the size of its run (1 byte), its run without leading zeros,
+--            its fingerprint and its body
+--   leases   hash: "": the generation; position -> lease of an entry in progress
+--   leaves   strings: the generation, ";", block (1 byte) and the last 13 bits of a value (2
+--            bytes), and the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
 --            entry the first 19 bits of its value, and its position (29 bits), the oldest first.
 --            As the index grows, one leaf after the other splits in two, so that a look reads one
 --            small leaf of each block: linear hashing (Litwin, VLDB 1980)
 -- ARGV: generation, last position that the caller knows of, bytes of a fingerprint, reach, number
 -- of blocks, entries that are read of a bucket, and of that of a key; then for
--- each part the numbers of its looks, checks, new entries, writes and deletions, 2 bytes each, and
--- `since`, and then
+-- each part the numbers of its looks, checks, new entries and writes, 2 bytes each, and `since`,
+-- and then
 --   look      fingerprint, and the values of blocks and keys: block (1 byte), last 13 bits
 --             (2 bytes), first 19 bits, 5 bits 0
---   check     position, state
---   new       number of its look, state, body
---   write     position, state
---   deletion  position
+--   check     position, run, lease
+--   new       number of its look, run, lease, body
+--   write     position, run, lease; without a run, it deletes
 -- Returns generation, last position, time (2), for each part its first new position (-1: refused,
 -- -2: not looked at), for each look of a refused one distances and positions of what is near, these
--- positions and those that it checks, their states and entries. One item is another generation, none
--- is a damaged index.
+-- positions and those that it checks, their leases and entries. One item is another generation,
+-- none is a damaged index.
 local meta, leases, prefix = unpack(KEYS)
 local call, sub, find, char, byte = redis.call, string.sub, string.find, string.char, string.byte
 local decode, encode, floor, xor = struct.unpack, struct.pack, math.floor, bit.bxor
@@ -47,7 +46,7 @@ if not (first >= 0 and first < POSITIONS and leaf_count >= LEAVES) then return {
 -- Leaves before the last doubling that was begun: those from here on came by it.
 while 2 * half <= leaf_count do half = 2 * half end
 local last, effort, leaf_prefix = first, 0, prefix .. head[1] .. ';'
-local entries, states, counts, leaves, added, appended = {}, {}, {}, {}, {}, {}
+local entries, counts, leaves, added, appended = {}, {}, {}, {}, {}
 
 -- Entries and their states.
 
@@ -64,39 +63,38 @@ local function entry_at(position)
   return entries[position]
 end
 
-local function state_at(position)
-  if states[position] == nil then
-    local entry = entry_at(position)
-    local lease = entry and call('HGET', leases, position)
-    states[position] = lease or entry and sub(entry, 2, 1 + byte(entry))
-  end
-  return states[position]
+local function lease_at(position)
+  return call('HGET', leases, position) or ''
 end
 
-local function count(state, by)
+local function run_of(entry)
   local run = 0
-  for i = 1, math.min(4, #state) do run = 256 * run + byte(state, i) end
+  for i = 2, math.min(1 + byte(entry), 5, #entry) do run = 256 * run + byte(entry, i) end
+  return run
+end
+
+local function count(run, by)
   counts[run] = (counts[run] or 0) + by
 end
 
--- Note the state of an entry; return it as it is without a lease, behind its size.
-local function noted(position, state)
-  count(state, 1)
-  if #state > 4 then
-    call('HSET', leases, position, state)
-    state = string.gsub(sub(state, 1, 4), '^%z+', '')
+-- Note run and lease of an entry; return the run as an entry has it.
+local function noted(position, run, lease)
+  count(run, 1)
+  if lease ~= '' then
+    call('HSET', leases, position, lease)
   else
     call('HDEL', leases, position)
   end
-  return char(#state) .. state
+  local packed = string.gsub(encode('>I4', run), '^%z+', '')
+  return char(#packed) .. packed
 end
 
--- Give an entry another state, or delete it.
-local function write(position, state)
+-- Give an entry another run and lease, or delete it.
+local function write(position, run, lease)
   local entry, after = entry_at(position), ''
-  count(state_at(position), -1)
-  if state then
-    after = noted(position, state) .. sub(entry, 2 + byte(entry))
+  count(run_of(entry), -1)
+  if run then
+    after = noted(position, run, lease) .. sub(entry, 2 + byte(entry))
   else
     call('HDEL', leases, position)
   end
@@ -206,18 +204,24 @@ local function take(size)
 end
 local parts, firsts, found, positions, told, rows = {}, {}, {}, {}, {}, {}
 
+-- Return whether an entry is there, with a run and a lease.
+local function is_as(position, run, lease)
+  local entry = entry_at(position)
+  return entry and run_of(entry) == tonumber(run) and lease_at(position) == lease
+end
+
 -- Tell of an entry, once, if it is there.
 local function tell(position)
   if not told[position] and entry_at(position) then
     told[position] = true
     positions[#positions + 1] = position
-    rows[#rows + 1], rows[#rows + 2] = state_at(position), entry_at(position)
+    rows[#rows + 1], rows[#rows + 2] = lease_at(position), entry_at(position)
   end
 end
 
 while at <= #ARGV do
-  local looks, checks, new, writes, gone, since = decode('>I2I2I2I2I2I4', ARGV[take(1)])
-  local part = {new = new, writes = writes, gone = gone, looks = at, fate = 0}
+  local looks, checks, new, writes, since = decode('>I2I2I2I2I4', ARGV[take(1)])
+  local part = {new = new, writes = writes, looks = at, fate = 0}
   local known = {}
   if effort > EFFORT then part.fate = -2 end
   for i = take(looks), at - 1 do
@@ -226,19 +230,20 @@ while at <= #ARGV do
       if #known[i] > 0 then part.fate = -1 end
     end
   end
-  local checked = take(2 * checks)
-  for i = checked, at - 2, 2 do
-    if part.fate == 0 and state_at(tonumber(ARGV[i])) ~= ARGV[i + 1] then part.fate = -1 end
+  local checked = take(3 * checks)
+  for i = checked, at - 3, 3 do
+    local position, run, lease = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2]
+    if part.fate == 0 and not is_as(position, run, lease) then part.fate = -1 end
   end
   if part.fate == -1 then
-    for i = checked, at - 2, 2 do tell(tonumber(ARGV[i])) end
+    for i = checked, at - 3, 3 do tell(tonumber(ARGV[i])) end
     for i = part.looks, checked - 1 do
       found[#found + 1] = since <= 1 and known[i] or near(ARGV[i], 0)
       for k = 2, #found[#found], 2 do tell(found[#found][k]) end
     end
   end
   part.rest = at
-  take(3 * new + 2 * writes + gone)
+  take(4 * new + 3 * writes)
   parts[#parts + 1] = part
 end
 
@@ -248,11 +253,12 @@ for n, part in ipairs(parts) do
   firsts[n] = part.fate == 0 and last + 1 or part.fate
   at = part.rest
   if part.fate == 0 then
-    for i = take(3 * part.new), at - 3, 3 do
+    for i = take(4 * part.new), at - 4, 4 do
       last = last + 1
       if last >= POSITIONS then return redis.error_reply('SIMHASH the log is full') end
       local look = ARGV[part.looks + ARGV[i]]
-      appended[last - first] = noted(last, ARGV[i + 1]) .. sub(look, 1, width) .. ARGV[i + 2]
+      local run = noted(last, tonumber(ARGV[i + 1]), ARGV[i + 2])
+      appended[last - first] = run .. sub(look, 1, width) .. ARGV[i + 3]
       -- Behind the value of the key stand those of aliases, by which the page is not found.
       for j = width + 1, width + 6 * (blocks + 1), 6 do
         local name = leaf_of(look, j)
@@ -260,8 +266,9 @@ for n, part in ipairs(parts) do
         added[name] = (added[name] or '') .. entry
       end
     end
-    for i = take(2 * part.writes), at - 2, 2 do write(tonumber(ARGV[i]), ARGV[i + 1]) end
-    for i = take(part.gone), at - 1 do write(tonumber(ARGV[i])) end
+    for i = take(3 * part.writes), at - 3, 3 do
+      write(tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2])
+    end
   end
 end
 

@@ -36,6 +36,7 @@ from scrapy_simhash.index.store import (
     Answer,
     Counts,
     Found,
+    PackedState,
     Part,
     Store,
     Stored,
@@ -54,7 +55,7 @@ logger = logger_of(__name__)
 _SHARDS = 24
 _SWAP = script("swap")
 # A state that no entry has. Whoever expects it is refused, and told what there is.
-_NEVER = b"-"
+_NEVER: PackedState = (0, b"-")
 
 
 def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
@@ -223,7 +224,7 @@ class RedisStore:
         rest = iter(positions)
         rows: dict[int, Stored] = {}
         while batch := [*itertools.islice(rest, KEYS_AT_ONCE)]:
-            split = defaultdict[Shard, dict[int, bytes]](dict)
+            split = defaultdict[Shard, dict[int, PackedState]](dict)
             for position in batch:
                 split[self._shards[position % len(self._shards)]][position] = _NEVER
             parts = {shard: [Part(checks=checks)] for shard, checks in split.items()}

@@ -29,7 +29,7 @@ from scrapy_simhash.index.store import (
 )
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
-FORMAT = 18
+FORMAT = 19
 # Positions in a group of entries, leaves of a block in a small index, and places: as in commit.lua.
 GROUP = 32
 LEAVES = 1 << 13
@@ -43,7 +43,9 @@ _PLACE = 32
 _CHECK = 16
 # A clock that goes on while the machine sleeps, if there is one.
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_PART_HEAD = struct.Struct(">5HI")
+# The run and the lease of an entry that is deleted.
+_GONE = ("", "")
+_PART_HEAD = struct.Struct(">4HI")
 _COMMIT, _OPEN = map(script, ("commit", "open"))
 
 
@@ -61,7 +63,7 @@ class _Result(NamedTuple):
             if its pages were looked at.
         looks: for each of these pages, the entries near it: distances and places by turns.
         places: those of all these entries, and of the entries that refused parts check.
-        rows: their states and contents by turns.
+        rows: their leases and contents by turns.
     """
 
     generation: bytes
@@ -197,19 +199,17 @@ class Shard:
         return ("EVALSHA", _COMMIT, 3, self.meta, self.leases, self._prefix, *arguments)
 
     def _arguments_of(self, part: Part, looks: Sequence[bytes]) -> list[Any]:
-        changed = [(at, state) for at, state in part.writes.items() if state is not None]
-        deleted = [at for at, state in part.writes.items() if state is None]
-        counts = map(len, (part.members, part.checks, part.new, changed, deleted))
+        counts = map(len, (part.members, part.checks, part.new, part.writes))
         since = min(max(self._places_from_start(part.since), 0), (1 << _PLACE) - 1)
         arguments: list[Any] = [_PART_HEAD.pack(*counts, since)]
         arguments += [looks[number] for number in part.members]
         for at, state in part.checks.items():
-            arguments += (self.place(at), state)
+            arguments += (self.place(at), *state)
         for number, (state, body) in part.new.items():
-            arguments += (part.members.index(number), state, body)
-        for at, state in changed:
-            arguments += (self.place(at), state)
-        return arguments + [self.place(at) for at in deleted]
+            arguments += (part.members.index(number), *state, body)
+        for at, after in part.writes.items():
+            arguments += (self.place(at), *(after or _GONE))
+        return arguments
 
     def answered(
         self, parts: Sequence[Part], looks: Sequence[bytes], answer: list[Any], begun: float
@@ -242,11 +242,12 @@ class Shard:
         end = self.position(result.last + 1) - self._number
         return Found(near, dict(entries.values()), dict.fromkeys(near, end))
 
-    def _row(self, place: int, state: bytes, entry: bytes) -> tuple[int, Stored]:
+    def _row(self, place: int, lease: bytes, entry: bytes) -> tuple[int, Stored]:
         """Return position and entry, given the entry as Redis has it."""
         fingerprint = 1 + entry[0]
         body = fingerprint + self._width
-        stored = Stored(state, entry[body:], entry[fingerprint:body])
+        run = int.from_bytes(entry[1:fingerprint], "big")
+        stored = Stored((run, lease), entry[body:], entry[fingerprint:body])
         return self.position(place, entry[fingerprint:]), stored
 
     def _written(self, first: int, part: Part, looks: Sequence[bytes]) -> list[int]:
