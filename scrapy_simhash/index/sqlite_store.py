@@ -41,15 +41,17 @@ FORMAT = 10
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
-    """CREATE TABLE header (
-        recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER, last INTEGER NOT NULL)""",
+    "CREATE TABLE header (recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER)",
+    # SQLite uses no position twice.
     """CREATE TABLE entries (
-        position INTEGER PRIMARY KEY, run INTEGER NOT NULL, body BLOB NOT NULL,
+        position INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, body BLOB NOT NULL,
         content BLOB NOT NULL)""",
     "CREATE TABLE leases (position INTEGER PRIMARY KEY, lease BLOB NOT NULL)",
     "CREATE TABLE runs (run INTEGER PRIMARY KEY, pages INTEGER NOT NULL)",
     "CREATE TABLE cells (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
 )
+# The positions that RAM can have.
+_POSITIONS = 1 << 32
 # Seconds to wait for another process's write lock.
 BUSY_TIMEOUT = 5.0
 
@@ -153,7 +155,7 @@ def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
             for statement in _SCHEMA:
                 file.run(statement)
             header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
-            file.run("INSERT INTO header VALUES (?, ?, ?, ?, 0)", header)
+            file.run("INSERT INTO header VALUES (?, ?, ?, ?)", header)
         stored = _stored_spec(file)
         for name in ("recipe", "bits", "blocks") if spec else ():
             old, new = getattr(stored, name), getattr(spec, name)
@@ -267,36 +269,28 @@ class SqliteStore:
         """Write the parts that nothing stands against; return the positions of their entries."""
         states = {at: stored.state for at, stored in checked.items()}
         written: list[Sequence[int] | None] = []
-        end = self._last() + 1
         for part in parts:
             if _stands(part, near, states):
                 written.append(None)
                 continue
-            places = range(end, end + len(part.new))
-            end = places.stop
-            written.append(places)
-            self._insert(part, places, lookups)
+            written.append([self._inserted(number, part, lookups) for number in part.new])
             for at, after in part.writes.items():
                 self._change(at, states[at], after)
-        self._run("UPDATE header SET last = ?1 WHERE last != ?1", (end - 1,))
         return written
 
-    def _last(self) -> int:
-        """Return the last position that was ever used, 0 if none."""
-        ((last,),) = self._run("SELECT last FROM header LIMIT 1") or [(None,)]
-        if not (type(last) is int and 0 <= last < (1 << 32) - (1 << 16)):
-            raise StoreDamaged(f"{self._file.name} is damaged: its last position is {last}")
-        return last
-
-    def _insert(self, part: Part, places: Sequence[int], lookups: Lookups | None) -> None:
-        """Write the new entries of a part."""
-        for position, (number, (state, body)) in zip(places, part.new.items(), strict=True):
-            content = lookups.contents[number] if lookups and self._file.path else b""
-            # As bytes a value would take SQLite's module longer than all others together.
-            row = position, state[0], bytearray(body), bytearray(content)
-            self._run("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
-            self._set_lease(position, state[1])
-            self._count(state[0], 1)
+    def _inserted(self, number: int, part: Part, lookups: Lookups | None) -> int:
+        """Write the new entry of a page; return its position."""
+        (run, lease), body = part.new[number]
+        content = lookups.contents[number] if lookups and self._file.path else b""
+        # As bytes a value would take SQLite's module longer than all others together.
+        row = run, bytearray(body), bytearray(content)
+        self._run("INSERT INTO entries (run, body, content) VALUES (?, ?, ?)", row)
+        ((position,),) = self._run("SELECT last_insert_rowid()")
+        if position >= _POSITIONS:
+            raise StoreDamaged(f"{self._file.name} is damaged: its last position is {position}")
+        self._set_lease(position, lease)
+        self._count(run, 1)
+        return int(position)
 
     def _change(self, position: int, before: PackedState, after: PackedState | None) -> None:
         """Write a new state of an entry; None deletes it."""
@@ -363,7 +357,7 @@ class SqliteStore:
             (after,) = rows[-1]
 
     def _checked(self, position: int, content: object) -> bytes:
-        if not (position < 1 << 32 and type(content) is bytes and len(content) == self._size):
+        if not (position < _POSITIONS and type(content) is bytes and len(content) == self._size):
             raise StoreDamaged(
                 f"{self._file.name} is damaged: the fingerprint at {position} does not have "
                 f"{self._spec.bits} bits and {self._spec.blocks} block values"
@@ -404,9 +398,7 @@ class SqliteStore:
         with self._file.transaction():
             for table in ("entries", "leases", "runs"):
                 self._run(f"DELETE FROM {table}")  # noqa: S608
-            last = self._last()
         self._neighbours = Neighbours(self._spec.bits, self._spec.blocks + 1, self._spec.reach)
-        self._seen = last
 
     def close(self) -> None:
         self._file.close()

@@ -1,4 +1,4 @@
-"""The verbs of a store, which knows nothing of leases, runs or rules.
+"""The verbs of a store, which does not know what leases and runs mean, and knows no rule.
 
 A store keeps entries at positions, which grow and are never used twice, and finds the entries that
 may be near a page by its *values*: one for each block, and last the key's. Every act of the index
