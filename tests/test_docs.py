@@ -33,18 +33,11 @@ from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.rule.kinship import Kinship
-from scrapy_simhash.rule.rule import (
-    COUNTS,
-    FAR,
-    MOST,
-    REASONS,
-    SHORT_APART,
-    SHORT_TEXT,
-    SITES_APART,
-)
+from scrapy_simhash.rule.rule import COUNTS, FAR, REASONS, SHORT_TEXT, rule
 from scrapy_simhash.settings import DEFAULTS, Spare
 from tests import servers
 from tests.commands.running import simhash
+from tests.rule import made
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -226,16 +219,19 @@ KINDS = {
 }
 
 
+def farthest(kin: Kinship, size: int) -> int:
+    """Return how many bits two pages that say the same may be apart."""
+    page, k = made.page(size=size), RECIPES["default"].distance
+    return max(bits for bits in range(2 * k) if rule(page, page, kin, bits / k).is_copy)
+
+
 def test_how_it_decides_has_the_limits_of_the_rule():
-    k = RECIPES["default"].distance
     assert [*KINDS.values()] == [*Kinship]
     for pair, kin in KINDS.items():
         (row,) = re.findall(rf"^\| {pair} \| (.*) \| (.*) \| (.*) \|$", PAGES["decides"], re.M)
-        wanted = {int(MOST * k) if kin is Kinship.BRANCH else k}
-        if kin is Kinship.SITES:
-            wanted.add(int(SITES_APART * k))
-        if kin in SHORT_APART:
-            wanted |= {int(SHORT_APART[kin] * k), SHORT_TEXT}
+        wanted = {farthest(kin, SHORT_TEXT)}
+        if (short := farthest(kin, SHORT_TEXT - 50)) not in wanted:
+            wanted |= {short, SHORT_TEXT}
         bits, values, _ = row
         assert {int(number) for number in re.findall(r"\d+", bits)} == wanted, pair
         if "three" in values:

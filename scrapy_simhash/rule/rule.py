@@ -33,20 +33,12 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 
-#: How far two texts on two sites may be apart, as a share of k, if both speak of their headings.
-SITES_APART = 4 / 3
-#: The same for short texts, which may come from one program.
-SHORT_APART = {
-    Kinship.BRANCH: 0.45,
-    Kinship.TEXT: 0.45,
-    Kinship.SITES: 0.6,
-}
 #: A shorter text is a short one, which says nothing for itself where the headings differ; bytes.
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two views share most of a text, and so do two sites if their distance is most of k. Releases that
-#: are farther apart have new sections.
+#: Two views share most of a text. Releases that are farther apart than most of k have new sections,
+#: and two sites then share most of the sentences.
 MOST = 3 / 4
 
 
@@ -91,7 +83,8 @@ def kinships(page: Page, other: Page) -> Iterator[Kinship]:
             yield Kinship.DECLARED
         elif a.canonical == b.canonical != 0:
             yield Kinship.SIBLING
-    yield kin
+    # A page without main text may be another record, and so it has to say the same.
+    yield Kinship.DOMAIN if kin not in VIEWS and (a.thin or b.thin) else kin
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
@@ -104,7 +97,10 @@ def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
         near: the distance of their fingerprints, as a share of k.
     """
     pair = Pair(a, b, kin, near)
-    for question in (_far, _values, _sentences, _headings, _length):
+    questions = [_far, _values, _sentences, _headings, _length]
+    if kin is Kinship.ADDRESS:  # what it shows may be of any time
+        questions = [_far, _headings]
+    for question in questions:
         if reason := question(pair):
             return Ruling(False, reason)
     if not pair.headings_alike:
@@ -131,9 +127,10 @@ class Pair:
     def is_view(self) -> bool:
         """True of two views; branches with little text are asked the same, as cities on two hosts.
 
-        Names of cities and results of votes are as near as two releases of a page.
+        Names of cities and results of votes are as near as two releases of a page, unless both
+        pages declare one canonical address.
         """
-        is_little = self.size < LONG_TEXT and not self.is_thin
+        is_little = self.size < LONG_TEXT and not self.a.canonical == self.b.canonical != 0
         return self.kin in VIEWS or (self.kin is Kinship.BRANCH and is_little)
 
     @property
@@ -157,34 +154,22 @@ class Pair:
         a, b = self.a.rest, self.b.rest
         return not (a.size and b.size) or a.likeness(b) > HALF
 
-    @property
-    def clashes(self) -> float:
-        """The number of labels that both pages have, each with another value; an estimate."""
-        return (self.a.pairs.apart(self.b.pairs) - self.a.labels.apart(self.b.labels)) / 2
-
     @cached_property
     def headings_alike(self) -> bool:
         """True if the pages call themselves the same.
 
-        On one domain the whole titles and the ``h1`` are the same. Two views of one page have one
-        title and one ``h1``, or one of them and nearly one text (k/2), because a title may say how
-        a list is sorted. Two sites put the name of the site into the title, each its own; and a
-        page may have as its title what another has as its ``h1``, as a print view has.
+        On one domain the whole titles and the ``h1`` are the same. Two views or releases, and two
+        sites, which put their names into titles, have one name in common: a title, an ``h1``, or
+        the title of a page that is the ``h1`` of the other, as of a print view.
         """
         a, b = self.a, self.b
-        if a.headings == b.headings or self.kin is Kinship.TEXT:
-            return True
-        titles = a.title == b.title != 0
-        headings = a.heading == b.heading != 0
-        names = titles + headings
-        if self.kin in VIEWS and (names == 2 or (names == 1 and self.near <= HALF)):
-            return True
-        if self.kin in (*VIEWS, Kinship.DOMAIN):
-            return _is_named_by_its_site(a, b) or _is_named_by_its_site(b, a)
+        if a.headings == b.headings or self.kin is Kinship.DOMAIN:
+            return a.headings == b.headings
         # In one template, all lists of members may have one title.
-        are_siblings = a.heading and b.heading and self.is_one_template
-        crossed = a.title == b.heading != 0 or a.heading == b.title != 0
-        return headings or crossed or (titles and not are_siblings)
+        has_two_names = 0 != a.heading != b.heading != 0 and self.is_one_template
+        if has_two_names and self.kin is Kinship.SITES:
+            return False
+        return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 
     @property
     def lists_others(self) -> bool:
@@ -197,95 +182,78 @@ class Pair:
         return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
 
 
-def _is_named_by_its_site(a: Facts, b: Facts) -> bool:
-    """Return whether the title of a page is the ``h1`` of another, whose title names the site."""
-    is_site_alone = b.title == 0 and b.site == a.site != 0
-    return is_site_alone and a.title == b.heading != 0 and a.heading in (0, b.heading)
-
-
 def _far(pair: Pair) -> str:
-    a, b = pair.a, pair.b
-    is_story = a.backed and b.backed and pair.headings_alike and not pair.is_thin
-    apart = SITES_APART if is_story and pair.kin is Kinship.SITES else 1
-    if pair.near > (MOST if pair.kin is Kinship.BRANCH else apart):
+    kin = pair.kin
+    if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
         return FAR
-    is_short = pair.size < SHORT_TEXT and not pair.is_thin
-    return "short" if is_short and pair.near > SHORT_APART.get(pair.kin, 1) else ""
+    # Short texts may come from one program.
+    is_short = pair.size < SHORT_TEXT and kin in (Kinship.BRANCH, Kinship.SITES, Kinship.TEXT)
+    return "short" if is_short and pair.near > HALF else ""
 
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, fields and entries."""
     a, b, kin = pair.a, pair.b, pair.kin
     numbers = a.numbers.replaced(b.numbers)
-    has_more = a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
-    if kin is Kinship.ADDRESS:
-        return ""
-    if kin is Kinship.TEXT:
-        differ = has_more
-    elif pair.is_view:
-        differ = numbers > (COUNTS if kin is Kinship.DECLARED else 0)
-        differ = differ or a.words.replaced(b.words) > 0 or pair.clashes >= 1
-        differ = differ or pair.lists_others or (kin is Kinship.SIBLING and has_more)
-    elif kin is Kinship.DOMAIN or pair.is_thin:
-        are_sentences = a.sentences.added(b.sentences) > 0 and not numbers
-        differ = pair.lists_others or (a.said != b.said and not are_sentences)
-    elif kin is Kinship.SITES:
-        differ = _are_records(pair)
-    else:
+    if kin is Kinship.SITES:
+        return "own-values" if _are_records(pair) else ""
+    if kin is Kinship.BRANCH and not pair.is_view:
         # Another release of a long text has another number here and there.
         differ = numbers > (pair.most if pair.headings_alike else 1)
+    else:
+        differ = numbers > (COUNTS if kin is Kinship.DECLARED else 0)
+        differ = differ or a.words.replaced(b.words) > 0 or pair.lists_others
+    if pair.is_view:
+        differ = differ or a.pairs.replaced(b.pairs) >= 1
+    if kin in (Kinship.SIBLING, Kinship.TEXT):
+        differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
+    if kin is Kinship.DOMAIN:
+        differ = differ or (a.said != b.said and not a.sentences.added(b.sentences))
     return "own-values" if differ else ""
 
 
 def _are_records(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
+    a, b = pair.a, pair.b
     # Labels are the form of a record. Where few are the same, lines of comments look like them.
-    if pair.clashes >= 1 and pair.a.labels.likeness(pair.b.labels) >= HALF:
+    if a.pairs.replaced(b.pairs) >= 1 and a.labels.likeness(b.labels) >= HALF:
         return True
     if not pair.is_one_template:
         return False
-    a, b = pair.a.numbers, pair.b.numbers
+    numbers = a.numbers.replaced(b.numbers)
     if pair.size < LONG_TEXT:
-        return a.replaced(b) > 0
+        return numbers > 0
     # A story has other counters around it, and of a record most numbers are its own.
-    return a.replaced(b) > COUNTS and a.own_share(b) >= HALF
+    return numbers > COUNTS and a.numbers.own_share(b.numbers) >= HALF
 
 
 def _sentences(pair: Pair) -> str:
     a, b, kin = pair.a, pair.b, pair.kin
-    differ = False
-    if pair.is_view:
-        differ = kin is not Kinship.ADDRESS and a.sentences.replaced(b.sentences) > 0
-    elif kin is Kinship.DOMAIN or pair.is_thin:
+    differ = pair.is_view and a.sentences.replaced(b.sentences) > 0
+    if kin is Kinship.DOMAIN:
         differ = a.said != b.said
     elif kin is Kinship.SITES:
-        differ = pair.near > MOST and a.text.own_share(b.text) > 1 - MOST
+        differ = pair.near > MOST and a.sentences.own_share(b.sentences) > 1 - MOST
     return "own-text" if differ else ""
 
 
 def _headings(pair: Pair) -> str:
     """Ask what the pages call themselves, unless they say the same at length."""
-    a, b, kin = pair.a, pair.b, pair.kin
+    a, b = pair.a, pair.b
     if pair.headings_alike:
         return ""
-    fills = a.fills and b.fills
-    if kin is Kinship.SITES:
-        # The text is the subject of both pages, and no notice that they share.
-        is_subject = (pair.size >= LONG_TEXT and fills) or (a.backed and b.backed)
+    if pair.kin is Kinship.SITES:
         details = pair.unsaid + a.sentences.replaced(b.sentences)
-        is_same = is_subject and not pair.is_one_template and details <= pair.most
-    elif kin is Kinship.BRANCH:
-        is_same = fills
+        is_same = pair.near <= 1 and not pair.is_one_template and details <= pair.most
     else:
-        is_same = pair.is_one_template and a.said == b.said and a.listed == b.listed
+        is_same = pair.kin is Kinship.BRANCH or (a.said == b.said and a.listed == b.listed)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"
 
 
 def _length(pair: Pair) -> str:
     longer = max(pair.a.text_bytes, pair.b.text_bytes)
-    is_one_page = pair.kin in (*VIEWS, Kinship.BRANCH) and pair.kin is not Kinship.ADDRESS
-    return "other-length" if is_one_page and pair.size < MOST * longer else ""
+    return "other-length" if pair.is_view and pair.size < MOST * longer else ""
 
 
 def is_doubtful(page: bytes, other: bytes) -> bool:

@@ -127,6 +127,7 @@ PAIRS = (
         page(TEXT, rooms="4", menu=MENU),
     ),
     Pair(SITES, "the menu; one word in twelve", MILL, page(edited(TEXT, 4, 0.08), menu=MENU)),
+    Pair(SITES, "a fifth of the sentences", MILL, page(replaced(TEXT, 7), menu=MENU)),
     Pair(SITES, "a third of the sentences", MILL, page(replaced(TEXT, 12), menu=MENU)),
     Pair(SITES, "more than half of the sentences", MILL, page(replaced(TEXT, 20), menu=MENU)),
     Pair(
