@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
@@ -31,18 +31,14 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     url = str(params.get("url") or "")
     if url:
         _check(url)
+    address = urlsplit(url or _address(params))
+    options = _options(params)
+    if address.scheme != "unix" and address.path.strip("/"):
+        del options["db"]
     # The URL goes before what is said beside it, as in redis-py.
-    address = urlsplit(url) if url else _address(params)
-    query = _options(address, params)
-    path = address.path
-    database = str(params.get("db") or 0)
-    if address.scheme == "unix":
-        query.setdefault("db", database)
-    elif not path.strip("/") and "db" not in query:
-        path = f"/{database}"
-    options = f"?{urlencode(query)}" if query else ""
-    place = _login(address, params) + address.netloc.rpartition("@")[2]
-    return f"{address.scheme}://{place}{path}{options}"
+    options |= parse_qsl(address.query, keep_blank_values=True)
+    query = f"?{urlencode(options)}" if options else ""
+    return f"{address.scheme}://{address.netloc}{address.path}{query}"
 
 
 def _params(settings: BaseSettings) -> dict[str, Any]:
@@ -70,33 +66,24 @@ def _check(url: str) -> None:
         raise SettingError(f"REDIS_URL: {error}") from None
 
 
-def _address(params: dict[str, Any]) -> SplitResult:
+def _address(params: dict[str, Any]) -> str:
     """Return the address of a server that has no URL."""
     if path := params.get("unix_socket_path"):
-        return SplitResult("unix", "", quote(str(path)), "", "")
+        return f"unix://{quote(str(path))}"
     host = str(params.get("host") or "localhost")
     if ":" in host:
         host = f"[{host}]"
     scheme = "rediss" if params.get("ssl") else "redis"
-    return SplitResult(scheme, f"{host}:{params.get('port') or 6379}", "", "", "")
+    return f"{scheme}://{host}:{params.get('port') or 6379}"
 
 
-def _options(address: SplitResult, params: dict[str, Any]) -> dict[str, str]:
-    """Return the options of a URL, and the TLS options of ``params``."""
-    query = dict(parse_qsl(address.query, keep_blank_values=True))
+def _options(params: dict[str, Any]) -> dict[str, Any]:
+    """Return database, login and TLS as the options of a URL."""
+    options = {"db": params.get("db") or 0}
     for name, value in params.items():
         if name == "ssl_cert_reqs":
             # It may be None or a constant of the module ssl, such as CERT_REQUIRED.
-            word = str(getattr(value, "name", value)).removeprefix("CERT_").lower()
-            query.setdefault(name, word)
-        elif name.startswith("ssl_") and value is not None:
-            query.setdefault(name, str(value))
-    return query
-
-
-def _login(address: SplitResult, params: dict[str, Any]) -> str:
-    """Return user and password as a URL has them before its host."""
-    user, _, password = address.netloc.rpartition("@")[0].partition(":")
-    user = user or quote(str(params.get("username") or ""), "")
-    password = password or quote(str(params.get("password") or ""), "")
-    return f"{user}:{password}@" if user or password else ""
+            options[name] = str(getattr(value, "name", value)).removeprefix("CERT_").lower()
+        elif name.startswith("ssl_") or name in ("username", "password"):
+            options[name] = value
+    return {name: value for name, value in options.items() if value is not None}

@@ -5,11 +5,11 @@ It raises one of ``WRONG`` for a value that cannot be used, and its text says wh
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
@@ -20,29 +20,22 @@ from scrapy_simhash.loading import load
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
 
-WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, re.error)
+WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, OSError, re.error)
 
 Action = Literal["drop", "follow", "flag"]
 
 Read = Callable[[Any], Any]
 
 
-class OwnAction(NamedTuple):
-    """An action of the project's own: called with verdict, request and response, it returns one."""
-
-    path: str
-    call: Callable[..., Any]
-
-    def __str__(self) -> str:
-        return self.path
-
-
 class Actions(NamedTuple):
-    """The action for a copy by its address: the first expression that finds something decides."""
+    """The action for a copy by its address: the first expression that finds something decides.
 
-    pairs: tuple[tuple[re.Pattern[str], Action | OwnAction], ...]
+    An action of the project's own is an import path; see :func:`own_action`.
+    """
 
-    def of(self, url: str) -> Action | OwnAction:
+    pairs: tuple[tuple[re.Pattern[str], str], ...]
+
+    def of(self, url: str) -> str:
         return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
 
     def __str__(self) -> str:
@@ -68,12 +61,11 @@ def number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read:
     """Return a function that reads a number, which a command line gives as text."""
 
     def read(value: Any) -> Any:
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
-            number = kind(value)
-            # Half a page is no number of pages, and "not a number" is not even equal to itself.
-            is_same = not isinstance(value, float) or value == number
-            if is_same and not isinstance(value, bool) and least <= number <= most:
-                return number
+        with suppress(ValueError, OverflowError):
+            number = float(str(value))
+            # Half a page is no number of pages.
+            if least <= number <= most and kind(number) == number:
+                return kind(number)
         whole = "a whole number" if kind is int else "a number"
         limit = f" and at most {most:,.0f}" if most < inf else ""
         raise ValueError(f"{value!r:.80} is not {whole} of at least {least:g}{limit}")
@@ -103,7 +95,7 @@ def expressions(value: Any) -> tuple[re.Pattern[str], ...]:
 def actions(value: Any) -> Actions:
     """Read one action for all copies, or pairs of a regular expression and an action."""
     if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
-        return Actions(((re.compile(""), _action(value)),))
+        value = [("", value)]
     try:
         pairs = [(re.compile(expression), action) for expression, action in _as_list(value)]
     except WRONG as error:
@@ -111,25 +103,28 @@ def actions(value: Any) -> Actions:
             f"{value!r:.80} is neither one of {', '.join(get_args(Action))} nor a list of pairs of "
             f"a regular expression and one of them: {error}"
         ) from None
-    return Actions(tuple((pattern, _action(action)) for pattern, action in pairs))
+    for _, action in pairs:
+        own_action(action) or checked_action(action)
+    return Actions(tuple(pairs))
 
 
-def _action(value: Any) -> Action | OwnAction:
-    if not (isinstance(value, str) and "." in value):
-        return checked_action(value)
-    if not callable(call := load(value)):
-        raise ValueError(f"{value!r:.80} is no callable")
-    return OwnAction(value, call)
+def own_action(action: Any) -> Callable[..., Any] | None:
+    """Return an action of the project's own, which gets verdict, request and response."""
+    if not (isinstance(action, str) and "." in action):
+        return None
+    call: Callable[..., Any] = load(action)
+    if not callable(call):
+        raise ValueError(f"{action!r:.80} is no callable")
+    return call
 
 
 def _as_list(value: Any) -> Any:
     """Return a list unchanged; a text of a command line as its only part, unless it is JSON."""
     if not isinstance(value, str):
         return value
-    with contextlib.suppress(ValueError, RecursionError):
-        read = json.loads(value)
-        if isinstance(read, list):
-            return read
+    with suppress(ValueError, RecursionError):
+        if isinstance(listed := json.loads(value), list):
+            return listed
     return [value]
 
 
@@ -175,12 +170,11 @@ def log(value: Any) -> Path | None:
     """Read the path of a file that is there or can be made; an empty one switches the log off."""
     if not value:
         return None
-    said = f"no path of a file that is there or can be made: {value}"
-    with contextlib.suppress(TypeError, ValueError):  # no path at all, or a NUL in it
+    with suppress(TypeError, ValueError):  # no path at all, or a NUL in it
         path = Path(value).absolute()
-        checked = path if os.access(path, os.F_OK) else path.parent
-        if os.access(checked, os.W_OK) and checked.is_dir() == (checked != path):
-            return path
+        is_there = os.access(path, os.F_OK)
         if not path.parent.is_dir():
-            said = f"make the folder {path.parent} first, because it is not there"
-    raise ValueError(said)
+            raise FileNotFoundError(f"make the folder {path.parent} first, because it is not there")
+        if not path.is_dir() and os.access(path if is_there else path.parent, os.W_OK):
+            return path
+    raise ValueError(f"no path of a file that is there or can be made: {value}")

@@ -25,6 +25,7 @@ from scrapy_simhash.setting_values import Actions
 
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
+    from scrapy_simhash.index.registry import Scheme
 
 Prefer = Literal["first", "canonical"]
 Recrawl = Literal["all", "changed"]
@@ -102,12 +103,10 @@ class FilterSettings:
         return chosen
 
     def _refuse_what_contradicts(self, settings: BaseSettings) -> None:
-        from scrapy_simhash.index.registry import store_of  # heavy
-
         if self.recrawl == "changed" and not self.survives:
             said = "'changed' needs an index that outlives the crawl, so name one"
             raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
-        is_shared_file = self.survives and not store_of(self.index_url).name_option
+        is_shared_file = self.survives and not _store_of(self.index_url).name_option
         if is_shared_file and SPIDER in self.namespace and settings.get("SIMHASH_INDEX_URL"):
             said = f"a file has no namespace, so write {SPIDER} into SIMHASH_INDEX_URL"
             raise _error("SIMHASH_NAMESPACE", said)
@@ -129,9 +128,7 @@ class FilterSettings:
 
     @property
     def survives(self) -> bool:
-        from scrapy_simhash.index.registry import store_of  # heavy
-
-        return store_of(self.index_url).lasting
+        return _store_of(self.index_url).lasting
 
 
 # The settings that change a value of the recipe, each without a default.
@@ -220,13 +217,17 @@ def named_url(url: str, settings: BaseSettings) -> str:
     Raises:
         ValueError: the URL is of no known form.
     """
-    from scrapy_simhash.index.registry import store_of  # heavy
-
-    option = store_of(url).name_option
+    option = _store_of(url).name_option
     if not option or re.search(f"[?&]{option}=", url):
         return url
     name = quote(f"{_namespace(settings)}:simhash", ":{}")
     return f"{url}{'&' if '?' in url else '?'}{option}={name}"
+
+
+def _store_of(url: str) -> Scheme:
+    from scrapy_simhash.index.registry import store_of  # heavy
+
+    return store_of(url)
 
 
 def url_of_file(path: Path) -> str:

@@ -176,7 +176,7 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name, value
     assert "s3cret" not in str(caught.value)
 
 
-TLS, TLS_6379 = "rediss://h/0", "rediss://h:6379/0"
+TLS = "rediss://h/0"
 
 
 def queued(params: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
@@ -188,17 +188,19 @@ def queued(params: dict[str, Any] | None = None, **settings: Any) -> dict[str, A
 @pytest.mark.parametrize(
     ("settings", "url"),
     [
-        (queued(), "redis://localhost:6379/0"),
-        (queued({"password": "p@", "db": 3}, host="h", port="1"), "redis://:p%40@h:1/3"),
-        (queued({"url": "redis://h:1", "username": "u", "password": "p"}), "redis://u:p@h:1/0"),
-        (queued(url="redis://h:1", db=3), "redis://h:1/3"),
+        (queued(), "redis://localhost:6379?db=0"),
+        (queued({"password": "p@", "db": 3}, host="h", port="1"), "redis://h:1?db=3&password=p%40"),
+        (queued({"url": "redis://h:1", "username": "u"}), "redis://h:1?db=0&username=u"),
+        (queued(url="redis://h:1", db=3), "redis://h:1?db=3"),
         (queued(url="redis://h:1/2", db=3), "redis://h:1/2"),
         (queued(url="redis://h:1?db=2", db=3), "redis://h:1?db=2"),
-        (queued({"password": "p", "username": "v"}, url="redis://u@h/1"), "redis://u:p@h/1"),
         (queued(url="unix:///r.sock", db=3), "unix:///r.sock?db=3"),
         (queued({"unix_socket_path": "/r.sock"}), "unix:///r.sock?db=0"),
-        (queued(host="::1"), "redis://[::1]:6379/0"),
-        (queued({"ssl": True, "ssl_ca_certs": "/ca"}, host="h"), f"{TLS_6379}?ssl_ca_certs=%2Fca"),
+        (queued(host="::1"), "redis://[::1]:6379?db=0"),
+        (
+            queued({"ssl": True, "ssl_ca_certs": "/c"}),
+            "rediss://localhost:6379?db=0&ssl_ca_certs=%2Fc",
+        ),
         (
             queued({"ssl_cert_reqs": None, "ssl_ca_certs": None}, url=TLS),
             f"{TLS}?ssl_cert_reqs=none",

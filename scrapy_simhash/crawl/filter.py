@@ -39,7 +39,7 @@ from scrapy_simhash.index.store import StoreError
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH
 from scrapy_simhash.report.words import count
-from scrapy_simhash.setting_values import Action, OwnAction, checked_action
+from scrapy_simhash.setting_values import Action, checked_action, own_action
 from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
@@ -144,13 +144,13 @@ class CrawlFilter:
                 self.warn(f'meta["simhash_action"]: {error}; such pages are flagged only')
                 return "flag"
         action = self.settings.action.of(request.url)
-        if isinstance(action, OwnAction):
-            try:
-                action = checked_action(action.call(copy.verdict, request, copy.response))
-            except Exception:
-                said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
-                logger.exception(said, action, copy.response.url)
-                return "flag"
+        try:
+            call = own_action(action)
+            action = checked_action(call(copy.verdict, request, copy.response) if call else action)
+        except Exception:
+            said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
+            logger.exception(said, action, copy.response.url)
+            return "flag"
         # The links of such a page are the crawl. What it redirects to has its meta.
         return "follow" if action == "drop" and is_start(request) else action
 
