@@ -14,7 +14,7 @@ PDF files are read by pdfium: ``pip install "scrapy-simhash[pdf]"``.
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from hashlib import shake_128
@@ -36,7 +36,7 @@ Values = list[tuple[str, str]]
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
 # Bytes of a PDF file that may be packed together: 100 kB may hold five million operators.
 LARGEST_PDF_STREAM = 4 << 20
-# Values that are looked at; if a document has more, its bytes count, too.
+# Values whose text is compared.
 MOST_VALUES = 50_000
 # As pdfium reads it, a stream begins in the next line, whatever follows its keyword.
 _PDF_STREAM = re.compile(rb"(?<!end)stream[^\r\n]*(?:\r\n?|\n|\Z)")
@@ -146,35 +146,26 @@ def in_letters(data: bytes, size: int = 16) -> str:
 
 def read_json(data: bytes, charset: str | None) -> Extraction | None:
     """Return the values of a JSON document; anything else, as lines of JSON, is read as text."""
-    values: Values = []
     try:
         # Numbers as they are written: some are too long, or not exact.
         root = json.loads(decode_html(data, charset), parse_int=str, parse_float=str)
-        _add_json(values, "", root)
+        sorted_by_name = json.dumps(root, sort_keys=True)
     except (ValueError, RecursionError):
         return read_text(data, charset)
-    return _of_values(values[:MOST_VALUES], data, is_whole=len(values) < MOST_VALUES)
+    return _of_values(_json_values(root), sorted_by_name.encode())
 
 
-def _add_json(values: Values, name: str, value: Any) -> None:
-    """Add names and values in the order of the document; objects are sorted by name.
-
-    It is no generator, because each value of a deep document would pass through all that are above.
-    """
-    if len(values) >= MOST_VALUES:
-        return
-    if isinstance(value, dict):
-        values.append((f"{name}{{", ""))
-        for key in sorted(value):
-            _add_json(values, key, value[key])
-        values.append(("}", ""))
-    elif isinstance(value, list):
-        values.append((f"{name}[", ""))
-        for each in value:
-            _add_json(values, "", each)
-        values.append(("]", ""))
-    else:
-        values.append((name, str(value)))
+def _json_values(root: Any) -> Iterator[str]:
+    """Yield the values in the order of the document; objects are sorted by name."""
+    waiting = [root]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            value = [value[name] for name in sorted(value)]
+        if isinstance(value, list):
+            waiting += reversed(value)
+        else:
+            yield str(value)
 
 
 def read_xml(data: bytes, charset: str | None) -> Extraction | None:
@@ -184,11 +175,10 @@ def read_xml(data: bytes, charset: str | None) -> Extraction | None:
     try:
         is_whole = _read_values(text, values)
     except expat.ExpatError:
-        if not values:
-            return read_text(data, charset)
-        values = [("", text)]
-        is_whole = False
-    return _of_values(values, data, is_whole=is_whole)
+        return _of_values([text], data) if values else read_text(data, charset)
+    named = "\0".join(part for pair in values for part in pair)
+    said = named.encode("utf-8", "surrogatepass") if is_whole else data
+    return _of_values((value for _, value in values), said)
 
 
 def _read_values(text: str, values: Values) -> bool:
@@ -220,18 +210,17 @@ def _read_values(text: str, values: Values) -> bool:
     for at in range(0, len(text), part):
         parser.Parse(text[at : at + part].encode("utf-8", "replace"))
         if len(values) >= MOST_VALUES:
-            del values[MOST_VALUES:]
             return False
     parser.Parse(b"", True)
     return True
 
 
-def _of_values(values: Values, data: bytes, *, is_whole: bool) -> Extraction | None:
-    text = "\n".join(value for _, value in values if value)[:MOST_TEXT]
+def _of_values(values: Iterable[str], said: bytes) -> Extraction | None:
+    """Return the text of some values, which two documents share if they say the same bytes."""
+    text = "\n".join(filter(None, islice(values, MOST_VALUES)))[:MOST_TEXT]
     if len(text) < 300:
         return None
-    content = "\0".join(part for pair in values for part in pair).encode("utf-8", "surrogatepass")
-    return replace(text_alone(text), labels=(in_letters(content if is_whole else data),))
+    return replace(text_alone(text), labels=(in_letters(said),))
 
 
 # Readers by content types.
