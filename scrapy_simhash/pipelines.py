@@ -56,7 +56,8 @@ class NearDuplicatePipeline:
             return item
         delivery = self._deliveries.take_item(item)
         with delivery.item_in_pipeline():
-            return await self._judged(item, delivery)
+            await self._judge(item, delivery)
+        return item
 
     def close_spider(self, spider: Spider | None = None) -> Awaitable[Any]:
         """Settle all pages; put the copies that wait into the queue."""
@@ -65,35 +66,39 @@ class NearDuplicatePipeline:
             return saved
         return deferred_from_coro(saved)  # Scrapy 2.13
 
-    async def _judged(self, item: Any, delivery: Delivery) -> Any:
+    async def _judge(self, item: Any, delivery: Delivery) -> None:
+        """Count an item, and raise if it is dropped."""
         key = item_key(item, self._settings.item_key_field)
         document = self._document(item, key) if key else None
-        if document is None:
-            self._counts["items_skipped"] += 1
-            self._counts["items_skipped/no_text"] += bool(key)
-            self._counts["items_skipped/no_key"] += not key
-            self._follow_page(delivery)
-        elif self._dedup.upkeep.in_progress(document.key):
-            self._keep_with_page(delivery)
-        else:
+        if document is not None and not self._dedup.upkeep.in_progress(document.key):
             # An item cannot be crawled again, so it waits until its original is stored or lost. It
             # does not wait for its own page, which waits for the item.
             page = delivery.page_in_progress
             verdict = await self._dedup.check(document, original=page)
-            if page and verdict.original == page:
-                self._keep_with_page(delivery)
-            else:
-                self._act(item, verdict, delivery)
-        return item
+            if not page or verdict.original != page:
+                self._act(verdict, delivery)
+                return
+        # It goes with its page, which an earlier run may have delivered.
+        if delivery.unchanged:
+            self._drop_unchanged(str(delivery.key))
+        if document is None:
+            self._counts["items_skipped"] += 1
+            self._counts["items_skipped/no_text"] += bool(key)
+            self._counts["items_skipped/no_key"] += not key
+        else:
+            self._counts["items_kept"] += 1
 
-    def _act(self, item: Any, verdict: Verdict, delivery: Delivery) -> None:
+    def _act(self, verdict: Verdict, delivery: Delivery) -> None:
         """Count an item by its verdict, and raise if it is dropped."""
-        action = self._action(verdict)
+        action: Action | None = None
+        if verdict.kind == "duplicate":
+            # Either action that drops pages drops it.
+            action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
         self._summary.item(verdict, action)
         if verdict.kind == "skipped":
             self._counts["items_skipped"] += 1
         elif verdict.owned:
-            delivery.item_claimed(verdict.key, item)
+            delivery.item_claimed(verdict.key)
             if verdict.unchanged and self._settings.recrawl == "changed":
                 self._drop_unchanged(verdict.key)
             self._counts["items_kept"] += 1
@@ -103,21 +108,6 @@ class NearDuplicatePipeline:
             self._counts["items_dropped"] += 1
             original = verdict.matches[0]
             raise NearDuplicateItem(verdict.key, original.key, original.distance)
-
-    def _action(self, verdict: Verdict) -> Action | None:
-        """Return what becomes of a copy, which either action that drops pages drops."""
-        if verdict.kind != "duplicate":
-            return None
-        return "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
-
-    def _keep_with_page(self, delivery: Delivery) -> None:
-        self._counts["items_kept"] += not delivery.unchanged
-        self._follow_page(delivery)
-
-    def _follow_page(self, delivery: Delivery) -> None:
-        """Drop an item if its page is as an earlier run has delivered it."""
-        if delivery.unchanged:
-            self._drop_unchanged(str(delivery.key))
 
     def _drop_unchanged(self, key: str) -> None:
         self._counts["items_unchanged"] += 1
@@ -131,12 +121,10 @@ class NearDuplicatePipeline:
         adapter = ItemAdapter(item)
         # A row of CSV may have values under None, or under an empty name.
         text_field, html_field = self._settings.item_text_field, self._settings.item_html_field
-        text = adapter.get(text_field) if text_field else None
-        if text:
+        if text_field and (text := adapter.get(text_field)):
             text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
             return Document(key, text, "text/plain", key)
-        html = adapter.get(html_field) if html_field else None
-        if html:
+        if html_field and (html := adapter.get(html_field)):
             # Bytes may be the body of a response.
             return Document(key, html if isinstance(html, bytes) else str(html), key=key)
         return None

@@ -6,9 +6,10 @@ and what its callback yields. Scrapy's signals say how each item ends.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.settings import FilterSettings
 
 
-class _ClaimedItem(NamedTuple):
-    """An item that became an original, on its way through the pipelines after ours."""
-
-    key: str
-    item: Any
-
-
 class Delivery:
     """The delivery of one page to the spider.
 
@@ -42,6 +36,7 @@ class Delivery:
         request: the request of a page, until the spider gets it.
         drops_items: whether the spider's requests go on without its items.
         unchanged: whether the page did not change, and only changed pages are wanted.
+        items: the number of items on their way.
     """
 
     def __init__(
@@ -52,6 +47,7 @@ class Delivery:
         request: Request | None = None,
         drops_items: bool = False,
         unchanged: bool = False,
+        items: float = 0,
     ) -> None:
         self.key = key
         self.request = request
@@ -60,9 +56,10 @@ class Delivery:
         self._upkeep = upkeep
         self._callback_has_ended = False
         # A later pipeline may make another object of an item, or none, so only numbers are sure.
-        self._items_on_the_way = 0
+        self._items_on_the_way = items
         self._items_in_pipeline = 0
-        self._claimed: list[_ClaimedItem] = []
+        # The keys of items that became originals, and are in the pipelines after ours.
+        self._claimed: list[str] = []
 
     @property
     def page_in_progress(self) -> str | None:
@@ -86,45 +83,37 @@ class Delivery:
     def item_in_pipeline(self) -> Iterator[None]:
         """Note that our pipeline has an item until the end of the block."""
         self._items_in_pipeline += 1
-        self._end_claims()
+        self._end_last_claims()
         try:
             yield
         finally:
             self._items_in_pipeline -= 1
 
-    def item_claimed(self, key: str, item: Any) -> None:
+    def item_claimed(self, key: str) -> None:
         """Note that an item became an original."""
-        self._claimed.append(_ClaimedItem(key, item))
+        self._claimed.append(key)
 
-    def item_ended(self, item: Any, key: str | None, *, failed: bool) -> None:
+    def item_ended(self, key: str | None, *, failed: bool) -> None:
         """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
-        self._items_on_the_way -= bool(self._items_on_the_way)
+        self._items_on_the_way = max(0, self._items_on_the_way - 1)
         if self.key is not None:
             self._upkeep.ended(self.key, failed=failed)
-        # A pipeline may have changed the key of the item, or made another item with the same key.
-        claimed = [claim for claim in self._claimed if claim.item is item]
-        claimed = claimed or [claim for claim in self._claimed if claim.key == key]
-        if claimed:
-            self._end_claim(claimed[0], failed=failed)
-        self._end_claims()
+        if key in self._claimed:
+            self._end_claims([key], failed=failed)
+        elif failed:
+            # A pipeline has changed its key, so it may be any of them.
+            self._end_claims([*self._claimed], failed=True)
+        self._end_last_claims()
 
-    def _end_claims(self) -> None:
+    def _end_last_claims(self) -> None:
         """End the claims of which another item, or None, was made, once all items have ended."""
         if self._items_on_the_way == self._items_in_pipeline:
-            # An item that failed ended its own claim before.
-            for claim in [*self._claimed]:
-                self._end_claim(claim, failed=False)
+            self._end_claims([*self._claimed], failed=False)
 
-    def _end_claim(self, ended: _ClaimedItem, *, failed: bool) -> None:
-        self._claimed = [claim for claim in self._claimed if claim is not ended]
-        self._upkeep.ended(ended.key, failed=failed)
-
-
-class _OutsideDelivery(Delivery):
-    """The items of start methods and errbacks, which have no response, so they are not counted."""
-
-    def _end_claims(self) -> None:
-        """Do nothing: each claim ends with its item."""
+    def _end_claims(self, keys: Iterable[str], *, failed: bool) -> None:
+        for key in keys:
+            self._claimed.remove(key)
+            self._upkeep.ended(key, failed=failed)
 
 
 class Deliveries:
@@ -134,7 +123,9 @@ class Deliveries:
         self._settings = settings
         self._compares_items = settings.has_items
         self._upkeep = upkeep
-        self._outside = _OutsideDelivery(upkeep)
+        # Start methods and errbacks have no response, so nothing counts their items, and the claim
+        # of each ends with it.
+        self._outside = Delivery(upkeep, items=inf)
         # Pages on their way to the spider, by their keys.
         self._expected: dict[str, list[Delivery]] = {}
         # A response's meta does not have them, because a spider may change it.
@@ -145,12 +136,7 @@ class Deliveries:
             crawler.signals.connect(self._item_ended, signal=signal)
 
     def expect(
-        self,
-        request: Request,
-        key: str,
-        *,
-        owned: bool,
-        unchanged: bool = False,
+        self, request: Request, key: str, *, owned: bool = False, unchanged: bool = False
     ) -> None:
         """Note a page on its way to the spider, whose items may have to be dropped.
 
@@ -160,13 +146,12 @@ class Deliveries:
             owned: whether its delivery counts. The items of any other page are dropped.
             unchanged: whether the page did not change, and only changed pages are wanted.
         """
-        # An item that is compared may have changed although its page did not.
-        drops_items = not owned or (unchanged and not self._compares_items)
         delivery = Delivery(
             self._upkeep,
             key if owned else None,
             request=request,
-            drops_items=drops_items,
+            # An item that is compared may have changed although its page did not.
+            drops_items=not owned or (unchanged and not self._compares_items),
             unchanged=unchanged,
         )
         self._expected.setdefault(key, []).append(delivery)
@@ -177,22 +162,19 @@ class Deliveries:
         # Other middlewares may have made another response, and given it another request.
         key = request_key(request, response.url) if request is not None else ""
         if expected := self._expected.get(key):
-            delivery = expected.pop(0)
+            delivery = self._of_response[response] = expected.pop(0)
             # Its meta may lead back to the response, which would never go then.
             delivery.request = None
-            self._of_response[response] = delivery
-            if not expected:
-                del self._expected[key]
 
     def fail_lost(self, on_the_way: Container[Request]) -> None:
         """Fail pages that another middleware has turned down, or asked for again."""
         for key, expected in [*self._expected.items()]:
-            turned_down = [page for page in expected if page.request not in on_the_way]
-            for page in turned_down:
-                expected.remove(page)
-                if page.key is not None:
-                    self._upkeep.failed(key)
-            if not expected:
+            coming = [page for page in expected if page.request in on_the_way]
+            for page in expected:
+                if page not in coming:
+                    page.callback_ended(failed=True)
+            self._expected[key] = coming
+            if not coming:
                 del self._expected[key]
 
     def of(self, response: Response) -> Delivery:
@@ -216,7 +198,7 @@ class Deliveries:
         self._of_item.pop(id(item), None)
         delivery = self.of(response) if isinstance(response, Response) else self._outside
         key = item_key(item, self._settings.item_key_field) if self._compares_items else None
-        delivery.item_ended(item, key, failed=signal is signals.item_error)
+        delivery.item_ended(key, failed=signal is signals.item_error)
 
 
 def item_key(item: Any, field: str) -> str | None:

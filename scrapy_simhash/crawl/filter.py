@@ -90,14 +90,10 @@ class CrawlFilter:
         if verdict.kind == "duplicate":
             judged.action = self._action(judged, times)
         if verdict.owned:
-            self.deliveries.expect(
-                request,
-                key,
-                owned=True,
-                unchanged=self.withholds(verdict),
-            )
+            unchanged = self.withholds(verdict)
+            self.deliveries.expect(request, key, owned=True, unchanged=unchanged)
         elif judged.action == "follow":
-            self.deliveries.expect(request, key, owned=False)
+            self.deliveries.expect(request, key)
         self.sparing.judged(judged)
         self.summary.judged(judged)
         self.run_of_spider.judged(judged)
