@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
@@ -123,9 +123,11 @@ class NearDuplicateDownloaderMiddleware:
             owner.meta["simhash"] = meta
         if judged.action is not None:
             response.flags.append(FLAG)
-            self._log(judged)
-            if judged.action == "drop":
-                await self._drop(judged)
+            self._tell(judged)
+        if judged.action == "drop":
+            await _close_tab(request)
+            original = judged.verdict.matches[0]
+            raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
         return response
 
     def _check_meta(self, request: Request) -> None:
@@ -134,7 +136,7 @@ class NearDuplicateDownloaderMiddleware:
                 keys = ", ".join(("dont_simhash", *ORDERS))
                 self._filter.warn(f'meta["{name}"]: there is no such key; there are {keys}')
 
-    def _log(self, judged: Judged) -> None:
+    def _tell(self, judged: Judged) -> None:
         """Tell the log and the listeners of the signal of a copy."""
         original = judged.verdict.matches[0]
         logger.debug(
@@ -152,11 +154,6 @@ class NearDuplicateDownloaderMiddleware:
             response=judged.response,
             spider=self._crawler.spider,
         )
-
-    async def _drop(self, judged: Judged) -> NoReturn:
-        await _close_tab(judged.request)
-        original = judged.verdict.matches[0]
-        raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
 
 
 async def _close_tab(request: Request) -> None:

@@ -9,11 +9,12 @@ the leases: they run out, and copies take the places of the pages.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
@@ -33,6 +34,38 @@ PAGES_AT_ONCE = 256
 Callback = Callable[[bool], None]
 
 
+class Rounds:
+    """Something that is done again and again; a round that has begun at the end is finished.
+
+    Args:
+        work: one round; if it fails, the log says so.
+        seconds: the pause between two rounds, and more after a round that took longer.
+    """
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
+        self._work = work
+        self._seconds = seconds
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            started = time.monotonic()
+            try:
+                await asyncio.shield(self._work())
+                rest = max(self._seconds, time.monotonic() - started)
+            except Exception:  # a crawl goes on, whatever happened once
+                logger.exception("A round of the filter failed; it goes on")
+                rest = 5.0  # the log would be full of it
+            await asyncio.sleep(rest)
+
+
 class Upkeep:
     """Keeps one crawler and its index together.
 
@@ -49,6 +82,7 @@ class Upkeep:
 
     Attributes:
         expired: the number of entries that were deleted, of old runs and of crawlers that are gone.
+        begin: does rounds until :meth:`settle`.
     """
 
     def __init__(
@@ -71,7 +105,8 @@ class Upkeep:
         # Copies that wait: for pages of this crawler by key, for pages of others by entry.
         self._copies_by_key: dict[str, list[Callback]] = {}
         self._copies_by_entry: dict[int, list[Callback]] = {}
-        self._running: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self._round, ROUND_SECONDS)
+        self.begin = self._rounds.begin
 
     def in_progress(self, key: str) -> bool:
         """Return whether this crawler owns a page that is neither delivered nor failed."""
@@ -152,8 +187,7 @@ class Upkeep:
         Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
         their originals were not delivered, because it can no longer be known.
         """
-        if self._running is not None:
-            self._running.cancel()
+        self._rounds.end()
         self.fail_all()
         self._thread.run(self._index.retry)
         await self._round()
@@ -161,24 +195,6 @@ class Upkeep:
         self._copies_by_entry = {}
         for callback in [callback for callbacks in copies.values() for callback in callbacks]:
             callback(False)
-
-    def begin(self) -> None:
-        """Do rounds until :meth:`settle`."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        rest = ROUND_SECONDS
-        while True:
-            await asyncio.sleep(rest)
-            started = time.monotonic()
-            try:
-                # Whoever ends the upkeep does not end a round in the middle.
-                await asyncio.shield(self._round())
-                # Claims wait for the rounds.
-                rest = max(ROUND_SECONDS, time.monotonic() - started)
-            except Exception:  # a crawl needs upkeep, whatever happened once
-                logger.exception("The upkeep of the index failed; it goes on")
-                rest = 5.0  # the log would be full of it
 
     async def _round(self) -> None:
         """Tell the index what was settled, and ask how pages of other crawlers fared."""

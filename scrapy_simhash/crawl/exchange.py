@@ -3,9 +3,8 @@
 No request waits for the exchange, and while the index is away nothing is spared.
 """
 
-import asyncio
-
 from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.upkeep import Rounds
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.printable import logger_of
 from scrapy_simhash.url_patterns.rows import Rows, SharedRows
@@ -27,6 +26,8 @@ class RowExchange:
 
     Attributes:
         is_away: True until the first rows come, and while the index cannot be asked.
+        begin: exchanges rows now and then.
+        end: ends that.
     """
 
     def __init__(
@@ -38,21 +39,9 @@ class RowExchange:
         self._shared = shared
         self._is_shared = is_shared
         self._failure = ""
-        self._running: asyncio.Task[None] | None = None
-
-    def begin(self) -> None:
-        """Exchange rows now and then until :meth:`end`."""
-        self._running = asyncio.get_running_loop().create_task(self._run())
-
-    def end(self) -> None:
-        if self._running is not None:
-            self._running.cancel()
-
-    async def _run(self) -> None:
-        while True:
-            # An exchange that has begun when the crawl ends is finished.
-            await asyncio.shield(self.once())
-            await asyncio.sleep(EXCHANGE_SECONDS)
+        rounds = Rounds(self.once, EXCHANGE_SECONDS)
+        self.begin = rounds.begin
+        self.end = rounds.end
 
     async def once(self) -> None:
         """Exchange rows, if there are others to exchange them with."""
@@ -65,7 +54,7 @@ class RowExchange:
             if host in changed or host in unsent:
                 table.read(self._shared.rows(host), unsent.get(host))
         self.is_away = bool(failure)
-        if self._running and failure and failure != self._failure:
+        if failure and failure != self._failure:
             logger.warning("Nothing is spared while address patterns are away: %s", failure)
         self._failure = failure
 

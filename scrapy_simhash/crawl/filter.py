@@ -18,6 +18,7 @@ from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.upkeep import ROUND_SECONDS, Rounds
 from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.deliveries import Deliveries
 from scrapy_simhash.crawl.preferred import Preferred
@@ -72,7 +73,7 @@ class CrawlFilter:
         self.deliveries = Deliveries(crawler, self.settings, self.dedup.upkeep)
         self.summary = Summary(self.settings, self.counts, name)
         self.sparing = Sparing(self.settings, self.dedup, self.summary, self.counts)
-        self._rounds: asyncio.Task[None] | None = None
+        self._rounds = Rounds(self._round, ROUND_SECONDS)
         self._stopping: asyncio.Future[None] | None = None
         connect = crawler.signals.connect
         connect(self._spider_opened, signal=signals.spider_opened)
@@ -203,20 +204,12 @@ class CrawlFilter:
         await self.run_of_spider.begin()
         self.summary.begin(self.dedup.run)
         self.sparing.begin()
-        self._rounds = asyncio.get_running_loop().create_task(self._run())
+        self._rounds.begin()
 
     def _request_scheduled(self, request: Request) -> None:
         request.meta[QUEUED] = True
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(0.1)
-            try:
-                self._round()
-            except Exception:  # a crawl goes on, whatever happened once
-                logger.exception("A round of the filter failed")
-
-    def _round(self) -> None:
+    async def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
         if self.queue.refused:
             self.queue.retry()
@@ -275,8 +268,7 @@ class CrawlFilter:
 
         Copies that wait are put into the queue: a later run of the job crawls them again.
         """
-        if self._rounds is not None:
-            self._rounds.cancel()
+        self._rounds.end()
         await self.dedup.upkeep.settle()
         if self.preferred is not None:
             self.preferred.end()

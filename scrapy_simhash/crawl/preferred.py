@@ -6,6 +6,7 @@ judged afterwards with the response that was kept.
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -42,6 +43,14 @@ class _Page(NamedTuple):
     since: float
 
 
+@dataclass(slots=True)
+class _Form:
+    """The pages whose addresses have one form, and those of them that waited in vain."""
+
+    pages: int = 0
+    in_vain: int = 0
+
+
 class Preferred:
     """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter."""
 
@@ -57,9 +66,8 @@ class Preferred:
         self._have_waited = set[str]()
         # The keys of addresses that have come or failed.
         self._ended = Seen()
-        # The number of pages, and of pages that waited in vain, by the form of their addresses.
-        self._of_form: LRUCache[str, int] = LRUCache(REMEMBERED)
-        self._in_vain: LRUCache[str, int] = LRUCache(REMEMBERED)
+        # By the form of their addresses.
+        self._forms: LRUCache[str, _Form] = LRUCache(REMEMBERED)
         crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
 
     def request_before(self, request: Request, response: Response) -> Request | None:
@@ -93,8 +101,13 @@ class Preferred:
 
         Each of them may have cost a download.
         """
-        form = _form(key)
-        return self._in_vain.get(form, 0) > 3 + self._of_form.get(form, 0) / 100
+        form = self._form(key)
+        return form.in_vain > 3 + form.pages / 100
+
+    def _form(self, key: str) -> _Form:
+        """Return the pages whose addresses have host and first folder in common."""
+        name = "/".join(key.split("/")[:-1][:4])
+        return self._forms.setdefault(name, _Form())
 
     def before_download(self, request: Request) -> None:
         """Stop a request that goes before a page, and gets that very page.
@@ -112,11 +125,11 @@ class Preferred:
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""
         key = judged.verdict.key
-        form = _form(key)
-        self._of_form[form] = self._of_form.get(form, 0) + 1
+        form = self._form(key)
+        form.pages += 1
         if key in self._have_waited and judged.verdict.kind != "duplicate":
             self._counts["preferred/in_vain"] += 1
-            self._in_vain[form] = self._in_vain.get(form, 0) + 1
+            form.in_vain += 1
         self._have_waited.discard(key)
         self.address_ended(judged.request, key)
 
@@ -187,8 +200,3 @@ def _may_be_fetched(url: str, page_url: str) -> bool:
 def _chain(request: Request) -> Iterable[str]:
     """Return the keys of the addresses that have redirected to a request."""
     return map(page_key, request.meta.get("redirect_urls") or ())
-
-
-def _form(key: str) -> str:
-    """Return what the addresses of one kind of page have in common: host and first folder."""
-    return "/".join(key.split("/")[:-1][:4])

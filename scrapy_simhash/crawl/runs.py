@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -21,7 +21,7 @@ from scrapy_simhash.index.entry_states import run_of
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.run_list import LEAST_SHARE
 from scrapy_simhash.index.values import Run
-from scrapy_simhash.printable import logger_of, printable
+from scrapy_simhash.printable import logger_of, printable, without_userinfo
 from scrapy_simhash.redis_settings import uses_scrapy_redis
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -212,7 +212,6 @@ def _forget_missing(store: Index, run: int, among: Collection[str] | None = None
 
 def place_of(url: str) -> str:
     """Return the URL of an index without user, password and options, but with its name."""
-    parts = urlsplit(url)
-    name = parts.query.rpartition("name=")[2].partition("&")[0]
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    place, _, options = without_userinfo(url).partition("?")
+    name = dict(parse_qsl(options)).get("name")
     return f"{place} ({name})" if name else place

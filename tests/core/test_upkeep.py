@@ -76,7 +76,7 @@ class Crawl:
         """Do rounds for some turns of the loop."""
 
         async def run() -> None:
-            running = asyncio.ensure_future(self.upkeep._run())
+            running = asyncio.ensure_future(self.upkeep._rounds._run())
             for _ in range(500):
                 await asyncio.sleep(0)
             running.cancel()
