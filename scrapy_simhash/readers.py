@@ -60,6 +60,12 @@ def text_alone(text: str) -> Extraction:
     )
 
 
+def read_item(data: bytes, _: str | None) -> Extraction:
+    """Return a text that is compared whole, because it is no page."""
+    text = data.decode("utf-8", "surrogatepass")
+    return Extraction(text, content=text, alone=True)
+
+
 def read_text(data: bytes, charset: str | None) -> Extraction:
     return text_alone(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
 

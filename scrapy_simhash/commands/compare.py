@@ -33,8 +33,8 @@ from scrapy_simhash.commands.selection import add_shared_options
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
     analyse_body,
-    analyse_text,
     body_of,
+    text_body,
 )
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
@@ -121,7 +121,7 @@ def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
 def _text_side(name: str, chosen: FilterSettings) -> _Side:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
     text = Path(name).read_text("utf-8", "replace") if is_file else name
-    analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
+    analysis = analyse_body(text_body(text), replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
     # A text that somebody types is no item of a form: what other programs say is its distance.
     return _Side(text, replace(analysis, facts=b""))
 

@@ -13,8 +13,16 @@ from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.printable import excerpt, first_lines
-from scrapy_simhash.readers import HTML, ITEM, kind_of, load_reader, reader_of, text_alone
-from scrapy_simhash.rule.facts import facts_of, facts_of_text
+from scrapy_simhash.readers import (
+    HTML,
+    ITEM,
+    kind_of,
+    load_reader,
+    read_item,
+    reader_of,
+    text_alone,
+)
+from scrapy_simhash.rule.facts import facts_of
 
 #: Why a page was not compared with any other.
 SkipReason = Literal[
@@ -77,11 +85,6 @@ class Body(NamedTuple):
     reader: str = HTML
     url: str = ""
 
-    @property
-    def is_text(self) -> bool:
-        """True if all of the text is compared, as for an item, and nothing is extracted."""
-        return self.reader == ITEM
-
 
 def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
@@ -108,15 +111,11 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
     It never raises, because anything may come from an extractor given by import path.
     """
     try:
-        if body.is_text:
-            text = body.data.decode("utf-8", "surrogatepass")
-            return analyse_text(text, recipe, excerpt_length)
         extraction = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
-        analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
-        unmatched = extraction.unmatched
-        return replace(analysis, unmatched=unmatched) if unmatched else analysis
+        analysis = _analyse(extraction, recipe, excerpt_length)
+        return replace(analysis, unmatched=extraction.unmatched)
     except MemoryError:
         return PageAnalysis(None, reason="memory", error="it takes too much memory")
     except Exception:  # noqa: BLE001 - it is reported
@@ -136,6 +135,8 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         if recipe.content or recipe.ignore:
             return _extract_by_hand(html, body.url, recipe)
         return extract(html, recipe.extractor, body.url)
+    if body.reader == ITEM:
+        return read_item(body.data, None)
     content = load_reader(body.reader)(body.data, body.charset)
     if isinstance(content, str):
         return text_alone(content)
@@ -152,22 +153,14 @@ def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
     return replace(extraction, unmatched=page.unmatched)
 
 
-def analyse_text(
-    text: str,
-    recipe: Recipe,
-    excerpt_length: int = 0,
-    extraction: Extraction | None = None,
-) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
-
-    ``extraction`` is what an extractor found on the page beside the text, if there is a page.
-    """
-    if extraction is not None and not text.strip():
+def _analyse(extraction: Extraction, recipe: Recipe, excerpt_length: int) -> PageAnalysis:
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
+    if not extraction.text.strip():
         return PageAnalysis(None, reason="empty")
-    lines, weights = extraction.to_fingerprint if extraction else (text, ())
+    lines, weights = extraction.to_fingerprint
     normal_lines = normalise(lines, by_line=bool(weights))
     normal_text = heavier(normal_lines, weights).replace("\n", "") if weights else normal_lines
-    beginning = _excerpt(text, excerpt_length, extraction)
+    beginning = _excerpt(extraction, excerpt_length)
     too_short = PageAnalysis(None, reason="too_short", excerpt=beginning)
     # Features that a project has made itself may need some text.
     if len(normal_text) < recipe.min_length:
@@ -175,18 +168,18 @@ def analyse_text(
     fingerprint = recipe.fingerprint(lines, weights, normal_lines)
     if fingerprint.value == recipe.nothing:
         return too_short
-    if extraction is None:
-        facts = facts_of_text(text, recipe, normal_text)
-        return PageAnalysis(fingerprint, facts, excerpt=beginning)
-    facts = facts_of(extraction, recipe, normal_text)
-    canonical = extraction.canonical
-    return PageAnalysis(fingerprint, facts, excerpt=beginning, canonical=canonical)
+    return PageAnalysis(
+        fingerprint,
+        facts_of(extraction, recipe, normal_text),
+        excerpt=beginning,
+        canonical=extraction.canonical,
+    )
 
 
-def _excerpt(text: str, length: int, extraction: Extraction | None) -> str:
+def _excerpt(extraction: Extraction, length: int) -> str:
     """Return what people see of a page; nothing if the length is 0."""
     if not length:
         return ""
     # On many templates, half of these lines come before the first value of a record.
-    details = first_lines(extraction.details, 4 * length) if extraction else ()
-    return "\n".join([excerpt(text, length), *details])
+    details = () if extraction.alone else first_lines(extraction.details, 4 * length)
+    return "\n".join([excerpt(extraction.text, length), *details])

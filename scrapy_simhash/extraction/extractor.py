@@ -62,6 +62,7 @@ class Extraction:
         pairs: the labels of the content with their values, such as ("Rooms", "3").
         site_name: the name of the site, as the page tells programs (``og:site_name``).
         unmatched: the selectors of the recipe that match nothing on the page, by their names.
+        alone: whether it is a text that is no page.
     """
 
     text: str
@@ -82,6 +83,7 @@ class Extraction:
     pairs: tuple[tuple[str, str], ...] = ()
     site_name: str = ""
     unmatched: tuple[str, ...] = ()
+    alone: bool = False
 
     @property
     def to_fingerprint(self) -> tuple[str, tuple[int, ...]]:

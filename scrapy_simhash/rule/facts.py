@@ -149,9 +149,7 @@ class Facts:
         return 2 ** (self.steps / _STEPS)
 
 
-def facts_of(
-    extraction: Extraction, recipe: Recipe, normal: str | None = None, *, alone: bool = False
-) -> bytes:
+def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
     """Return the facts of a page, as an index keeps them.
 
     Args:
@@ -159,7 +157,6 @@ def facts_of(
             main text counts as all that the page shows.
         recipe: its seed changes every hash.
         normal: the normalised main text, where it is known.
-        alone: it is a text that is no page.
     """
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     text = normalise(extraction.text) if normal is None else normal
@@ -176,7 +173,7 @@ def facts_of(
         steps=min(255, round(_STEPS * math.log2(max(size, 1)))),
         thin=extraction.thin,
         fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
-        alone=alone,
+        alone=extraction.alone,
         **sketches,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
@@ -187,11 +184,6 @@ def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, li
     units = units_of(extraction)._asdict() | {"listed": extraction.listed, "unsaid": unsaid}
     # A unit of two sorts would cancel itself out in the digest of them all.
     return {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())}
-
-
-def facts_of_text(text: str, recipe: Recipe, normal: str | None = None) -> bytes:
-    """Return the facts of a text that is no page."""
-    return facts_of(Extraction(text, content=text), recipe, normal, alone=True)
 
 
 def address_hash(address: str) -> int:

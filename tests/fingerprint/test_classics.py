@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from simhash import Simhash
 
-from scrapy_simhash.core.analysis import analyse_text
+from scrapy_simhash.core.analysis import analyse_body, text_body
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
@@ -130,7 +130,7 @@ def test_words_whose_weight_is_cut_to_nought_vote_for_nothing():
     long = "".join(CHINESE[i % 40 : i % 40 + 7] for i in range(0, 4000, 7))
     assert recipe.features(long) == {}
     assert recipe.fingerprint(long).value == recipe.nothing == 0
-    assert analyse_text(long, recipe).reason == "too_short"
+    assert analyse_body(text_body(long), recipe).reason == "too_short"
 
 
 def test_a_project_brings_a_recipe_of_its_own_by_import_path(tmp_path, monkeypatch):

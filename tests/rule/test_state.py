@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_text
+from scrapy_simhash.core.analysis import analyse_body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.state import is_same, lasting, state_of
 from tests.pages import analysed, article, distance_of
@@ -118,7 +118,7 @@ def test_signs_and_marks_beside_a_number_are_a_change():
 
 def test_a_word_more_in_a_text_that_is_no_page_is_a_change():
     text = article(3, 300)
-    old, new = (analyse_text(each, RECIPE).facts for each in (text, f"{text} 19.90"))
+    old, new = (analyse_body(text_body(each), RECIPE).facts for each in (text, f"{text} 19.90"))
     assert is_same(old, old, 0)
     assert not is_same(new, old, 0)
 
