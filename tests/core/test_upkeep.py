@@ -219,3 +219,23 @@ def test_a_page_that_came_after_all_is_not_told_as_failed():
     crawl.upkeep.missed(["coming", "there", "missed"])
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["missed"], ["there"])]
+
+
+def test_old_entries_are_deleted_once_a_second_while_there_are_any_and_once_a_minute(
+    crawl, monkeypatch
+):
+    now = [1000.0]
+    monkeypatch.setattr(upkeep_module.time, "monotonic", lambda: now[0])
+    deleted = [256, 3, 0, 0]
+    asked = []
+
+    def read(_: Any) -> int:
+        asked.append(now[0] - 1000)
+        return deleted.pop(0)
+
+    crawl.read = read
+    for _ in range(70):
+        crawl.round()
+        now[0] += 1
+    assert asked == [0, 1, 2, 62]
+    assert crawl.upkeep.expired == 259
