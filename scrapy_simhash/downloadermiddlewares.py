@@ -18,7 +18,6 @@ from scrapy_simhash.crawl.requests import (
     PREFERRED,
     QUEUED,
     WAITED,
-    request_key,
     take_identity_off,
 )
 from scrapy_simhash.exceptions import NearDuplicatePage
@@ -115,9 +114,8 @@ class NearDuplicateDownloaderMiddleware:
             if request_before is not None:
                 return request_before
         self._check_meta(request)
-        times_dropped = _times_dropped(request, response)
-        judged = await self._filter.judge(request, response, times_dropped)
-        meta = self._filter.meta_of(judged, times_dropped)
+        judged = await self._filter.judge(request, response)
+        meta = self._filter.meta_of(judged)
         # A middleware before this one may have given the response another request.
         for owner in (request, response.request or request):
             owner.meta["simhash"] = meta
@@ -164,11 +162,3 @@ async def _close_tab(request: Request) -> None:
     tab = request.meta.get("playwright_page")
     if tab is not None:
         await tab.close()
-
-
-def _times_dropped(request: Request, response: Response) -> int:
-    """Return how often in a row a page was dropped for which an errback asks again."""
-    earlier = request.meta.get("simhash")
-    if isinstance(earlier, dict) and earlier.get("key") == request_key(request, response.url):
-        return int(earlier.get("dropped") or 0)
-    return 0

@@ -250,14 +250,12 @@ class Dedup:
         body = body._replace(url=base_address(document.url, body.data))
         analysis = await self._workers.analyse(body, page_scope(document.url, "domain"))
         self.unmatched.update(f"unmatched/{name}" for name in analysis.unmatched)
-        if analysis.reason in ("timeout", "memory", "crash"):
-            logger.warning("%s is let through unchecked: %s", key, analysis.error)
-        elif analysis.error:
+        if analysis.error:
             said = analysis.error.strip().rpartition("\n")[2]
-            logger.error("The extractor failed on %s; let through unchecked: %s", key, said)
-            if not self._has_failed:  # a traceback a page would fill the disk
-                logger.error(f"The first failure of the extractor:\n{indented(analysis.error)}")
-            self._has_failed = True
+            logger.warning("%s is let through unchecked: %s", key, said)
+        if analysis.reason == "extractor_error" and not self._has_failed:
+            self._has_failed = True  # a traceback a page would fill the disk
+            logger.error(f"The first failure of the extractor:\n{indented(analysis.error)}")
         return analysis
 
     @property

@@ -83,13 +83,13 @@ class CrawlFilter:
 
     # Pages.
 
-    async def judge(self, request: Request, response: Response, times: int) -> Judged:
-        """Judge a response that was dropped a number of times in a row; tell the other parts."""
+    async def judge(self, request: Request, response: Response) -> Judged:
+        """Judge a response, and tell the other parts."""
         key = request_key(request, response.url)
         verdict = await self._verdict(request, response, key)
-        judged = Judged(request, response, verdict)
+        judged = Judged(request, response, verdict, _times_dropped(request, key))
         if verdict.kind == "duplicate":
-            judged.action = self._action(judged, times)
+            judged.action = self._action(judged)
         if verdict.owned:
             unchanged = self.withholds(verdict)
             self.deliveries.expect(request, key, owned=True, unchanged=unchanged)
@@ -117,16 +117,16 @@ class CrawlFilter:
         )
         return await self.dedup.check(document, wait=False)
 
-    def _action(self, copy: Judged, times: int) -> Action:
-        """Return what becomes of a copy that was dropped a number of times in a row."""
+    def _action(self, copy: Judged) -> Action:
+        """Return what becomes of a copy."""
         action = self._chosen_action(copy)
-        if action == "drop" and times >= 2:  # an errback insists on it
+        if action == "drop" and copy.times_dropped >= 2:  # an errback insists on it
             logger.warning(
                 "%s is let through, although it repeats %s, because it was asked for again "
                 "each of the %d times that it was dropped",
                 copy.verdict.key,
                 copy.verdict.original,
-                times,
+                copy.times_dropped,
             )
             return "flag"
         return action
@@ -173,7 +173,7 @@ class CrawlFilter:
         """Return whether a page did not change, and only changed pages are wanted."""
         return verdict.unchanged and self.settings.recrawl == "changed"
 
-    def meta_of(self, judged: Judged, times_dropped: int) -> dict[str, Any]:
+    def meta_of(self, judged: Judged) -> dict[str, Any]:
         """Return a page's entry in meta, a fresh one each time.
 
         Requests that copy a meta share what is inside.
@@ -191,7 +191,7 @@ class CrawlFilter:
             "change": verdict.change,
             "moved_from": verdict.moved_from,
             "last_seen": self.run_of_spider.begun.get(before.run) if before else None,
-            "dropped": times_dropped + (judged.action == "drop"),
+            "dropped": judged.times_dropped + (judged.action == "drop"),
         }
         if judged.action == "follow" or self.withholds(verdict):
             meta["follow"] = True
@@ -288,6 +288,14 @@ class CrawlFilter:
         self._publish_counts()
         self.counts.update(self.dedup.unmatched)
         logger.info(self.summary.text(self.sparing.text()))
+
+
+def _times_dropped(request: Request, key: str) -> int:
+    """Return how often in a row a page was dropped for which an errback asks again."""
+    earlier = request.meta.get("simhash")
+    if isinstance(earlier, dict) and earlier.get("key") == key:
+        return int(earlier.get("dropped") or 0)
+    return 0
 
 
 def open_dedup(

@@ -72,30 +72,33 @@ class CrawlRun:
         self._dedup = dedup
         self._counts = counts
         self.begun: dict[int, float] = {}
-        # The runs of the index when this one began, and the runs of other spiders among them.
-        self._runs: Sequence[Run] = ()
-        self._others: list[Run] = []
+        # The numbers of this spider's runs, and 0 for pages of no run.
+        self._own_runs = {0}
         self._old_addresses = set[str]()
 
     async def begin(self) -> None:
         """Log the run that begins, its index, and the spiders that share it."""
         run = self._dedup.run
+        runs: Sequence[Run] = ()
         if run is not None:
-            await self._note_runs(run)
+            runs = await self._runs_before(run)
             if file := _file_of_job(self._crawler):
                 file.write_text(str(run.number), "ascii")
+        others = [each for each in runs if each.number not in self._own_runs]
+        # The counts of the runs are at hand; a large file takes seconds to count its pages.
+        pages = sum(each.pages for each in runs) or await self._dedup.ask(len) or 0
         spider = self._crawler.spider or self._crawler.spidercls
         settings = self._settings
         logger.info(
             "Near-duplicates of %s: %s in %s, %s, log: %s, copies: %s, recrawl: %s%s",
             spider.name,
-            count(await self._pages_of_index(), "page"),
+            count(pages, "page"),
             place_of(settings.index_url),
             f"run {run.number}" if run else "no run",
             settings.log or "none",
             settings.action,
             settings.recrawl,
-            _shared_with(self._others),
+            _shared_with(others),
         )
         if settings.recrawl == "changed" and _repeats_downloads(self._crawler.settings):
             logger.warning(
@@ -104,18 +107,15 @@ class CrawlRun:
                 "scrapy.extensions.httpcache.RFC2616Policy, or no cache"
             )
 
-    async def _note_runs(self, run: Run) -> None:
-        """Note the runs that the index has, of which ``run`` begins."""
+    async def _runs_before(self, run: Run) -> Sequence[Run]:
+        """Note and return the runs that the index has, of which ``run`` begins."""
         if _flushes(self._crawler):
             # scrapy-redis also forgets what it knows of the spider.
             await self._dedup.ask(lambda store: _forget_missing(store, run.number))
-        self._runs = await self._dedup.ask(Index.runs) or ()
-        self.begun = {each.number: each.begun for each in self._runs}
-        self._others = [each for each in self._runs if each.spider != run.spider]
-
-    async def _pages_of_index(self) -> int:
-        # The counts of the runs are at hand; a large file takes seconds to count its pages.
-        return sum(run.pages for run in self._runs) or await self._dedup.ask(len) or 0
+        runs = await self._dedup.ask(Index.runs) or ()
+        self.begun = {each.number: each.begun for each in runs}
+        self._own_runs.update(each.number for each in runs if each.spider == run.spider)
+        return runs
 
     def judged(self, judged: Judged) -> None:
         """Note a page that has moved, that failed, or that another spider has brought."""
@@ -124,10 +124,7 @@ class CrawlRun:
             self._old_addresses.add(str(verdict.moved_from))
         if judged.action == "drop":
             run = run_of(verdict.matches[0].run)
-            # This spider has begun no run since.
-            is_new = bool(self.begun) and run > max(self.begun)
-            is_other = is_new or any(each.number == run for each in self._others)
-            self._counts["dropped_for_others"] += is_other
+            self._counts["dropped_for_others"] += bool(self.begun) and run not in self._own_runs
         is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
         # No other error tells that a page is not there.
         if is_page and judged.response.status not in (404, 410):

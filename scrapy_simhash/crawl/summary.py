@@ -57,12 +57,14 @@ class Judged:
     """A page and its verdict, of which every listener is told.
 
     Attributes:
+        times_dropped: how often in a row the page was dropped before, and asked for again.
         action: what becomes of a duplicate; None for another page.
     """
 
     request: Request
     response: Response
     verdict: Verdict
+    times_dropped: int = 0
     action: Action | None = None
 
 
