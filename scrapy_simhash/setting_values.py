@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -131,10 +130,7 @@ def _as_list(value: Any) -> Any:
 def recipe(value: Any) -> Recipe:
     from scrapy_simhash.fingerprint.recipe import named_recipe
 
-    named = named_recipe(text(value))
-    if named.spec.kind == "keywords" and find_spec("jieba") is None:
-        raise ValueError(f"install jieba, which finds the keywords of {value}")
-    return named
+    return named_recipe(text(value))
 
 
 def extractor(value: Any) -> str:

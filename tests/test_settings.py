@@ -10,7 +10,6 @@ import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
 
-from scrapy_simhash import setting_values
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.settings import FilterSettings, is_enabled
@@ -256,10 +255,3 @@ def test_an_index_may_have_the_name_of_its_spider_which_a_namespace_gives_no_fil
         assert settings.of_spider("s/1").index_url.endswith(end)
     with pytest.raises(SettingError, match="SIMHASH_NAMESPACE: a file has no namespace, so write"):
         read(SIMHASH_INDEX_URL="sqlite:///a", SIMHASH_NAMESPACE="{spider}")
-
-
-def test_a_recipe_of_keywords_asks_for_jieba_at_the_start(monkeypatch):
-    monkeypatch.setattr(setting_values, "find_spec", lambda name: None)
-    with pytest.raises(SettingError, match="SIMHASH_RECIPE: install jieba, which finds the keyw"):
-        read(SIMHASH_RECIPE="jieba-keywords")
-    assert read(SIMHASH_RECIPE="fnv1").recipe.name == "fnv1"

@@ -11,6 +11,7 @@ else, and asks the index; when it takes it out again, it has the answer.
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 from cachetools import LRUCache
@@ -55,8 +56,6 @@ class Copies:
         self._queue = queue
         self._counts = counts
         self._is_shared = uses_scrapy_redis(crawler.settings)
-        # Requests that rest in memory, by the key of the copy.
-        self._resting: dict[str, Request] = {}
         # The fates of originals, by the copy: whether they were delivered.
         self._fates: LRUCache[_Copy, bool] = LRUCache(100_000)
 
@@ -71,14 +70,13 @@ class Copies:
             copy = _Copy(verdict.key, request.priority, verdict.matches[0].key)
             self._put_back(request, copy)
         else:
-            self._resting[verdict.key] = request
-            self._dedup.follow(verdict, lambda delivered: self._settled(verdict.key, delivered))
+            self._dedup.follow(verdict, partial(self._settled, verdict.key, request))
 
-    def _settled(self, key: str, delivered: bool) -> None:
-        request = self._resting.pop(key, None)
-        if delivered:
+    def _settled(self, key: str, request: Request, is_delivered: bool) -> None:
+        """Let a copy that rests in memory go on, unless its original was delivered."""
+        if is_delivered:
             self._queue.take_response(key)
-        elif request is not None:
+        else:
             self._counts["crawled_again"] += 1
             self._queue.put_waited(key, request)
 
