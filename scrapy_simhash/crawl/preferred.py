@@ -45,7 +45,7 @@ class _Page(NamedTuple):
 
 @dataclass(slots=True)
 class _Form:
-    """The pages whose addresses have one form, and those of them that waited in vain."""
+    """How many pages have addresses of one form, and how many of these waited in vain."""
 
     pages: int = 0
     in_vain: int = 0

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import HtmlResponse
 
+from scrapy_simhash.crawl.runs import place_of
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.registry import store_of
 from tests.pages import article, html
@@ -98,3 +99,10 @@ def test_a_password_in_an_address_that_is_wrong_is_not_shown():
                 messages.append(f"{error} {error.__cause__}")
     assert len(messages) > 1000
     assert SECRET not in "\n".join(messages)
+
+
+def test_the_place_of_an_index_has_its_name_and_no_login():
+    """The options may have one, too."""
+    url = f"redis://user:{SECRET}@h:1/2?name=shop&username=user&password={SECRET}"
+    assert place_of(url) == "redis://h:1/2 (shop)"
+    assert place_of(f"unix:///a.sock?db=0&password={SECRET}") == "unix:///a.sock"
