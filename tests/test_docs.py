@@ -133,7 +133,7 @@ def test_recipes_and_extractors_are_those_of_the_code():
 
 
 def test_options_of_the_index_url_are_those_of_the_code():
-    taken = names("index/redis/location.py", r"options\.pop\(NAME, ")
+    taken = names("index/redis/location.py", r"options\.get\(NAME, ")
     cells = first_cells(PAGES["sharing"])
     assert {cell.partition("=")[0] for cell in cells if re.match(r"\w+=", cell)} == taken
 

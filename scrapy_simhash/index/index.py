@@ -376,8 +376,11 @@ class Index:
                 Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts) for entry in batch
             ]
             self.spec.check(arrivals)
-            records = self._of_keys(entry.key for entry in batch).values()
-            there = {(record.key, record.scope) for record in records if record.state.delivered}
+            there = {
+                (record.key, record.scope)
+                for record in self._of_keys(entry.key for entry in batch).values()
+                if record.state.delivered
+            }
             parts: list[Part] = []
             for number, entry in enumerate(batch):
                 if (entry.key, entry.scope) not in there:
@@ -455,21 +458,33 @@ class Index:
         after: dict[int, State | None] = {}
         for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
-            parts = [
-                Part(checks={at: state.pack()}, writes={at: new and new.pack()})
-                for at, (state, _) in states.items()
-                if (new := after[at]) != state
-            ]
-            if not parts:
-                break
-            answer = self._store.commit(parts)
-            pairs = zip(parts, answer.written, strict=True)
-            refused = {at for part, new in pairs if new is None for at in part.writes}
+            refused = self._refused({at: (state, after[at]) for at, (state, _) in states.items()})
             after |= dict.fromkeys(refused)
-            there = refused & answer.found.entries.keys()
-            records = self._records({at: answer.found.entries[at] for at in there})
-            states = {at: (record.state, states[at][1]) for at, record in records.items()}
+            states = {at: (record.state, states[at][1]) for at, record in refused.items() if record}
+            if not states:
+                break
         return after
+
+    def _refused(
+        self, changes: Mapping[int, tuple[State, State | None]]
+    ) -> dict[int, Record | None]:
+        """Write new states of entries; return those entries whose old states were others."""
+        parts = [
+            Part(checks={at: old.pack()}, writes={at: new and new.pack()})
+            for at, (old, new) in changes.items()
+            if new != old
+        ]
+        if not parts:
+            return {}
+        answer = self._store.commit(parts)
+        refused = {
+            at
+            for part, positions in zip(parts, answer.written, strict=True)
+            if positions is None
+            for at in part.writes
+        }
+        records = self._records(answer.found.entries)
+        return {at: records.get(at) for at in refused}
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
         """Read entries; one that cannot be read is counted, and passed over."""

@@ -19,7 +19,7 @@ from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.index.lookups import SPREAD, Near, distances
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
-# Numbers, such as those of entries.
+# Numbers, such as the ones that entries have.
 _Numbers = npt.NDArray[np.intp]
 _Kind = TypeVar("_Kind", bound=np.generic)
 
@@ -79,17 +79,14 @@ class Neighbours:
         pages, columns = np.divmod(lookups, self._columns)
         between = distances(words[pages], self._words[numbers])
         is_near = (between <= self._distance) | (columns == self._columns - 1)
-        found = (pages, between, self._positions[numbers])
-        near: list[set[tuple[int, int]]] = [set() for _ in words]
-        for page, *pair in zip(*(part[is_near].tolist() for part in found), strict=True):
-            near[page].add((pair[0], pair[1]))
-        return [sorted(pairs) for pairs in near]
+        found = np.array((pages, between, self._positions[numbers]))
+        return _by_page(found[:, is_near], len(words))
 
     def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
         numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
         return [words.tobytes() for words in self._words[numbers]]
 
-    def _sharing(self, values: Uint32s) -> tuple[_Numbers, _Numbers]:
+    def _sharing(self, values: Uint32s) -> _Numbers:
         """Return look-ups, counted page by page, and the entries that share their values."""
         needles = self._needles(values).ravel()
         # Searched in their order, they meet what the processor has just read.
@@ -105,8 +102,7 @@ class Neighbours:
             # The places before the end of each bucket, one bucket after the other.
             places = np.arange(len(lookups)) + (ends - lengths.cumsum()).repeat(lengths)
             found.append(np.array((lookups, (segment[places] & _LOW).astype(np.intp))))
-        lookups, numbers = np.concatenate(found, axis=1)
-        return lookups, numbers
+        return np.concatenate(found, axis=1)
 
     def _needles(self, values: Uint32s) -> Uint64s:
         """Return values with their columns mixed in, as the high bits of what a segment has."""
@@ -128,6 +124,15 @@ class Neighbours:
         np.concatenate(parts, out=segment)
         segment.sort()
         self._segments.append(segment)
+
+
+def _by_page(found: _Numbers, pages: int) -> list[Near]:
+    """Return distances and positions by page, given pages, distances and positions."""
+    near: list[set[tuple[int, int]]] = [set() for _ in range(pages)]
+    for page, distance, position in found.T.tolist():
+        # An entry may share several values with the page.
+        near[page].add((distance, position))
+    return [sorted(pairs) for pairs in near]
 
 
 def _grown(old: npt.NDArray[_Kind], capacity: int) -> npt.NDArray[_Kind]:

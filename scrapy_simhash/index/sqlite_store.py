@@ -345,8 +345,8 @@ class SqliteStore:
         else:
             contents = self._neighbours.fingerprints([row[0] for row in rows])
         return {
-            at: _stored(run, lease, body, content)
-            for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
+            row[0]: _stored(row[1], row[2], row[3], content)
+            for row, content in zip(rows, contents, strict=True)
         }
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:

@@ -117,7 +117,7 @@ class Client:
         else:
             self._was_reached = True
             return answer
-        raise failure  # here, so that no secret stands in its context
+        raise failure  # outside, because its context would have the secrets of the other error
 
     def _failure(self, error: Exception) -> StoreError:
         """Return the error that tells of an error of redis-py."""

@@ -15,6 +15,8 @@ _PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
+# Options that redis-py does not have.
+_OURS = ("name", "shards")
 # Answers are bytes here, and come from a master, whatever the user's other clients want.
 _UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
 # Options that are objects, which no text names.
@@ -74,7 +76,7 @@ def parse_location(url: str) -> Location:
     shown = f"{parts.scheme}://{place}{parts.path}"
     if not _is_cut(parts, place):
         try:
-            return _location(parts, shown, options)
+            return _location(parts, place, shown, options)
         except (TypeError, ValueError) as error:
             if not may_be_cut:
                 raise ValueError(f"{shown}: {error}") from None
@@ -96,51 +98,38 @@ def _is_cut(parts: SplitResult, place: str) -> bool:
     return bool(place) and (is_unix or not are_hosts)
 
 
-def _location(parts: SplitResult, shown: str, options: dict[str, str]) -> Location:
+def _location(parts: SplitResult, place: str, shown: str, options: dict[str, str]) -> Location:
     """Return the location that a URL names; its message may show all but user and password."""
-    user_info, at, place = parts.netloc.rpartition("@")
-    scheme, _, topology = parts.scheme.replace("valkey", "redis").partition("+")
+    login = parts.netloc.removesuffix(place)
+    scheme, topology = _scheme_and_topology(parts.scheme, place)
+    service, path = _service_and_path(scheme, topology, parts.path)
+    server = "localhost" if topology else place
+    sentinel = _client("redis://", _sentinel_options(options), topology)
+    client = _client(f"{scheme}://{login}{server}{path}", options, topology)
+    return Location(
+        shown,
+        topology,
+        _hosts(place, _PORTS[topology]),
+        service,
+        client,
+        sentinel,
+        _name(options),
+        _shards(options),
+        _secrets(login.removesuffix("@"), client, sentinel),
+    )
+
+
+def _scheme_and_topology(scheme: str, place: str) -> tuple[str, str]:
+    scheme, _, topology = scheme.replace("valkey", "redis").partition("+")
     if topology not in _PORTS or (topology and scheme == "unix"):
         raise ValueError("what follows redis+ or rediss+ must be sentinel or cluster")
     if not topology and "," in place:
         raise ValueError("several hosts need redis+sentinel or redis+cluster")
-    name, shards = _name_and_shards(options)
-    service, server = _service_and_server(scheme, topology, place, parts.path)
-    sentinel_options = {
-        option.removeprefix("sentinel_"): options.pop(option)
-        for option in list(options)
-        if option.startswith("sentinel_")
-    }
-    client = _client(f"{scheme}://{user_info}{at}{server}", options, topology)
-    sentinel = _client("redis://", sentinel_options, topology)
-    if topology:
-        client.pop("host", None)
-    return Location(
-        shown,
-        topology,
-        [_host(text, _PORTS[topology]) for text in place.split(",") if text],
-        service,
-        client,
-        sentinel,
-        name,
-        shards,
-        _secrets(user_info, client, sentinel),
-    )
+    return scheme, topology
 
 
-def _name_and_shards(options: dict[str, str]) -> tuple[str, int]:
-    """Take the name of an index, and the number of its shards, out of options."""
-    name = options.pop("name", "simhash")
-    if not name or set(name) & set("{}"):
-        raise ValueError(f"name={name!r} must be a name without braces")
-    shards = options.pop("shards", "")
-    if shards and not (shards.isdecimal() and 0 < int(shards) <= MOST_SHARDS):
-        raise ValueError(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
-    return name, int(shards or 0)
-
-
-def _service_and_server(scheme: str, topology: str, place: str, path: str) -> tuple[str, str]:
-    """Return the service that a path names, and a server and its database as redis-py reads it."""
+def _service_and_path(scheme: str, topology: str, path: str) -> tuple[str, str]:
+    """Return the service that a path names, and the path as redis-py reads it."""
     if scheme == "unix":
         if not path:
             raise ValueError("the path of a socket is missing")
@@ -155,23 +144,43 @@ def _service_and_server(scheme: str, topology: str, place: str, path: str) -> tu
         raise ValueError("a cluster has no databases; the path must be empty")
     if database and not database.isdecimal():
         raise ValueError("the database must be a number")
-    return service, f"{'localhost' if topology else place}/{database}"
+    return service, f"/{database}"
+
+
+def _name(options: dict[str, str]) -> str:
+    name = options.get("name", "simhash")
+    if not name or set(name) & set("{}"):
+        raise ValueError(f"name={name!r} must be a name without braces")
+    return name
+
+
+def _shards(options: dict[str, str]) -> int:
+    shards = options.get("shards", "")
+    if shards and not (shards.isdecimal() and 0 < int(shards) <= MOST_SHARDS):
+        raise ValueError(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
+    return int(shards or 0)
+
+
+def _sentinel_options(options: dict[str, str]) -> dict[str, str]:
+    """Take the options for sentinels out of options."""
+    names = [name for name in options if name.startswith("sentinel_")]
+    return {name.removeprefix("sentinel_"): options.pop(name) for name in names}
 
 
 def _client(address: str, options: dict[str, str], topology: str) -> dict[str, Any]:
     """Return the options of redis-py for a URL."""
     client = dict(parse_url(f"{address}?{urlencode(options)}"))
-    known = {*signature(Redis).parameters, "connection_class"} - _OBJECTS
+    known = {*signature(Redis).parameters, "connection_class", *_OURS}
     if address.startswith("unix"):
         known.add("path")
     if topology == "cluster":
-        known |= {*signature(RedisCluster).parameters} - _OBJECTS
+        known |= {*signature(RedisCluster).parameters}
     # redis-py passes over options without a value.
-    if unknown := sorted({*options, *client} - known):
-        meant = get_close_matches(unknown[0][:80], {*known, "name", "shards"}, 1)
+    if unknown := sorted({*options, *client} - (known - _OBJECTS)):
+        meant = get_close_matches(unknown[0][:80], known - _OBJECTS, 1)
         hint = f"; did you mean {meant[0]}?" if meant else ""
         raise ValueError(f"a URL of an index has no option {unknown[0]}{hint}")
-    for name in ("connection_class", *_UNHEEDED):
+    for name in ("connection_class", *_OURS, *_UNHEEDED, "host" if topology else ""):
         client.pop(name, None)
     if "path" in client:
         client["unix_socket_path"] = client.pop("path")
@@ -185,10 +194,9 @@ def _client(address: str, options: dict[str, str], topology: str) -> dict[str, A
     return client
 
 
-def _host(text: str, port: int) -> tuple[str, int]:
-    match = _PLACE.fullmatch(text)
-    assert match  # or the URL would be refused as one that is cut
-    return match[1].strip("[]"), int(match[2] or port)
+def _hosts(place: str, port: int) -> list[tuple[str, int]]:
+    hosts = map(_PLACE.fullmatch, place.split(","))
+    return [(host[1].strip("[]"), int(host[2] or port)) for host in hosts if host]
 
 
 def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:

@@ -54,7 +54,7 @@ logger = logger_of(__name__)
 # Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
 _SHARDS = 24
 _SWAP = script("swap")
-# A state that no entry has. Whoever expects it is refused, and told what there is.
+# A state that no entry has. Whoever expects it is refused, and told the entry's state.
 _NEVER: PackedState = (0, b"-")
 
 
@@ -172,7 +172,7 @@ class RedisStore:
         by_shard = defaultdict[Shard, list[int]](list)
         for number, part in enumerate(parts):
             by_shard[self._shard_of(part, lookups)].append(number)
-        split = {shard: [parts[n] for n in numbers] for shard, numbers in by_shard.items()}
+        split = {shard: [parts[number] for number in by_shard[shard]] for shard in by_shard}
         written = dict[int, Sequence[int] | None]()
         found = Found({}, {}, {})
         for shard, answer in self._committed(split, lookups).items():
@@ -230,7 +230,7 @@ class RedisStore:
             parts = {shard: [Part(checks=checks)] for shard, checks in split.items()}
             for answer in self._committed(parts).values():
                 rows |= answer.found.entries
-        return {at: rows[at] for at in positions if at in rows}
+        return {position: rows[position] for position in positions if position in rows}
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         number = after % len(self._shards)
@@ -240,11 +240,16 @@ class RedisStore:
             values = self._values(shard, last) if blocks else None
             for first in range(place + 1, last + 1, KEYS_AT_ONCE):
                 places = range(first, min(first + KEYS_AT_ONCE, last + 1))
-                part = Part(checks={shard.position(at): _NEVER for at in places})
-                for at, stored in self._committed({shard: [part]})[shard].found.entries.items():
-                    of_blocks = b"" if values is None else values[shard.place(at)].tobytes()
-                    yield at, stored._replace(content=stored.content + of_blocks)
+                for position, stored in self._at(shard, places).items():
+                    if values is not None:
+                        stored = _completed(stored, values[shard.place(position)])
+                    yield position, stored
             place = 0
+
+    def _at(self, shard: Shard, places: Iterable[int]) -> dict[int, Stored]:
+        """Return the entries at some places, by position."""
+        part = Part(checks={shard.position(place): _NEVER for place in places})
+        return self._committed({shard: [part]})[shard].found.entries
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries up to a place, shape (n, blocks).
@@ -253,19 +258,23 @@ class RedisStore:
         """
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
-        bound = shard.leaf_bound()
-        numbers = range(0, bound, KEYS_AT_ONCE)
-        for block, first in itertools.product(range(self._spec.blocks), numbers):
-            leaves = range(first, min(first + KEYS_AT_ONCE, bound))
-            names = [shard.leaf(block, number) for number in leaves]
-            for number, leaf in zip(leaves, self._client.call("MGET", *names), strict=True):
-                if leaf is None:  # as nearly all leaves of a small index are
-                    continue
-                packed = _numbers(leaf)
-                packed = packed[packed & PLACES - 1 <= last]
-                spread = (packed >> 29 << 13 | number % LEAVES).astype(np.uint32)
-                values[packed & PLACES - 1, block] = spread * gather
+        for block, number, leaf in self._leaves(shard):
+            packed = _numbers(leaf)
+            packed = packed[packed & PLACES - 1 <= last]
+            spread = (packed >> 29 << 13 | number % LEAVES).astype(np.uint32)
+            values[packed & PLACES - 1, block] = spread * gather
         return values
+
+    def _leaves(self, shard: Shard) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the leaves of blocks, each with the numbers of its block and of itself."""
+        bound = shard.leaf_bound()
+        batches = range(0, bound, KEYS_AT_ONCE)
+        for block, first in itertools.product(range(self._spec.blocks), batches):
+            numbers = range(first, min(first + KEYS_AT_ONCE, bound))
+            names = [shard.leaf(block, number) for number in numbers]
+            for number, leaf in zip(numbers, self._client.call("MGET", *names), strict=True):
+                if leaf is not None:  # nearly all leaves of a small index are missing
+                    yield block, number, leaf
 
     # Cells.
 
@@ -334,6 +343,11 @@ class RedisStore:
     def clear(self) -> None:
         for shard in self._shards:
             shard.clear()
+
+
+def _completed(stored: Stored, values: npt.NDArray[np.uint32]) -> Stored:
+    """Return an entry with its block values."""
+    return stored._replace(content=stored.content + values.tobytes())
 
 
 def _family(name: str) -> str:

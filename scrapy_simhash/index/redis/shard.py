@@ -62,7 +62,7 @@ class _Result(NamedTuple):
         firsts: for each part, the place of its first new entry; below 0 if it was refused, and -1
             if its pages were looked at.
         looks: for each of these pages, the entries near it: distances and places by turns.
-        places: those of all these entries, and of the entries that refused parts check.
+        places: the places of all these entries, and of the entries that refused parts check.
         rows: their leases and contents by turns.
     """
 
@@ -80,7 +80,7 @@ class Shard:
     """A log, which is an index, or a part of one.
 
     Args:
-        name: the index's, or another one with a slot of its own in a cluster.
+        name: the index's, or another one, with another slot in a cluster.
         number: its number among ``count`` shards, by which their positions differ.
 
     Attributes:
@@ -108,7 +108,7 @@ class Shard:
             "recipe": spec.recipe,
             "bits": str(spec.bits),
             "blocks": str(spec.blocks),
-            # The number of shards stands in the one that has the name of the index.
+            # The shard that has the name of the index knows how many there are.
             "shards": str(count) if is_home else f"{number} of {count}",
         }
         self._ahead = -math.inf
@@ -117,7 +117,7 @@ class Shard:
     def begin(self) -> None:
         """Read or make the header, and go on with the log that is there now."""
         made = {"distance": self._spec.distance, "last": 0, "generation": secrets.token_urlsafe(3)}
-        fields = [text for field in {**self._header, **made}.items() for text in field]
+        fields = chain(*(self._header | made).items())
         begun = now()
         answer, is_whole, time_there = self._client.call(
             "EVALSHA", _OPEN, 2, self.meta, self.leases, *fields
