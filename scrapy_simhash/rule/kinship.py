@@ -31,7 +31,7 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, except for marks of a visit"
     DECLARED = "one site, and a page declares the address of the other canonical"
-    VIEW = "one host; one path or name and a query, the name in a query, or folders before the path"
+    VIEW = "one host; one path or name and a query, the name in a query, or folders in the path"
     SIBLING = "one site, and the pages declare one canonical address, which is of neither"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
@@ -77,7 +77,8 @@ def kinship(key: str, other: str) -> Kinship:
         return Kinship.BRANCH
     if is_one_query and not is_one_host and _has_one_name(a, b):
         return Kinship.BRANCH
-    return Kinship.DOMAIN
+    has_one_title = is_one_query and is_one_host and _has_one_title(a, b)
+    return Kinship.VIEW if has_one_title else Kinship.DOMAIN
 
 
 def _is_view(a: Place, b: Place) -> bool:
@@ -101,6 +102,15 @@ def _has_one_id(path: str, other: str) -> bool:
 
 def _has_one_name(a: Place, b: Place) -> bool:
     return a.name == b.name or a.path == b.path
+
+
+def _has_one_title(a: Place, b: Place) -> bool:
+    """Return whether two names are one of several words, and a page has the other's folders.
+
+    A shop has an article in a category and in a part of that.
+    """
+    folders, others = ({*place.path.split("/")} for place in (a, b))
+    return a.name == b.name and "-" in a.name and (folders <= others or others <= folders)
 
 
 def _released(place: Place) -> str:

@@ -39,6 +39,7 @@ RELATED = {
         a/item?id=7&session=the_second_afternoon a/item?id=7
         a/item?token=tea a/item
         a/tea/item/7 a/item/7
+        a/tea/black/earl-grey.html a/tea/earl-grey.html
         a/tea/7?page=2 a/7?page=2
         a/in/7?lang=en a/7
         a/news/tea a/amp/news/tea
@@ -55,6 +56,7 @@ RELATED = {
         a/en/latest/install.html a/en/5.0.dev0/install/
         a/v1/users a/stable/users
         a/en/dev/users a/en/users
+        a/en/dev/user-guide a/en/user-guide
         http://v3.a.com/users http://v4.a.com/users
         http://stable.docs.a.com/users http://docs.a.com/users
         a/ http://www.a.com/
@@ -85,6 +87,8 @@ RELATED = {
         a/list?a=1&a=2 a/list?a=1
         a/shop?amp=15 a/shop?amp=30
         a/guitar a/guitar/amplifier
+        a/tea/black/list a/tea/list
+        a/tea/black/earl-grey a/tea/green/earl-grey
         a/tea/ a/
         a/tea/index.html a/index.html
         a/index2.html a/
