@@ -175,11 +175,16 @@ class Pair:
     def lists_others(self) -> bool:
         """True if an entry of a list replaces another one; of two views, half of all are others.
 
-        Beyond half of its bits, a sketch does not tell how many others there are.
+        Beyond half of its bits, a sketch does not tell how many others there are. What has more
+        entries than values, beside a short text, is a list, and one entry more makes another one.
         """
         a, b = self.a.listed, self.b.listed
-        is_like = a.likeness(b) > HALF and a.apart(b) < HALF * a.width
-        return a.replaced(b) >= 1 and not (self.kin in VIEWS and is_like)
+        if self.kin in VIEWS and a.likeness(b) > HALF and a.apart(b) < HALF * a.width:
+            return False
+        is_list = self.kin is Kinship.DOMAIN and self.size < SHORT_TEXT
+        for page in (self.a, self.b):
+            is_list = is_list and page.numbers.size + page.words.size < page.listed.size
+        return (a.added(b) if is_list else a.replaced(b)) >= 1
 
 
 def _far(pair: Pair) -> str:

@@ -98,6 +98,11 @@ def entries() -> Iterator[Case]:
         yield kin, one, grown, 0, COPY
     yield DOMAIN, one, moved, 0, "own-values"
     yield VIEW, one, moved, 0, COPY
+    # Beside a short text and few values, a list is what a page is about.
+    for numbers, ruling in ((["7"], "own-values"), (names, COPY)):
+        short, longer = (sized(450, listed=names[:count], numbers=numbers) for count in (10, 11))
+        yield DOMAIN, short, longer, 0, ruling
+        yield VIEW, short, longer, 0, COPY
     yield from ((kin, one, other, 0, COPY) for kin in (ADDRESS, BRANCH, SITES))
 
 
