@@ -49,6 +49,8 @@ _LONG = 100
 _NO_TEXT = 150
 #: This many lines of links are a list if they have more characters than the rest of the content.
 _LIST = 5
+#: Numbers that count from 1 to this one or on are the days of a month.
+_SHORTEST_MONTH = 28
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
     r"|\u0440\u0443\u0431)"
@@ -151,6 +153,7 @@ def _own(lines: _Lines, is_likely: Flags) -> Flags:
     own: Flags = subject | ((branches == region) & ~lines.is_sites)
     own |= _elsewhere(lines, branches, region, is_thin=is_thin)
     own[_counts_of_authors(lines, own)] = False
+    own[_days(lines.page)] = False
     heading = lines.page.heading_line
     below = lines.since(int(subject.argmax()) if heading is None else heading)
     if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
@@ -340,6 +343,18 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
         if len(beside) == 1 or max(map(len, beside.values())) >= _ROW:
             del counts[manner]
     return [*chain.from_iterable(counts.values())]
+
+
+def _days(page: Page) -> list[int]:
+    """Return the lines outside links that count the days of a month, as those of a calendar do."""
+    months: list[list[int]] = [[]]
+    for line in np.flatnonzero(page.lengths <= len("31")).tolist():
+        if page.texts[line] == "1":
+            months.append([])
+        if page.texts[line] == str(len(months[-1]) + 1):
+            months[-1].append(line)
+    days = chain.from_iterable(month for month in months if len(month) >= _SHORTEST_MONTH)
+    return [day for day in days if not page.in_links[day]]
 
 
 def offers(page: Page) -> Iterator[str]:

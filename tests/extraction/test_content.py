@@ -196,6 +196,9 @@ PLACES: list[tuple[bool, str, str]] = [
     # Dates that follow links are of teasers.
     (True, "3 May", f"{re.sub('<p>.*?</p>', '', DATES)}<main>{ARTICLE}</main>"),
     (False, "3 May", f"{DATES}<main>{ARTICLE}</main>"),
+    # The days of a month are no fields, and fewer numbers are.
+    (True, "3", beside(each("<td>{0}", 28, 1, "<table><tr>{}</table>"))),
+    (False, "3", beside(each("<td>{0}", 29, 1, "<table><tr>{}</table>"))),
     # A price in a teaser or in a part of the site is the site's.
     (True, "From 12 €", beside("<p>From 12 €</p>")),
     (
