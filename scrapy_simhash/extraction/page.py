@@ -1,5 +1,6 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from html import unescape
@@ -49,6 +50,8 @@ _WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "
 _CHOSEN = frozenset(("checkbox", "radio"))
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
+#: The front page of a site, as a link to it is resolved.
+_HOME = re.compile(r"(?://[^/?]{1,255})?/(?:index\.\w{1,5})?")
 _CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]")
 # In these an element without text says what it shows; that of a link belongs to a teaser.
 _TOLD = [
@@ -282,6 +285,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     # nearest ancestor that is still held, which far down a page is quadratic work.
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     page.images = _read_lines(page)[:MOST]
+    _rename(page)
     # Words of pictures in links belong to teasers.
     told_images = (el for el in page.images if el.get("alt") and el.getparent().tag != "a")
     words = (el.get("alt") for el in told_images if _is_shown(el))
@@ -483,6 +487,31 @@ def _read_lines(page: Page) -> list[Element]:
     page.shown = "\n".join(page.texts)
     page.sizes = sizes_of(page.shown)
     return pictures
+
+
+def _rename(page: Page) -> None:
+    """Make another heading the ``h1`` if the ``h1`` is the name of the site.
+
+    It leads to the front page, and the other heading stands in the title.
+    """
+    sites = [el for _, el in page.titles["h1"] if _leads_home(el, page.folder)]
+    every = chain.from_iterable(page.titles.values()) if sites else ()
+    names = {"", *map(inner_text, sites)}
+    named = ((at, el) for at, el in every if inner_text(el) in page.title)
+    for at, heading in named:
+        if inner_text(heading) not in names:
+            for el in sites:
+                el.tag = "div"
+            heading.tag = "h1"
+            page.titles["h1"] = [(at, heading)]
+            break
+
+
+def _leads_home(heading: Element, folder: Folder) -> bool:
+    """Return whether all of a heading is a link to the front page of a site."""
+    link = next(iter(heading), heading)
+    target = folder.resolved(link.get("href", "")) if len(heading) == 1 else ""
+    return bool(_HOME.fullmatch(target))
 
 
 def _dropped_tool(heading: Element) -> Iterator[str]:

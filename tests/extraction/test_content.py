@@ -306,6 +306,18 @@ def test_a_name_beside_teasers_is_content_on_a_page_without_text(named, layout):
     assert {"Ann Berg", "Member 4711"} & {*content}
 
 
+def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front_page():
+    """Themes have the name of the site as ``h1``, and what stands beside the text is the site's."""
+    beside_it = "<div><p>Guests: 3</p></div>"
+    below = f"{beside_it}<div><h2>T</h2><p>{article(1, 80)}</div>"
+    theme = f"<title>T | Mill news</title><h1><a href=http://a.test/>Mill news</a></h1>{below}"
+    found = extract(theme, url="http://a.test/t")
+    assert found.headings == ("T",)
+    assert "Guests" not in found.own
+    assert extract(theme.replace("/>Mill", "/7>Mill")).headings == ("Mill news",)
+    assert extract(theme.replace("T |", "S |")).headings == ("Mill news",)
+
+
 def test_links_are_text_on_a_list_alone():
     stories = "".join(f"<li><a href=/{n}>{article(n, 14)}</a>" for n in range(20, 30))
     assert not extract(page(f"<h1>News</h1><ul>{stories}</ul>")).thin
