@@ -55,9 +55,10 @@ _VISIT = re.compile(
     r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
 _SPACE, _MARK, _HEX_LETTER, _DIGIT_KIND = 1, 2, 3, 4
-_SPACES = "\t\n\r \u00a0\u2000-\u200b\u202f\u3000"
+# Quotes are none of a number, as a minus and a colon are, and another release has others.
+_SPACES = '\t\n\r "\u00a0\u00ab\u00bb\u2000-\u200b\u201c-\u201f\u202f\u3000'
 _MARKS = (
-    "!-#'-*,-/:;?@\\[-`{-~\u00a1\u00a7\u00ab\u00b4\u00b6-\u00b8\u00bb\u00bf\u2010-\u2027\u2032-\u205e"
+    "!#'-*,-/:;?@\\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
     "\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
 )
 

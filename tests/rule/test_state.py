@@ -110,6 +110,7 @@ def test_a_list_whose_links_are_others_is_a_change():
 
 def test_spaces_marks_and_lines_are_no_change():
     assert state_of("One, two -  three\nfour.") == state_of("One two\nthree \u201cfour\u201d\u00b6")
+    assert state_of('As "7" or more') == state_of("As \u201c 7\u201d or more")
 
 
 def test_signs_and_marks_beside_a_number_are_a_change():
