@@ -65,10 +65,14 @@ def test_only_a_field_that_is_named_is_compared(yielded):
         assert len(yielded(items, **settings).items) == 2
 
 
-def test_item_whose_twin_could_not_be_stored_is_stored(yielded):
+@pytest.mark.parametrize("key", [A, 7])
+def test_item_whose_twin_could_not_be_stored_is_stored(yielded, key):
+    """A pipeline may have changed the key of the one that failed."""
+
     class Storage:
         def process_item(self, item: Any, spider: Any = None) -> Any:
             if item["url"] == A:
+                item["url"] = key
                 raise RuntimeError("cannot store")
             return item
 
