@@ -99,15 +99,12 @@ def methods(rivals: bool) -> list[Method]:
 
 def read(dataset: Dataset, recipe: Recipe) -> Pages:
     extractions = [
-        Extraction(text_of(d), content=text_of(d))
+        Extraction(text_of(d), content=text_of(d), alone=True)
         if d.body.is_text
         else extract(html_of(d), recipe.extractor, d.body.url)
         for d in dataset.documents
     ]
-    facts = [
-        facts_of(extraction, recipe, alone=document.body.is_text)
-        for document, extraction in zip(dataset.documents, extractions, strict=True)
-    ]
+    facts = [facts_of(extraction, recipe) for extraction in extractions]
     return Pages(dataset, extractions, facts)
 
 

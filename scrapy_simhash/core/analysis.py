@@ -85,6 +85,11 @@ class Body(NamedTuple):
     reader: str = HTML
     url: str = ""
 
+    @property
+    def is_text(self) -> bool:
+        """True if all of the text is compared, as for an item, and nothing is extracted."""
+        return self.reader == ITEM
+
 
 def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
@@ -135,7 +140,7 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         if recipe.content or recipe.ignore:
             return _extract_by_hand(html, body.url, recipe)
         return extract(html, recipe.extractor, body.url)
-    if body.reader == ITEM:
+    if body.is_text:
         return read_item(body.data, None)
     content = load_reader(body.reader)(body.data, body.charset)
     if isinstance(content, str):
