@@ -117,9 +117,7 @@ def reactor_loop() -> Iterator[asyncio.AbstractEventLoop]:
 def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
     """Run a spider with the add-on; an exception at start-up is raised here."""
 
-    def run(
-        spider: type[Spider], *, settings: dict[str, Any] | None = None, **kwargs: Any
-    ) -> Crawl:
+    def run(spider: type[Spider], *, settings: dict[str, Any] | None = None, **more: Any) -> Crawl:
         base: dict[str, Any] = {
             "ADDONS": {"scrapy_simhash.Addon": 500},
             "LOG_ENABLED": False,
@@ -145,7 +143,7 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         crawler.signals.connect(item_scraped, signal=signals.item_scraped)
 
         async def go() -> None:
-            await crawler.crawl(**kwargs).asFuture(reactor_loop)
+            await crawler.crawl(**more).asFuture(reactor_loop)
 
         for name in ("scrapy", "scrapy_simhash"):
             logging.getLogger(name).setLevel(logging.DEBUG)

@@ -177,9 +177,7 @@ def kept(crawl: Any) -> Callable[..., dict[str, str]]:
     return run
 
 
-def test_the_pages_spider_keeps_one_copy_of_each_page_of_a_folder_and_shows_its_progress(
-    site, tmp_path
-):
+def test_the_pages_spider_keeps_one_copy_of_each_page_and_shows_its_progress(site, tmp_path):
     """On a terminal it says how many pages it has, keeps and drops; and erases that line."""
     folder, out = tmp_path / "saved pages", tmp_path / "kept.jsonl"
     (folder / "old").mkdir(parents=True)

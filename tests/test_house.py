@@ -175,9 +175,7 @@ class Watched(Pages):
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
-def test_a_page_of_a_crawl_moves_between_files_by_few_different_calls(
-    crawl, site, moves, request, store, monkeypatch
-):
+def test_a_page_moves_between_files_by_few_calls(crawl, site, moves, request, store, monkeypatch):
     # What crawlers tell each other now and then is no way of a page; a busy machine gets so far.
     monkeypatch.setattr(exchange, "EXCHANGE_SECONDS", 600)
     url = request.getfixturevalue("server").url if store == "redis" else "memory://"

@@ -136,9 +136,7 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
 
 
 @pytest.mark.parametrize("pause", [0, 0.5])
-def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_the_last_of_their_page(
-    yielded, pause
-):
+def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_their_page(yielded, pause):
     """A pipeline that stores items often does not return them."""
 
     class Before:

@@ -47,7 +47,7 @@ class OtherPages(Pages):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_engines_share_one_index_with_scrapy_and_keep_what_one_of_them_keeps(
+def test_engines_and_scrapy_keep_one_copy_together(
     engine, clusters, tmp_path, crawl, server, client
 ):
     """A page whose handler fails is kept as its copy."""

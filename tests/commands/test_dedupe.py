@@ -189,9 +189,7 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
     assert len(rows(first)) == 1
 
 
-def test_ctrl_c_while_worker_processes_end_is_one_message(
-    items, tmp_path, monkeypatch, capsys, caplog
-):
+def test_ctrl_c_while_the_workers_end_is_one_message(items, tmp_path, monkeypatch, capsys, caplog):
     ended = []
 
     class Slow(Workers):

@@ -69,9 +69,7 @@ def test_pages_in_progress_are_left_out(tmp_path, capsys):
     assert listed(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
 
 
-def test_an_interrupted_import_leaves_its_first_pages_and_is_run_again(
-    tmp_path, monkeypatch, capsys
-):
+def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, monkeypatch, capsys):
     pages, url = entries(3000), f"sqlite:///{tmp_path}/two.sqlite"
     first = filled(tmp_path / "one.sqlite", pages)
 

@@ -186,9 +186,7 @@ def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.1, 1), (4, 20)])
-def test_a_store_is_left_alone_for_longer_the_longer_its_failures_take(
-    index, store, now, seconds, pause
-):
+def test_the_longer_failures_take_the_longer_a_store_has_peace(index, store, now, seconds, pause):
     def fail() -> str:
         now[0] += seconds
         return "refused"

@@ -110,9 +110,7 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
 
 
 @pytest.mark.parametrize("failed", [True, False])
-def test_a_failed_page_is_released_and_a_delivered_one_not_confirmed_while_it_comes_again(
-    crawl, failed
-):
+def test_a_page_that_comes_again_is_released_if_it_failed_and_is_not_confirmed(crawl, failed):
     """It may have come with another text, which nobody has delivered."""
     crawl.upkeep.hold("page")
     crawl.end("page", failed=failed)

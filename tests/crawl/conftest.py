@@ -53,7 +53,7 @@ def articles(site: Any) -> Any:
 
 
 @pytest.fixture
-def scrapy_redis_settings() -> Iterator[dict[str, Any]]:
+def on_redis() -> Iterator[dict[str, Any]]:
     """Its scheduler on a Redis; the clients are closed here, because it never closes them."""
     pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed")
     from redis import Redis

@@ -55,9 +55,7 @@ def test_a_site_with_many_such_pages_gets_few_warnings_and_the_worst_stand_first
 
 
 @pytest.mark.parametrize("is_shell", [True, False])
-def test_shells_of_a_script_are_an_alarm_before_the_fiftieth_and_pages_of_their_own_are_none(
-    visit, site, tmp_path, caplog, is_shell
-):
+def test_shells_of_a_script_are_an_alarm_before_fifty_come(visit, site, tmp_path, caplog, is_shell):
     # What the script fetches is not in the page.
     shell = "We show you the way to our shop on the map. The coffee is free in each of our shops."
     paths = [f"/shop/{number}" for number in range(1, 50)]

@@ -115,9 +115,7 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(crawl, families,
         open_dedup(FilterSettings.from_settings(Settings(SETTINGS)), "pages")
 
 
-def test_store_that_hangs_does_not_hold_up_the_event_loop(
-    crawl, families, store, monkeypatch, reactor_loop
-):
+def test_store_that_hangs_holds_up_no_event_loop(crawl, families, store, monkeypatch, reactor_loop):
     """Neither while pages come nor when the spider is idle nor at the end."""
     monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.0)
     turned_in_time: list[bool] = []

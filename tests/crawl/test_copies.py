@@ -38,9 +38,7 @@ def test_response_of_a_copy_is_kept_no_longer_than_its_original_takes(crawl, art
     assert kept == [None]
 
 
-def test_copy_is_downloaded_again_if_there_was_no_room_for_its_response(
-    crawl, articles, monkeypatch
-):
+def test_copy_is_fetched_again_if_there_was_no_room_for_its_response(crawl, articles, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 100)
     assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]
     assert articles.hits["/0/copy"] == 2
@@ -63,9 +61,7 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(crawl, articles, cap
     assert paths(crawled) == ["/0/copy"]
 
 
-def test_a_request_that_the_queue_refuses_holds_up_no_other_and_is_lost_after_a_lease(
-    monkeypatch, caplog
-):
+def test_a_request_the_queue_refuses_holds_up_none_and_is_lost_after_a_lease(monkeypatch, caplog):
     taken: list[str] = []
 
     def enqueue(request: Request) -> None:

@@ -66,9 +66,7 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(visit, 
         ("/first?", {}, "revisit"),
     ],
 )
-def test_the_meta_of_a_request_and_its_address_decide_what_becomes_of_a_copy(
-    visit, twins, path, meta, verdict
-):
+def test_meta_and_address_decide_what_becomes_of_a_copy(visit, twins, path, meta, verdict):
     assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
 
 
@@ -253,9 +251,7 @@ def test_extractor_that_fails_costs_no_page(visit, twins, caplog):
     assert caplog.text.count("Traceback") == 1
 
 
-def test_a_job_that_goes_on_has_its_index_and_a_crawl_without_one_starts_anew(
-    visit, twins, tmp_path
-):
+def test_a_job_that_goes_on_has_its_index_and_any_other_crawl_starts_anew(visit, twins, tmp_path):
     for path in ("/first", "/second"):
         assert len(visit(twins, path).items) == 1
     job = {"JOBDIR": str(tmp_path / "job")}

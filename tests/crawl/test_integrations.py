@@ -25,9 +25,7 @@ ONE_BY_ONE = {
 
 
 @pytest.mark.parametrize("missing", [[], ["SPIDER_MIDDLEWARES"], ["ITEM_PIPELINES"]])
-def test_components_can_be_named_one_by_one_and_a_missing_one_is_told(
-    visit, twins, caplog, missing
-):
+def test_components_can_be_named_each_and_a_missing_one_is_told(visit, twins, caplog, missing):
     settings = ONE_BY_ONE | {setting: {} for setting in missing}
     assert paths(visit(twins, "/first", "/other", **settings)) == KEPT
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
@@ -88,11 +86,9 @@ def test_page_objects_work_on_the_pages_that_get_through(visit, twins):
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-def test_projects_on_one_redis_share_an_index_only_if_its_namespace_is_theirs(
-    visit, twins, scrapy_redis_settings
-):
+def test_projects_on_one_redis_share_an_index_by_its_namespace_alone(visit, twins, on_redis):
     def known(spider: type[Pages], **names: str) -> tuple[int, int]:
-        crawled = visit(twins, *ALL, spider=spider, **scrapy_redis_settings, **names)
+        crawled = visit(twins, *ALL, spider=spider, **on_redis, **names)
         return crawled.stat("new"), crawled.stat("same")
 
     class OfB(Pages):

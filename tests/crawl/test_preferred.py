@@ -39,9 +39,7 @@ def prints(site: Any) -> Any:
 
 
 @pytest.mark.parametrize(("order", "at_once"), [("linked", 8), ("not linked", 1)])
-def test_the_canonical_address_is_delivered_and_each_address_is_downloaded_once(
-    crawl, prints, order, at_once
-):
+def test_the_canonical_address_is_delivered_and_each_is_fetched_once(crawl, prints, order, at_once):
     if order == "not linked":
         prints.pages["/"] = page(999, links=tuple(f"/print/{n}" for n in range(10)))
     settings = SETTINGS | {"CONCURRENT_REQUESTS": at_once}
@@ -120,7 +118,7 @@ class BrowserResponse(HtmlResponse):
         (BrowserResponse, "HTTP/1.1", "https", False),
     ],
 )
-def test_https_never_becomes_http_and_a_page_of_a_browser_waits_for_no_address(
+def test_https_never_becomes_http_and_pages_of_browsers_do_not_wait(
     made, protocol, scheme, fetched
 ):
     asked = Request("https://shop.example/a", meta={"simhash_queued": True})
@@ -179,9 +177,7 @@ def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(visit, si
     assert site.hits["/other"] <= 1
 
 
-def test_an_address_that_is_elsewhere_or_none_of_the_web_or_the_page_itself_is_not_fetched(
-    crawl, site
-):
+def test_an_address_elsewhere_or_not_of_the_web_or_of_the_page_itself_is_not_fetched(crawl, site):
     elsewhere = ("http://elsewhere.test/page", "http://name:word@127.0.0.1/page")
     not_of_the_web = ("ftp://127.0.0.1/page", "javascript:alert(1)", "http://127.0.0.1:99999/")
     declared = [*elsewhere, *not_of_the_web, "http://[", "", "/7", "/8#top"]

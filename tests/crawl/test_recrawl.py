@@ -196,9 +196,7 @@ def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(day, sit
 @pytest.mark.parametrize(
     ("policy", "warns"), [("DummyPolicy", True), ("RFC2616Policy", False), (None, False)]
 )
-def test_cache_that_hides_every_change_is_told_at_the_start(
-    day, site, caplog, tmp_path, policy, warns
-):
+def test_cache_that_hides_changes_is_told_at_the_start(day, site, caplog, tmp_path, policy, warns):
     posts(site, range(2))
     cache = {"ENABLED": policy is not None, "DIR": str(tmp_path / "cache")}
     cache["POLICY"] = f"scrapy.extensions.httpcache.{policy or 'DummyPolicy'}"

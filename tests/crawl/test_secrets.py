@@ -59,7 +59,7 @@ class Answers:
         return HtmlResponse(request.url, body=body, encoding="utf-8")
 
 
-def test_no_secret_of_a_request_reaches_index_log_or_messages(
+def test_no_secret_of_a_request_is_in_index_log_or_messages(
     crawl, server, client, tmp_path, caplog
 ):
     settings = {

@@ -4,7 +4,6 @@ import json
 import random
 import threading
 from contextlib import closing
-from itertools import product
 from typing import Any, ClassVar
 
 import pytest
@@ -49,9 +48,7 @@ def nothing_kept() -> None:
     Links.errors.clear()
 
 
-def stock(
-    site: Any, first: int = 0, start: str = "/", ids: str = "x", more: tuple[str, ...] = ()
-) -> None:
+def stock(site: Any, first: int = 0, start: str = "/", ids: str = "x", more: Any = ()) -> None:
     """Put items on a list; each item has a print view. ``more`` are other links of the list."""
     names = [f"/item?id={n}{ids}" for n in range(NUMBER)]
     site.pages[start] = html(article(first + 999), links=(*names, *more))
@@ -70,9 +67,7 @@ def prints(shop: Any, ids: str = "") -> int:
     return sum(hits for path, hits in shop.hits.items() if f"{ids}&print" in path)
 
 
-def run(
-    crawl: Any, shop: Any, settings: dict[str, Any] | None = None, start: str = "/", **marks: Any
-) -> Any:
+def run(crawl: Any, shop: Any, settings: Any = None, start: str = "/", **marks: Any) -> Any:
     return crawl(Links, settings=SETTINGS | (settings or {}), site=shop, paths=[start], **marks)
 
 
@@ -215,9 +210,7 @@ def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
     assert prints(shop, "y") - second.stat("spared/explored") < 6
 
 
-def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
-    crawl, shop, tmp_path, monkeypatch, caplog
-):
+def test_nothing_is_spared_while_the_index_is_silent(crawl, shop, tmp_path, monkeypatch, caplog):
     read, asked = SharedRows.read, []
 
     def read_once(rows: SharedRows, cells: Any) -> set[str]:
@@ -237,9 +230,7 @@ def test_nothing_is_spared_while_the_index_does_not_tell_what_others_learned(
 
 
 @pytest.mark.parametrize(("spare", "ends"), [("skip", True), ("watch", False)])
-def test_a_calendar_without_end_is_told_once_and_ends_where_requests_are_spared(
-    crawl, site, caplog, spare, ends
-):
+def test_an_endless_calendar_is_told_once_and_sparing_ends_it(crawl, site, caplog, spare, ends):
     site.pages["/"] = html(article(1), links=("/calendar?month=1",))
     for n in range(1, 200):
         links = (f"/calendar?month={n + 1}", "/")
@@ -262,9 +253,7 @@ class Keyed(Links):
 
 
 @pytest.mark.parametrize("spider", [Links, Keyed], ids=["redirected", "with keys of its own"])
-def test_a_later_crawl_of_the_same_addresses_does_not_learn_to_spare_them(
-    crawl, site, tmp_path, spider
-):
+def test_a_later_crawl_of_known_addresses_learns_not_to_spare_them(crawl, site, tmp_path, spider):
     links = [f"/item?id={n}" for n in range(NUMBER)]
     site.pages["/"] = html(article(999), links=links)
     for n, link in enumerate(links):
@@ -299,31 +288,6 @@ def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl, site):
     crawled = run(crawl, site)
     assert len(crawled.items) >= 1 + len(items) - 10 - crawled.stat("spared/skipped")
     assert crawled.stat("spared/skipped") <= 5
-
-
-def test_a_media_manager_ends_and_every_page_of_the_wiki_is_reached(crawl, site):
-    """Each page of a wiki has one: folders, tabs and pictures, in any combination."""
-    names, folders, tabs, pictures = range(1, 7), "abc", ("files", "search"), range(50, 58)
-    wiki = [f"/wiki?id={n}" for n in names]
-    site.pages["/"] = html(article(900), links=(*wiki,))
-    for n, page in zip(names, wiki, strict=True):
-        first = f"{page}&do=media&ns=a&tab=files&image=50"
-        site.pages[page] = html(article(n), title=f"Page {n}", links=(first,))
-    for n, *place in product(names, folders, tabs, pictures):
-        links = [
-            media_path(n, *place[:at], values[values.index(place[at]) - 1], *place[at + 1 :])
-            for at, values in enumerate((folders, tabs, pictures))
-        ]
-        title = f"Files of page {n}: {place}"
-        site.pages[media_path(n, *place)] = html(article(0, 40), title=title, links=(*links,))
-    crawled = run(crawl, site)
-    assert {item["path"] for item in crawled.items} >= {"/", *wiki}
-    assert crawled.stat("spared/traps") == 1
-    assert sum("media" in path for path in site.hits) < len(site.pages) / 2
-
-
-def media_path(number: int, folder: object, tab: object, picture: object) -> str:
-    return f"/wiki?id={number}&do=media&ns={folder}&tab={tab}&image={picture}"
 
 
 @pytest.mark.parametrize("address", ["/item/{}", "/shop?id={}"])

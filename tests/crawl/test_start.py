@@ -40,7 +40,7 @@ def guarded() -> Iterator[str]:
         "redis://reader:%2Bword-5@{}/0",
     ],
 )
-def test_a_crawl_does_not_start_with_an_index_that_it_will_never_reach(
+def test_no_crawl_starts_with_an_index_that_it_will_never_reach(
     crawl, site, guarded, impatient, url
 ):
     settings = {"SIMHASH_INDEX_URL": url.format(guarded), "SIMHASH_ON_UNAVAILABLE": "continue"}

@@ -39,7 +39,7 @@ def lines(log: Path) -> dict[str, LogLine]:
     return {line.url.rsplit("/", 1)[1]: line for line in read_log([log])}
 
 
-def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
+def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
     visit, twins, log, caplog
 ):
     asked = *PATHS, "/first", "/gone"
@@ -71,9 +71,7 @@ def test_every_judged_page_is_one_line_of_the_log_and_counted_in_the_summary(
 @pytest.mark.parametrize(
     ("action", "done"), [("follow", "followed: requests sent"), ("flag", "flagged and delivered")]
 )
-def test_line_and_summary_say_what_was_done_with_a_duplicate(
-    visit, twins, log, caplog, action, done
-):
+def test_line_and_summary_say_what_was_done_with_a_copy(visit, twins, log, caplog, action, done):
     crawled = visit(twins, "/first", "/second", SIMHASH_LOG=log, SIMHASH_ACTION=action)
     assert lines(log)["second"].action == action
     assert f"           1 {done}" in summary_of(caplog)

@@ -40,12 +40,10 @@ class FirstIsSlow(Pages):
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_copy_stays_in_the_queue_of_scrapy_redis_until_its_original_has_ended(
-    crawl, twins, scrapy_redis_settings, fails
-):
+def test_a_copy_stays_in_the_queue_until_its_original_has_ended(crawl, twins, on_redis, fails):
     """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
     spider = type("Slow", (FirstIsSlow,), {"fails": fails})
-    crawled = crawl(spider, settings=scrapy_redis_settings, site=twins, paths=["/first", "/second"])
+    crawled = crawl(spider, settings=on_redis, site=twins, paths=["/first", "/second"])
     assert paths(crawled) == (["/second"] if fails else ["/first"])
     assert crawled.stat("crawled_again") == fails
     assert crawled.stats["downloader/request_count"] == 2
@@ -65,7 +63,7 @@ def first_of_another_crawler(site: Any, settings: dict[str, Any]) -> Iterator[Sy
 
 
 @pytest.mark.parametrize("fails", [True, False])
-def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, scrapy_redis_settings, fails):
+def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, on_redis, fails):
     class Meanwhile(Pages):
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
@@ -75,8 +73,8 @@ def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, scrapy_redis
             end = other.failed if fails else other.delivered
             await asyncio.to_thread(end, f"{self.base}/first")
 
-    with first_of_another_crawler(twins, scrapy_redis_settings) as other:
-        crawled = crawl(Meanwhile, settings=scrapy_redis_settings, site=twins, paths=["/second"])
+    with first_of_another_crawler(twins, on_redis) as other:
+        crawled = crawl(Meanwhile, settings=on_redis, site=twins, paths=["/second"])
     assert paths(crawled) == (["/second"] if fails else [])
     assert twins.hits["/second"] == 1
 
@@ -91,23 +89,21 @@ class TakesOver(Pages):
 
 @pytest.mark.parametrize("fate", ["delivered", "failed", "not known"])
 def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_was_delivered(
-    crawl, twins, scrapy_redis_settings, monkeypatch, fate
+    crawl, twins, on_redis, monkeypatch, fate
 ):
     async def nothing(*_: object) -> None:
         """The index is away."""
 
-    with first_of_another_crawler(twins, scrapy_redis_settings) as other:
+    with first_of_another_crawler(twins, on_redis) as other:
         (other.failed if fate == "failed" else other.delivered)(f"{twins.url}/first")
     if fate == "not known":
         monkeypatch.setattr(Dedup, "ask", nothing)
-    crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
+    crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
     assert paths(crawled) == (["/second"] if fate == "failed" else [])
     assert twins.hits["/second"] == (fate != "delivered")
 
 
-def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_original(
-    crawl, twins, scrapy_redis_settings, monkeypatch
-):
+def test_a_copy_is_queued_again_before_the_index_is_asked(crawl, twins, on_redis, monkeypatch):
     """A crawler that is killed meanwhile does not lose it."""
     queued = []
 
@@ -116,14 +112,12 @@ def test_a_copy_is_back_in_the_queue_before_the_index_is_asked_about_its_origina
         return True
 
     monkeypatch.setattr(Copies, "_was_delivered", was_delivered)
-    crawled = crawl(TakesOver, settings=scrapy_redis_settings, site=twins, paths=[])
+    crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
     assert queued == [1]
     assert paths(crawled) == []
 
 
-def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(
-    crawl, twins, scrapy_redis_settings
-):
+def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(crawl, twins, on_redis):
     """Something has it in progress for ever; or no page counts as delivered."""
 
     class NeverEnds(TakesOver):
@@ -132,7 +126,7 @@ def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(
             async for request in super().start():
                 yield request
 
-    settings = scrapy_redis_settings
+    settings = on_redis
     assert paths(crawl(NeverEnds, settings=settings, site=twins, paths=[])) == ["/second"]
     middleware = "scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware"
     settings = settings | {"SPIDER_MIDDLEWARES": {middleware: None}}

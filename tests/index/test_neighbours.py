@@ -42,9 +42,7 @@ class Scan:
     values=st.sampled_from([3, 50, 2**32 - 1]),
 )
 @few_examples
-def test_whatever_the_sizes_in_which_entries_come_they_are_found_by_every_block(
-    seed, sizes, values
-):
+def test_in_whatever_sizes_entries_come_they_are_found_by_every_block(seed, sizes, values):
     chance = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         small = {"LARGEST": 256, "RATIO": 2, "BUCKET_LIMIT": 5, "KEY_LIMIT": 9}

@@ -188,9 +188,7 @@ PAIRS: list[tuple[str, str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("paths", "one", "other", "is_copy"), PAIRS, ids=range(len(PAIRS)))
-def test_what_a_page_has_of_its_own_tells_it_from_others_of_its_template(
-    paths, one, other, is_copy
-):
+def test_what_a_page_alone_has_tells_it_from_others_of_its_template(paths, one, other, is_copy):
     addresses = [f"http://lake.test/{path}" for path in paths.split()]
     pages = zip(addresses, (one, other), strict=True)
     assert judged(*((at, located(page, at)) for at, page in pages)).is_copy is is_copy

@@ -93,9 +93,7 @@ def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(client, url
     assert index.check() == []
 
 
-def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are_there(
-    client, url, opened
-):
+def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are(client, url, opened):
     index = opened(url)
     keep(index, values(1)[0])
     assert index.check() == []

@@ -171,9 +171,7 @@ def refusing(server: servers.RedisServer, fault: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_server_that_refuses_is_away_soon_and_the_same_index_works_afterwards(
-    server, url, opened, impatient, fault
-):
+def test_a_server_that_refuses_is_away_soon_and_then_back(server, url, opened, impatient, fault):
     index = opened(url)
     known, new = values(2)
     keep(index, known)
@@ -255,9 +253,7 @@ def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, co
 
 
 @pytest.mark.parametrize("denied", ["append", "rpush"])
-def test_a_page_whose_claim_ended_in_the_middle_is_not_taken_for_the_next_one(
-    opened, restricted, denied
-):
+def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, restricted, denied):
     """What it wrote has the position that the next page gets in the log."""
     restricted.allow(f"-{denied}")
     index = opened(restricted.url)
@@ -268,9 +264,7 @@ def test_a_page_whose_claim_ended_in_the_middle_is_not_taken_for_the_next_one(
     assert keep(index, first ^ 1, "near the first") == "unique"
 
 
-def test_an_entry_of_another_index_has_no_lease_of_a_claim_that_ended_in_the_middle(
-    opened, restricted
-):
+def test_an_entry_that_is_put_has_no_lease_of_a_claim_that_ended_midway(opened, restricted):
     restricted.allow("-rpush")
     index = opened(restricted.url)
     claimed, crawled = values(2)

@@ -28,9 +28,7 @@ def test_each_shard_has_an_equal_stretch_of_the_slots(count):
     assert "shop:simhash" in tags
 
 
-def test_only_pages_with_scopes_on_a_cluster_are_spread_unless_the_url_says_how(
-    redis_servers, shared, opened
-):
+def test_only_pages_with_scopes_on_a_cluster_are_spread_by_default(redis_servers, shared, opened):
     single = f"{redis_servers.single.url}?{redis_servers.new_name()}"
     asked = [
         (shared, False, b"1"),
@@ -91,7 +89,7 @@ def test_the_entries_of_a_run_are_counted_and_expire_in_all_shards(shared, opene
     assert [(run.number, run.pages) for run in index.runs()] == [(3, 20)]
 
 
-def test_a_run_after_the_loss_of_the_home_shard_is_new_to_the_entries_of_the_others(
+def test_a_run_after_the_loss_of_the_home_shard_is_new_to_all_entries(
     redis_servers, shared, opened
 ):
     """Else pages of a run with the same number are dropped as those of this run."""
@@ -113,9 +111,7 @@ def test_a_run_after_the_loss_of_the_home_shard_is_new_to_the_entries_of_the_oth
     assert len(other) == 20
 
 
-def test_a_report_goes_to_all_shards_in_one_pipeline_for_each_of_its_three_questions(
-    redis_servers, opened, monkeypatch
-):
+def test_a_report_goes_to_all_shards_in_three_pipelines(redis_servers, opened, monkeypatch):
     url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
     index = opened(url, scoped=True)
     pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(20))]
