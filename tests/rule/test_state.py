@@ -9,6 +9,7 @@ from tests.pages import analysed, article, distance_of
 
 RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
+READ = "Read 7 times, 2 days ago"
 BOX = "<ul><li>Price: 19.90 euro</li><li>In stock: 5</li><li>Rated 4.5 (120 reviews)</li></ul>"
 
 
@@ -17,23 +18,9 @@ def is_as_before(before: str, now: str) -> bool:
     return is_same(new.facts, old.facts, distance_of(before, now))
 
 
-def page(text: str = TEXT, beside: str = "<p>Read 7 times, 2 days ago</p>", head: str = "") -> str:
+def page(text: str = TEXT, beside: str = f"<p>{READ}</p>", head: str = "") -> str:
     head = f"<!doctype html><title>A lamp</title>{head}<body><nav><a href=/>Home</a></nav>"
     return f"{head}<main><h1>A lamp</h1>{text}</main><footer>{beside}</footer>"
-
-
-@pytest.mark.parametrize(
-    "beside",
-    [
-        "<p>Read 7913 times, 31 days ago</p>",
-        "<p data-token=9d3f>Read 7 times, 2 days ago</p><script>var token = 'c0ffee'</script>",
-        "<p>Read 7 times, 2 days ago</p><a href=/advert>Lamps at half their price, today</a>",
-        "<p>The shop is closed from now on until the end of summer.</p>",
-    ],
-    ids=["a counter", "a token", "an advertisement", "a sentence"],
-)
-def test_noise_around_a_text_is_no_change(beside):
-    assert is_as_before(page(), page(beside=beside))
 
 
 VISITS = """
@@ -65,47 +52,41 @@ def test_an_age_a_count_and_the_id_of_a_visit_are_no_change_and_other_numbers_ar
         assert is_as_before(before, now) is is_noise, line
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        TEXT + "<p>It is sold out, and will not come back.</p>",
-        TEXT[:400] + "</p>",
-        TEXT.replace("</p>", " lamps</p>"),
-        f"<h2>Lamps</h2>{TEXT}",
-    ],
-    ids=["a sentence more", "half of the text", "a word more", "a short line more"],
+ENTRIES = [f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(30)]
+PRICES = (
+    f"<div>Now $19.90</div><div>{TEXT}</div>",
+    f"<div><p>$19.90</p></div><div>{TEXT}</div>",
+    page(head='<script type="application/ld+json">{"offers": {"price": "19.90"}}</script>'),
+    page(head='<meta property="product:price:amount" content="19.90">'),
 )
-def test_another_text_is_a_change(text):
-    assert not is_as_before(page(), page(text))
+VALUES = (("19.90", "24.90"), ("euro", "dollar"), ("stock: 5", "stock: 0"), ("4.5", "4.4"))
+#: A page before and now.
+NOISE = {
+    "a counter": (page(), page(beside="<p>Read 7913 times, 31 days ago</p>")),
+    "a token": (page(), page(beside=f"<p data-token=9d3f>{READ}</p><script>a = 'c0ffee'</script>")),
+    "an advertisement": (page(), page(beside=f"<p>{READ}</p><a href=/x>Lamps at half price</a>")),
+    "a sentence of the site": (page(), page(beside="<p>The shop is closed from now on.</p>")),
+    "nothing beside a price": (PRICES[0], PRICES[0]),
+}
+CHANGES = {
+    "a sentence more": (page(), page(TEXT + "<p>It is sold out, and will not come back.</p>")),
+    "half of the text": (page(), page(TEXT[:400] + "</p>")),
+    "a word more": (page(), page(TEXT.replace("</p>", " lamps</p>"))),
+    "a short line more": (page(), page(f"<h2>Lamps</h2>{TEXT}")),
+    **{
+        f"{now} {place}": (page(text), page(text.replace(before, now)))
+        for before, now in VALUES
+        for place, text in enumerate((BOX + TEXT, TEXT + BOX, BOX + "<p>A lamp for the desk.</p>"))
+    },
+    **{f"a price {n}": (each, each.replace("19.90", "24.90")) for n, each in enumerate(PRICES)},
+    "links of a list": tuple(page(f"<ul>{''.join(each)}</ul>") for each in (ENTRIES[1:], ENTRIES)),
+}
 
 
-@pytest.mark.parametrize(
-    ("before", "now"),
-    [("19.90", "24.90"), ("euro", "dollar"), ("stock: 5", "stock: 0"), ("Rated 4.5", "Rated 4.4")],
-)
-@pytest.mark.parametrize("text", [BOX + TEXT, TEXT + BOX, BOX + "<p>A lamp for the desk.</p>"])
-def test_another_price_stock_or_rating_is_a_change(text, before, now):
-    assert before in text
-    assert not is_as_before(page(text), page(text.replace(before, now)))
-
-
-@pytest.mark.parametrize(
-    "priced",
-    [
-        f"<div>Now $19.90</div><div>{TEXT}</div>",
-        f"<div><p>$19.90</p></div><div>{TEXT}</div>",
-        page(head='<script type="application/ld+json">{"offers": {"price": "19.90"}}</script>'),
-        page(head='<meta property="product:price:amount" content="19.90">'),
-    ],
-)
-def test_a_price_that_stands_outside_the_text_or_in_the_head_is_a_change(priced):
-    assert is_as_before(priced, priced)
-    assert not is_as_before(priced, priced.replace("19.90", "24.90"))
-
-
-def test_a_list_whose_links_are_others_is_a_change():
-    links = [f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(30)]
-    assert not is_as_before(page(f"<ul>{''.join(links[:29])}</ul>"), page(f"<ul>{links[1:]}</ul>"))
+@pytest.mark.parametrize("what", [*NOISE, *CHANGES])
+def test_what_is_a_change_of_a_page_and_what_is_noise(what):
+    before, now = (NOISE | CHANGES)[what]
+    assert is_as_before(before, now) is (what in NOISE)
 
 
 def test_spaces_marks_and_lines_are_no_change():
