@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import Request, signals
 
-from tests.crawl.spiders import ONE_AT_A_TIME, Pages, check_sum, paths
+from tests.crawl.spiders import Pages, check_sum, paths
 
 ALL = ["/first", "/second", "/other"]
 KEPT = ["/first", "/other"]
@@ -29,13 +29,6 @@ def test_components_can_be_named_each_and_a_missing_one_is_told(visit, twins, ca
     settings = ONE_BY_ONE | {setting: {} for setting in missing}
     assert paths(visit(twins, "/first", "/other", **settings)) == KEPT
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
-
-
-def test_custom_settings_of_the_spider_count(crawl, twins):
-    class Flagging(Pages):
-        custom_settings = {"SIMHASH_ACTION": "flag", **ONE_AT_A_TIME}  # noqa: RUF012
-
-    assert paths(crawl(Flagging, site=twins, paths=ALL)) == ALL
 
 
 def test_extension_reads_all_stats_when_the_spider_is_closed(visit, twins):

@@ -5,32 +5,9 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.values import Arrival, Entry
 from tests.index.conftest import ON_ALL_THAT_DIFFER
-from tests.index.promises.made import (
-    FAR,
-    ORIGINAL,
-    at,
-    by_scope,
-    fp,
-    keys,
-    page,
-    query,
-    release,
-    values,
-)
+from tests.index.promises.made import FAR, ORIGINAL, fp, keys, page, query, release, values
 
 pytestmark = ON_ALL_THAT_DIFFER
-
-
-def test_iteration_gives_the_entries_of_a_scope_as_they_are_in_their_order(store):
-    index = store.open(bits=256, distance=48)
-    entries = [
-        Entry(f"{i}", fp(value, 256, text=i), "s" * (i % 2), bytes(i), 100.0 + i, i % 3 > 0)
-        for i, value in enumerate(values(5, bits=256))
-    ]
-    for e in entries:
-        at(index, e.time).claim(Arrival(e.key, e.fingerprint, e.scope, e.facts))
-    index.confirm(["0", "3"])
-    assert by_scope(index) == by_scope(entries)
 
 
 def test_clear_leaves_a_usable_index_whose_positions_go_on(store):

@@ -86,16 +86,6 @@ def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(
     ] == [True, False, False, False, True]
 
 
-def test_a_run_in_which_a_crawler_lives_does_not_expire(shared_store):
-    in_run(shared_store, page("a", 0), finished=False)
-    in_run(shared_store, page("b", FAR))
-    one, other = shared_store.open(), shared_store.open()
-    one.begin_run(resumed=1)
-    assert (other.expire(1, 100), [run.number for run in other.runs()]) == (0, [1, 2])
-    one.end_run(finished=True)
-    assert (other.expire(1, 100), [run.number for run in other.runs()]) == (1, [2])
-
-
 def test_a_run_whose_crawlers_are_dead_is_joined_by_its_number_only(shared_store):
     one = at(shared_store.open(lease=60), 1000)
     one.begin_run()
