@@ -156,19 +156,12 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def usual_patience() -> Iterator[dict[str, Any]]:
+def patience() -> Iterator[None]:
     """On a busy machine a living Redis may take longer than a crawl waits for it."""
-    usual = client_module._PATIENCE
     with pytest.MonkeyPatch.context() as patch:
-        longer = {"socket_timeout": 60, "socket_connect_timeout": 60}
-        patch.setattr(client_module, "_PATIENCE", usual | longer)
-        yield usual
-
-
-@pytest.fixture
-def impatient(usual_patience: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients give up a Redis that hangs as soon as they do in a crawl."""
-    monkeypatch.setattr(client_module, "_PATIENCE", usual_patience)
+        for name in ("socket_timeout", "socket_connect_timeout"):
+            patch.setitem(client_module._PATIENCE, name, 60)
+        yield
 
 
 @pytest.fixture(scope="module")

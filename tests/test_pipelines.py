@@ -104,7 +104,7 @@ def test_item_whose_key_a_later_pipeline_changes_is_an_original(yielded):
             return item
 
     items = texts(dict.fromkeys((A, B), article(1)))
-    crawled = yielded(items, ITEM_PIPELINES={Storage: 300}, SIMHASH_LEASE=2)
+    crawled = yielded(items, ITEM_PIPELINES={Storage: 300})
     assert len(crawled.items) == crawled.stat("items_dropped") == 1
 
 
@@ -129,7 +129,7 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
                 yield {"url": key, "text": " ".join(response.css("p::text").getall())}
 
     site.pages["/article"] = html(article(1))
-    crawled = crawl(Articles, settings={**TEXT, "SIMHASH_LEASE": 2})
+    crawled = crawl(Articles, settings=TEXT)
     assert urls(crawled) == [site.url + "/article", "number 7"]
     counts = [crawled.stat(f"items_{what}") for what in ("kept", "skipped", "dropped")]
     assert counts == [2, 0, 0]
@@ -153,8 +153,7 @@ def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_their_pa
 
     first, second = ([f"http://{host}.example/{n}" for n in range(3)] for host in "ab")
     items = texts({url: article(int(url[-1])) for url in (*first, *second)})
-    # A copy that waits for the end of the crawl is let through after the lease.
-    crawled = yielded(items, ITEM_PIPELINES={Before: 1, Storage: 900}, SIMHASH_LEASE=5)
+    crawled = yielded(items, ITEM_PIPELINES={Before: 1, Storage: 900})
     assert sorted(Storage.stored) == first
     assert crawled.stat("items_dropped") == 3
 

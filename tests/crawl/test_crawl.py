@@ -275,6 +275,7 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monke
     class Patient(Pages):
         async def parse(self, response: Any) -> Any:
             if "Wait" in response.text:
+                await until(lambda: self.counted("dropped"))
                 yield response.request.replace(dont_filter=True)
             else:
                 await asyncio.sleep(0.5)

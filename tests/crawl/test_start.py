@@ -36,13 +36,11 @@ def guarded() -> Iterator[str]:
         "redis://:pass-word-5@{}/zero",
         "rediz://:pass-word-5@{}/0",
         "redis+cluster://:pass-word-5@{}",
-        "rediss://:pass-word-5@{}/0",
+        "rediss://:pass-word-5@{}/0?socket_timeout=3",
         "redis://reader:%2Bword-5@{}/0",
     ],
 )
-def test_no_crawl_starts_with_an_index_that_it_will_never_reach(
-    crawl, site, guarded, impatient, url
-):
+def test_no_crawl_starts_with_an_index_that_it_will_never_reach(crawl, site, guarded, url):
     settings = {"SIMHASH_INDEX_URL": url.format(guarded), "SIMHASH_ON_UNAVAILABLE": "continue"}
     with pytest.raises(SettingError) as caught:
         crawl(Pages, settings=settings, site=site, paths=["/"])
