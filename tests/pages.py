@@ -1,6 +1,7 @@
 """Pages for tests: our own words, as many different ones as are asked for."""
 
 import random
+from functools import lru_cache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
@@ -9,6 +10,7 @@ from scrapy_simhash.keys import base_address
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page, Ruling
 
+DEFAULT = named_recipe("default")
 _STEMS = "bar cel dor fen gal hol jin kel lum mor nav ost pel qua rin sol tam ulv wex yor"
 _ENDINGS = "a ent ick ow ing er ista um ed olin ara eth ops usk ant"
 _WORDS = [stem + ending for stem in _STEMS.split() for ending in _ENDINGS.split()]
@@ -55,11 +57,16 @@ def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: 
     ).encode()
 
 
-def analysed(page: str | Body, recipe: Recipe | None = None) -> PageAnalysis:
+def analysed(page: str | Body, recipe: Recipe = DEFAULT) -> PageAnalysis:
     """Return the analysis of a body, or of the HTML of a page."""
-    if isinstance(page, str):
-        page = Body(page.encode("utf-8", "surrogatepass"), "utf-8")
-    return analyse_body(page, recipe or named_recipe("default"))
+    body = Body(page.encode("utf-8", "surrogatepass"), "utf-8") if isinstance(page, str) else page
+    return _by_default(body) if recipe is DEFAULT else analyse_body(body, recipe)
+
+
+@lru_cache(maxsize=99)
+def _by_default(body: Body) -> PageAnalysis:
+    """Most pages are compared with several others."""
+    return analyse_body(body, DEFAULT)
 
 
 def distance_of(one: str | Body, other: str | Body) -> int:
@@ -78,9 +85,8 @@ def located(page: str, url: str) -> Body:
 
 def judged(one: tuple[str, str | Body], other: tuple[str, str | Body]) -> Ruling:
     """Return the ruling on two pages by their keys, and their HTML or bodies."""
-    recipe = named_recipe("default")
     distance = distance_of(one[1], other[1])
-    if distance > recipe.reach:
+    if distance > DEFAULT.reach:
         return Ruling(False, "far")
     pages = (Page(key, analysed(html).facts) for key, html in (one, other))
-    return Rule(recipe.distance)(*pages, distance)
+    return Rule(DEFAULT.distance)(*pages, distance)
