@@ -31,6 +31,7 @@ PAGES = {
     "lone surrogates": "\ud800 " * 1_000_000,
     "unclosed nav": "<nav>" + filled(f"<p>{LINE}</p>"),
     "unclosed script": "<p>text</p><script>" + filled("var a = 1 < 2; "),
+    "drawings in open drawings": "<svg>" * 1500 + filled("<svg></svg>"),
     "open titles": "<title x" * 20_000,
     "links": "<p>" + filled("<a>x</a>"),
     "links below a text": f"<p>{LINE * 9}</p><div>" + filled("<br><a>x</a>"),

@@ -127,6 +127,8 @@ def test_control_characters_behind_the_body_lose_no_text(name):
 def test_a_callable_by_import_path_returns_a_str_or_an_extraction_and_fails_loudly():
     assert extract("a", f"{__name__}.shout").text == "A"
     assert extract("a", f"{__name__}.thin_shout") == Extraction("A", thin=True)
+    declaring = extract("<link rel=canonical href=/7>", f"{__name__}.thin_shout", "http://a.test/")
+    assert declaring.canonical == "http://a.test/7"
     with pytest.raises(LookupError, match="of its own making"):
         extract("a", f"{__name__}.broken")
     with pytest.raises(TypeError, match=r"number returned int, not a text"):
