@@ -4,10 +4,8 @@ import asyncio
 from typing import Any
 
 from scrapy_simhash.crawl.exchange import RowExchange
-from scrapy_simhash.url_patterns.learner import Learner, Visit
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
-from tests.url_patterns.test_learner import OLD
 from tests.url_patterns.test_rows import MadeCells
 
 COPY = {"/item?view=*": Row(copies=1)}
@@ -85,29 +83,3 @@ def test_an_exchange_that_has_begun_when_the_crawl_ends_loses_no_row():
 
     asyncio.run(crawl())
     assert index.rows(*HOSTS) == [COPY, {}]
-
-
-def test_crawlers_that_share_an_index_see_the_same_patterns():
-    """What they have found no copies of they keep to themselves."""
-    index = Cells()
-    exchanges, tables = zip(*(index.exchange() for _ in range(3)), strict=True)
-    learners = [*map(Learner, tables)]
-    for n in range(300):
-        forecast = learners[n % 3].forecast(OLD(n))
-        if not forecast.spared:
-            learners[n % 3].record(forecast, Visit(OLD(n), f"http://wiki.test/{n}", size=9))
-        if n % 7 == 0:
-            asyncio.run(exchanges[n % 3].once())
-    for exchange in exchanges * 2:
-        asyncio.run(exchange.once())
-    forecasts = [
-        [
-            (each.signature, each.bound)
-            for n in range(200)
-            if (each := learner.forecast(OLD(1000 + n)))
-        ]
-        for learner in learners
-    ]
-    assert forecasts[0][0][1] > 0
-    assert all(forecast == forecasts[0] for forecast in forecasts)
-    assert all(row.copies for row in index.rows("wiki.test")[0].values())

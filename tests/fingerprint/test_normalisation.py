@@ -33,7 +33,10 @@ def test_characters_that_count(text, expected):
 
 
 @given(
-    st.text(st.characters() | st.sampled_from("e\u0301\u0323が\u3099يیک\u0640क\u093c"), max_size=40)
+    st.text(
+        st.characters() | st.sampled_from("e\u0301\u0323が\u3099يیک\u0640क\u093c\u0929\u095c"),
+        max_size=40,
+    )
 )
 def test_normalise_is_its_definition(text):
     """The look-up keeps what the regular expression keeps, for any string."""
@@ -44,6 +47,13 @@ def test_normalise_is_its_definition(text):
     )
     kept = "".join(re.findall(r"\w", one_form.lower().translate(ONE_LETTER)))
     assert normalise(text) == unicodedata.normalize("NFKC", kept)
+
+
+@pytest.mark.parametrize("name", ["_LATER", "_POINTED", "_COMPOSING"])
+def test_a_class_has_the_characters_that_a_regular_expression_finds(name):
+    characters = getattr(normalisation, name)
+    points = [point for point in range(0x30000) if re.match(f"[{characters}]", chr(point))]
+    assert np.flatnonzero(normalisation._in_ranges(characters)[:0x30000]).tolist() == points
 
 
 ONE_LETTER = {
