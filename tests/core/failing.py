@@ -15,11 +15,8 @@ from scrapy_simhash.index.values import IndexSpec
 class FailingStore:
     """A store in a file that takes the place of one on the net.
 
-    Attributes:
-        answer: returns what the next call comes to: up, refused, or lost when done.
-        error: what a call that is refused raises.
-        hang: is called before that.
-        now: the time of its crawlers, if a test sets it.
+    Its answer is what the next call comes to: up, refused, or lost when done. A call that is
+    refused hangs, and raises the error.
     """
 
     def __init__(self, path: Path, spec: IndexSpec | None = None) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,9 +44,7 @@ class Counting:
         self.index.close()
 
 
-def with_thread(
-    index: Any, work: Callable[[IndexThread], Awaitable[Any]], *, more_to_come: bool = False
-) -> Any:
+def with_thread(index: Any, work: Callable[..., Any], *, more_to_come: bool = False) -> Any:
     async def run() -> Any:
         thread = IndexThread(index, [arrival(0)] if more_to_come else [])
         try:

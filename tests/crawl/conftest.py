@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from scrapy import Spider
 
 from tests import servers
 from tests.conftest import Crawl
@@ -18,11 +17,7 @@ def visit(crawl: Callable[..., Crawl]) -> Callable[..., Crawl]:
     """Crawl paths of a site one after the other."""
 
     def run(
-        site: Any,
-        *paths: str,
-        spider: type[Spider] = Pages,
-        meta: dict[str, Any] | None = None,
-        **settings: Any,
+        site: Any, *paths: str, spider: Any = Pages, meta: Any = None, **settings: Any
     ) -> Crawl:
         options = {"site": site, "paths": [*paths]} | ({"meta": meta} if meta else {})
         return crawl(spider, settings=ONE_AT_A_TIME | settings, **options)

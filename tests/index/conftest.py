@@ -73,11 +73,7 @@ ON_ALL_THAT_DIFFER = pytest.mark.parametrize("backend", DIFFERENT)
 
 
 class Store:
-    """An empty store, which a test opens as often as it wants crawlers.
-
-    Attributes:
-        shared: several crawlers can open it, and a later run finds it again.
-    """
+    """An empty store, which a test opens as often as it wants crawlers if it is shared."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -26,15 +27,10 @@ def near(i: int, value: int, number: int) -> Arrival:
     return Arrival(f"{i}/{number}", fp(value ^ 1 << number))
 
 
-def race(
-    indexes: Sequence[Index], rounds: int, page_of: Callable[[int, int, int], Arrival] = near
-) -> list[list[Claim]]:
-    """Claim pages at the same time; return each round's claims.
+def race(indexes: Sequence[Index], rounds: int, page_of: Any = near) -> list[list[Claim]]:
+    """Have crawlers claim a page each at the same time in some rounds; return each round's claims.
 
-    Args:
-        indexes: one for each crawler.
-        rounds: how many pages each claims.
-        page_of: returns a page by the number of the round, a value of its own, and the crawler.
+    A page is made from the number of the round, a value of its own, and the crawler.
     """
     claims: list[list[Claim]] = [[] for _ in range(rounds)]
     start = threading.Barrier(len(indexes))

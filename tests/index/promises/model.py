@@ -8,6 +8,8 @@ from scrapy_simhash.index.entry_states import failed_in, run_of
 from scrapy_simhash.index.values import Arrival, Change, Outcome, Unsettled
 from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
+Keys = Iterable[str]
+
 
 @dataclass(eq=False)
 class Known:
@@ -171,14 +173,7 @@ class Model:
         else:
             known.owner, known.run, known.back = None, known.back, None
 
-    def report(
-        self,
-        owner: int,
-        delivered: Iterable[str],
-        failed: Iterable[str],
-        renewed: Iterable[str],
-        now: int,
-    ) -> None:
+    def report(self, owner: int, delivered: Keys, failed: Keys, renewed: Keys, now: int) -> None:
         for key in delivered:
             self.settle(owner, key, good=True)
         for key in failed:
