@@ -125,14 +125,6 @@ def store(new_store: Callable[[], Store]) -> Store:
 
 
 @pytest.fixture
-def shared_store(store: Store) -> Store:
-    """Return an empty store for several crawlers, which a later run finds again."""
-    if not store.shared:
-        pytest.skip("one crawler has this store for itself")
-    return store
-
-
-@pytest.fixture
 def opened() -> Iterator[Callable[..., Index]]:
     """Opens indexes, and closes them in the end."""
     with contextlib.ExitStack() as stack:

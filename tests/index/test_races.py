@@ -9,10 +9,11 @@ import pytest
 
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival, Claim
-from tests.index.conftest import ON_ALL_THAT_DIFFER
+from tests.index.conftest import DIFFERENT
 from tests.index.promises.made import fp, release, renew, same_facts, values
 
-pytestmark = ON_ALL_THAT_DIFFER
+# The memory of a crawler is its own.
+pytestmark = pytest.mark.parametrize("backend", DIFFERENT[1:])
 
 
 def in_threads(work: Callable[[int], object], count: int) -> None:
@@ -45,21 +46,21 @@ def race(indexes: Sequence[Index], rounds: int, page_of: Any = near) -> list[lis
     return claims
 
 
-def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(shared_store):
-    indexes = [shared_store.open(judge=same_facts) for _ in range(3)]
+def test_of_near_pages_that_claim_at_once_exactly_one_becomes_the_original(store):
+    indexes = [store.open(judge=same_facts) for _ in range(3)]
     for claims in race(indexes, 60):
         outcomes = sorted(claim.outcome for claim in claims)
         assert outcomes == ["duplicate"] * 2 + ["unique"]
 
 
 @pytest.mark.parametrize("apart", [0, 1, 40], ids=["one text", "near texts", "other texts"])
-def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_store, apart):
-    first = shared_store.open()
+def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(store, apart):
+    first = store.open()
     first.begin_run()
     first.claim_all([Arrival(f"{i}", fp(value)) for i, value in enumerate(values(30, 3))])
     first.confirm([f"{i}" for i in range(30)])
     first.end_run(finished=True)
-    indexes = [shared_store.open() for _ in range(3)]
+    indexes = [store.open() for _ in range(3)]
     assert len({index.begin_run().number for index in indexes}) == 1
 
     def changed(i: int, value: int, number: int) -> Arrival:
@@ -70,12 +71,12 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(shared_stor
         assert told == [("revisit", None), ("revisit", None), ("unique", "changed")]
     for index in indexes:
         index.confirm([f"{i}" for i in range(30)])
-    entries = [(entry.key, entry.run, entry.provisional) for entry in shared_store.open()]
+    entries = [(entry.key, entry.run, entry.provisional) for entry in store.open()]
     assert sorted(entries) == sorted((f"{i}", 2, False) for i in range(30))
 
 
-def test_crawlers_that_call_at_once_do_not_disturb_each_other(shared_store):
-    indexes = [shared_store.open() for _ in range(4)]
+def test_crawlers_that_call_at_once_do_not_disturb_each_other(store):
+    indexes = [store.open() for _ in range(4)]
 
     def crawl(number: int) -> None:
         index = indexes[number]
