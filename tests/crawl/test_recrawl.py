@@ -162,12 +162,15 @@ def test_host_that_redirects_to_its_www_is_delivered_as_moved(day, site, monkeyp
 
 
 class Crashing(Blog):
-    """Fails with one page."""
+    """Fails with one page, and waits a second for another one."""
 
     def parse(self, response: Any) -> Any:
         if response.url.endswith("/post-7"):
             raise RuntimeError("no delivery")
-        yield from super().parse(response)
+        for output in super().parse(response):
+            if getattr(output, "url", "").endswith("/post-6"):
+                output.meta["download_timeout"] = 1
+            yield output
 
 
 def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(day, site, caplog):
@@ -185,7 +188,7 @@ def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(day, sit
     site.pages |= {**answers, "/post-6": held, "/robots.txt": (200, {}, robots)}
     site.pages["/post-8"] = 302, {"Location": "/down"}, b""
     site.pages["/down"] = 429, {}, b""
-    bad = day(site, Crashing, ROBOTSTXT_OBEY=True, DOWNLOAD_TIMEOUT=1, RETRY_ENABLED=False)
+    bad = day(site, Crashing, ROBOTSTXT_OBEY=True, RETRY_ENABLED=False)
     done.set()
     assert (bad.stat("missing"), bad.stat("failed")) == (2, 5)
     assert "Run 2 does not count for SIMHASH_KEEP_RUNS: 5 of 31 known pages failed" in caplog.text
