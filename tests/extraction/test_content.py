@@ -12,7 +12,6 @@ from tests.extraction.made import NAMES, PARTS, WORDS, made_page
 from tests.pages import article
 
 RECIPE = named_recipe("default")
-PART_NAMES = st.lists(st.sampled_from([*PARTS]), unique=True)
 TELLING = [name for name, part in PARTS.items() if part.says_what_the_page_is]
 TEXT = "".join(f"<p>{article(seed, words=40)}</p>" for seed in range(3))
 ARTICLE = f"<article><h1>The old mill</h1>{TEXT}</article>"

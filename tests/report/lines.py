@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_simhash.keys import host_of
-from scrapy_simhash.report.dedup_log import LogLine, read_lines, to_json
-from scrapy_simhash.report.log_table import LogTable
+from scrapy_simhash.report.dedup_log import LogLine, to_json
 
 CRAWL = "news, run 1, 2027-01-15 08:00:00"
 
@@ -50,7 +49,3 @@ def spared(url: str, signature: str = "", time: float = 1.0) -> LogLine:
 def write(path: Path, lines: Sequence[LogLine]) -> Path:
     path.write_text("".join(to_json(each) + "\n" for each in lines), "utf-8")
     return path
-
-
-def table_of(path: Path) -> LogTable:
-    return LogTable(read_lines([path]))
