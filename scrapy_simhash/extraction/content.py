@@ -22,6 +22,7 @@ from scrapy_simhash.extraction.roles import (
     ASIDE,
     CHOICE,
     COMMENT,
+    FOOTER,
     HIDDEN,
     HINTS,
     MAIN,
@@ -58,6 +59,9 @@ _PRICE = re.compile(
 # No piece of an id, such as 4f3a9c21.
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
 _DIGIT = re.compile(r"\d")
+_COLON = re.compile("[:\uff1a]")
+#: A count hardly ever has such a number by chance.
+_ID = re.compile(r"\d{3,}")
 #: The levels between the lines of a row and the element that holds it.
 _LEVELS = 3
 _QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
@@ -135,7 +139,8 @@ def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
     own = _own(lines, is_likely)
     is_said = said(page, lines.roles)
     if not any(name in page.title for name in page.headings):
-        own |= _may_be_name(lines, is_said & ~own & ~lines.is_sites)
+        in_header = ~lines.is_long & (lines.roles & (lines.site | FOOTER) == OUTER)
+        own |= _may_be_name(lines, is_said & ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
@@ -300,15 +305,20 @@ def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
 def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     """Return which other lines may be the name of a page whose title has no ``h1``.
 
-    It may stand beside the text, as the name of a user stands beside teasers. A line with a number
-    may be a clock, unless it is a heading, and one with links or a colon is a label.
+    It may stand beside the text or in the site's header, as the name of a user stands beside
+    teasers. A line with a number may be a clock or a count, unless it is a heading, or the address
+    of the page has the number and that is no small one. A line with links or a colon is a label,
+    and one in the header that the title has, such as "Category: Mills", is known as a heading.
     """
     page = lines.page
+    for line in np.flatnonzero(others & lines.is_sites).tolist():
+        others[line] = _COLON.split(page.texts[line])[-1].strip() not in page.title
+    named = {*_ID.findall(page.target)}
     is_plain = others & (lines.roles & SUBHEADING == 0)
     others[is_plain & (page.linked > 0)] = False
     for line in np.flatnonzero(is_plain).tolist():
         text = page.texts[line]
-        if _NUMBER.search(text) or text.endswith((":", "\uff1a")):
+        if not named.issuperset(_NUMBER.findall(text)) or text.endswith((":", "\uff1a")):
             others[line] = False
     return others
 

@@ -271,7 +271,8 @@ NAMED = {
     "a heading with a number": "<h4>Member 4711</h4>",
     "bold": "<p><b>Ann Berg</b></p>",
     "the head of a box": "<div class=panel-heading>Ann Berg</div>",
-    "a link to the page itself": "<h3><a href=/u/7>Ann Berg</a></h3>",
+    "a link to the page itself": "<h3><a href=/u/7?id=4711>Ann Berg</a></h3>",
+    "a number that its address has": "<p>No. 4711</p>",
 }
 NOTHING = "<h5>Latest posts</h5><p>Nothing found</p>"
 STORIES = "".join(
@@ -301,8 +302,16 @@ def test_a_name_beside_teasers_is_content_on_a_page_without_text(named, layout):
     """The heading of the page is unknown, and most of the text is the site's."""
     body = page(BESIDE[layout].format(NAMED[named] + NOTHING, STORIES))
     body = body.replace("<title>The old mill", "<title>Profile")
-    content = extract(body, url="http://a.test/u/7").content.split("\n")
-    assert {"Ann Berg", "Member 4711"} & {*content}
+    content = extract(body, url="http://a.test/u/7?id=4711").content.split("\n")
+    assert {"Ann Berg", "Member 4711", "No. 4711"} & {*content}
+
+
+def test_a_name_in_the_sites_header_is_content_unless_the_title_has_it_or_an_h1():
+    body = f"<header><p>{{}}</p></header>{{}}<div>{STORIES}</div>"
+    assert "Ann Berg" in own(body.format("Ann Berg", ""))
+    assert "It is 12:03" not in own(body.format("It is 12:03", ""))
+    assert "Page: The old mill" not in own(body.format("Page: The old mill", ""))
+    assert "Ann Berg" not in own(body.format("Ann Berg", "<h1>The old mill</h1>"))
 
 
 def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front_page():
