@@ -16,8 +16,6 @@ from scrapy_simhash.rule.ruling import Page
 RULINGS = 32
 #: An entry that is not written yet has this plus the number of its page as its position.
 UNWRITTEN = 1 << 96
-# The reason of a match that has the page's own key, about which the judge is not asked.
-_OWN = "key"
 
 
 class Era(NamedTuple):
@@ -185,7 +183,7 @@ class Decision:
         unchanged = was_delivered and self._is_same(page, entry)
         if entry.provisional:
             self._keep(entry)
-        return Claim("revisit", (entry._replace(reason=_OWN),), unchanged=unchanged)
+        return Claim("revisit", (entry,), unchanged=unchanged)
 
     def _revisit_with_new_text(self, case: Case, entry: Match) -> Claim:
         """Sentence 1, for a page beyond reach of the entry of its key."""
@@ -193,8 +191,7 @@ class Decision:
             self._admit(case, case.replaced)
         elif entry.provisional:
             self._keep(entry)
-        own_entry = entry._replace(reason=_OWN)
-        return Claim("revisit", (own_entry, *case.living), case.near)
+        return Claim("revisit", (entry, *case.living), case.near)
 
     def _go_on(self, case: Case, entry: Match) -> Claim:
         """Sentence 2: the page is as an earlier run has left its entry."""

@@ -144,7 +144,7 @@ class Match(NamedTuple):
         distance: Hamming distance in bits.
         time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
-        reason: the judge's; "key" for an entry of the page's own key; empty if it was not judged.
+        reason: the judge's; empty if it was not judged, such as the entry of the page's own key.
         facts: the facts of its arrival, as ``key``.
         run: number of the run in which its page was last seen, 0 if that was in none.
         expired: its lease has run out.
