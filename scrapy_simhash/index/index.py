@@ -237,15 +237,13 @@ class Index:
         anew. The crawler lives on in its run, too, even if no page is renewed.
         """
         expires = self.now() + self.spec.lease
-        fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
         states = self._in_progress(news.renewed or (), partial(renewed, self.crawler, expires))
         states |= self._in_progress(news.delivered, confirmed)
-        states |= self._in_progress(news.failed, fail)
-        if news.failed:
-            # Earlier runs may have seen a page that failed, and a claim that had no answer may
-            # have made an original that this crawler does not know.
-            records = self._of_keys(news.failed)
-            states |= {at: (record.state, fail) for at, record in records.items()}
+        # Earlier runs may have seen a page that failed, and a claim that had no answer may have
+        # made an original that this crawler does not know.
+        fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
+        for at, record in self._of_keys(news.failed).items():
+            states[at] = record.state, fail
         after = self._act(states)
         for key in [*news.delivered, *news.failed]:
             self._open.pop(key, None)
