@@ -11,7 +11,7 @@ from redis import Redis
 from redis.cluster import RedisCluster
 from redis.connection import parse_url, to_bool
 
-_PLACE = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
+_HOST = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 #: An index is opened, and looked at as a whole, shard by shard.
 MOST_SHARDS = 1024
@@ -93,7 +93,7 @@ def _is_cut(parts: SplitResult, place: str) -> bool:
     names = [option.partition("=")[0] for option in parts.query.split("&")]
     if "@" in f"{parts.path}{names}" or parts.fragment or not (is_unix or parts.netloc):
         return True
-    hosts = map(_PLACE.fullmatch, place.split(","))
+    hosts = map(_HOST.fullmatch, place.split(","))
     are_hosts = all(host and int(host[2] or 0) < 1 << 16 for host in hosts)
     return bool(place) and (is_unix or not are_hosts)
 
@@ -195,7 +195,7 @@ def _client(address: str, options: dict[str, str], topology: str) -> dict[str, A
 
 
 def _hosts(place: str, port: int) -> list[tuple[str, int]]:
-    hosts = map(_PLACE.fullmatch, place.split(","))
+    hosts = map(_HOST.fullmatch, place.split(","))
     return [(host[1].strip("[]"), int(host[2] or port)) for host in hosts if host]
 
 

@@ -65,7 +65,7 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
     try:
         header = text_fields(client.call("HGETALL", client.key("meta")), client.where)
         if spec is None:
-            spec = _stored_spec(header, client)
+            spec = _spec_of(header, client)
         else:
             _check_server(client)
         count = address.shards or _stored_count(header, client)
@@ -79,7 +79,7 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
         raise
 
 
-def _stored_spec(header: Mapping[str, str], client: Client) -> IndexSpec:
+def _spec_of(header: Mapping[str, str], client: Client) -> IndexSpec:
     """Return the spec with which the index was made."""
     if not header:
         names = ", ".join(client.names_beside())
@@ -259,7 +259,7 @@ class RedisStore:
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for block, number, leaf in self._leaves(shard):
-            packed = _numbers(leaf)
+            packed = _numbers_of(leaf)
             packed = packed[packed & PLACES - 1 <= last]
             spread = (packed >> 29 << 13 | number % LEAVES).astype(np.uint32)
             values[packed & PLACES - 1, block] = spread * gather
@@ -375,7 +375,7 @@ def _packed(values: Uint32s, columns: Uint64s | np.uint64) -> npt.NDArray[np.uin
     return packed.astype(">u8").view(np.uint8).reshape(*values.shape, 8)[..., 2:]
 
 
-def _numbers(leaf: bytes) -> Uint64s:
+def _numbers_of(leaf: bytes) -> Uint64s:
     """Return the numbers of 6 bytes that a leaf has."""
     octets = np.frombuffer(leaf, np.uint8)
     octets = octets[: len(octets) // 6 * 6].reshape(-1, 6)

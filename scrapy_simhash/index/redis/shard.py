@@ -38,9 +38,10 @@ PLACES = 1 << 29
 _MOST_LEAVES = PLACES >> 8
 # Keys, or entries, that one command reads or deletes.
 KEYS_AT_ONCE = 1024
-# Bits of a place, and of a checksum.
-_PLACE = 32
-_CHECK = 16
+# Bits of a generation, which has four letters, of a place, and of a checksum.
+_GENERATION_BITS = 32
+_PLACE_BITS = 32
+_CHECK_BITS = 16
 # A clock that goes on while the machine sleeps, if there is one.
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # The run and the lease of an entry that is deleted.
@@ -136,7 +137,10 @@ class Shard:
             )
         with self.readable():
             self._generation = header["generation"]
-            self._base = int.from_bytes(self._generation.encode(), "big") << _PLACE + _CHECK
+            number = int.from_bytes(self._generation.encode(), "big")
+            if number >= 1 << _GENERATION_BITS:
+                raise ValueError(f"no generation is {self._generation:.20}")
+            self._base = number << _PLACE_BITS + _CHECK_BITS
             self.last = _last_place(header)
         self._set_clock(begun, *time_there)
 
@@ -177,15 +181,15 @@ class Shard:
     def place(self, position: int) -> int:
         """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
         place = self._places_from_start(position)
-        return place if 0 <= place < 1 << _PLACE else 0
+        return place if 0 <= place < 1 << _PLACE_BITS else 0
 
     def position(self, place: int, fingerprint_and_body: bytes = b"") -> int:
         """Return the position of an entry; without it, one that means the place alone."""
-        check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK) - 1
-        return (self._base + (place << _CHECK | check)) * self._count + self._number
+        check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK_BITS) - 1
+        return (self._base + (place << _CHECK_BITS | check)) * self._count + self._number
 
     def _places_from_start(self, position: int) -> int:
-        return position // self._count - self._base >> _CHECK
+        return position // self._count - self._base >> _CHECK_BITS
 
     # Commits.
 
@@ -200,7 +204,7 @@ class Shard:
 
     def _arguments_of(self, part: Part, looks: Sequence[bytes]) -> list[Any]:
         counts = map(len, (part.members, part.checks, part.new, part.writes))
-        since = min(max(self._places_from_start(part.since), 0), (1 << _PLACE) - 1)
+        since = min(max(self._places_from_start(part.since), 0), (1 << _PLACE_BITS) - 1)
         arguments: list[Any] = [_PART_HEAD.pack(*counts, since)]
         arguments += [looks[number] for number in part.members]
         for at, state in part.checks.items():
