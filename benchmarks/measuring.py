@@ -32,9 +32,15 @@ def in_a_process(program: str, order: Any) -> Any:
     return json.loads(done.stdout)
 
 
+def info(server: RedisServer, section: str) -> dict[str, Any]:
+    """Return a section of a server's INFO."""
+    with server.client() as client:
+        return dict(client.info(section))
+
+
 def cpu_seconds(server: RedisServer) -> float:
     """Return the CPU time of a server so far."""
-    used = server.info("cpu")
+    used = info(server, "cpu")
     return float(used["used_cpu_user"] + used["used_cpu_sys"])
 
 

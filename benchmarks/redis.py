@@ -28,7 +28,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.measuring import Table, cpu_seconds, need_redis
+from benchmarks.measuring import Table, cpu_seconds, info, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
@@ -59,7 +59,7 @@ class Costs:
         self._before = self._now()
 
     def _now(self) -> tuple[float, float, int]:
-        written = int(self._server.info("persistence")["aof_current_size"])
+        written = int(info(self._server, "persistence")["aof_current_size"])
         return cpu_seconds(self._server), time.process_time(), written
 
     def of_each(self, count: int) -> list[int]:
@@ -79,12 +79,12 @@ def admit(index: Index, arrivals: Iterator[Arrival], count: int, batch: int) -> 
 
 def measure(server: servers.RedisServer, count: int, batch: int) -> None:
     table = Table("pages", "claims", "server us", "client us", "bytes written", "bytes of memory")
-    empty = int(server.info("memory")["used_memory"])
+    empty = int(info(server, "memory")["used_memory"])
     index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
     for done in range(0, count, max(step := min(count, 100_000), 1)):
         costs = Costs(server)
         admit(index, arrivals, step, batch)
-        memory = (int(server.info("memory")["used_memory"]) - empty) // (done + step)
+        memory = (int(info(server, "memory")["used_memory"]) - empty) // (done + step)
         table.row(done + step, f"{batch} a call", *costs.of_each(step), memory)
     costs = Costs(server)
     admit(index, arrivals, 2000, 1)
@@ -135,10 +135,10 @@ def measure_injected(server: servers.RedisServer, count: int, batch: int) -> Non
 
 def filled(server: servers.RedisServer, size: int, batch: int) -> Callable[[], int]:
     """Fill an index; return a function that admits more pages, and returns what each cost."""
-    empty = int(server.info("memory")["used_memory"])
+    empty = int(info(server, "memory")["used_memory"])
     index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
     admit(index, arrivals, size, batch)
-    memory = int(server.info("memory")["used_memory"]) - empty
+    memory = int(info(server, "memory")["used_memory"]) - empty
     print(f"{size:,} pages take {memory // size} bytes each", flush=True)
 
     def turn() -> int:
