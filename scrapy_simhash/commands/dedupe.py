@@ -43,7 +43,13 @@ from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies, quoted
-from scrapy_simhash.offline.prints import METADATA, metadata_of, print_files, spec_of_prints
+from scrapy_simhash.offline.prints import (
+    METADATA,
+    are_prints,
+    metadata_of,
+    print_files,
+    spec_of_prints,
+)
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
@@ -62,13 +68,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     paths = [*map(Path, options.pages)]
     chosen = FilterSettings.from_settings(settings)
-    are_prints = [path.suffix == ".parquet" or any(path.glob("*.parquet")) for path in paths]
-    if all(are_prints):
+    pages = [path for path in paths if not are_prints(path)]
+    if not pages:
         if options.index:
             raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
         _join(paths, options, chosen)
-    elif any(are_prints) or options.kept:
-        raise UsageError(f"{paths[are_prints.index(False)]}: it has no fingerprints (.parquet)")
+    elif pages != paths or options.kept:
+        raise UsageError(f"{pages[0]}: it has no fingerprints (.parquet)")
     else:
         # An index of the crawl's settings is only touched when it is named here.
         url = index_url(options, settings) if options.index else "memory://"

@@ -1,8 +1,8 @@
 """Write the fingerprints of saved pages as Parquet, for a corpus of any size.
 
-PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes files with
-up to 65,536 pages in the folder of --to. Files that exist are not written again, so an
-interrupted run is simply repeated. Many machines share the work if each has other PAGES.
+PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes a file in
+the folder of --to. Files that exist are not written again, so an interrupted run is simply
+repeated. Many machines share the work if each has other PAGES.
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet
@@ -11,10 +11,8 @@ It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 """
 
 import argparse
-import itertools
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -25,7 +23,7 @@ from scrapy_simhash.commands.selection import analysed, reading
 from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import Scope, page_scope
-from scrapy_simhash.offline.prints import ROWS, Print, pyarrow, write_prints
+from scrapy_simhash.offline.prints import Print, pyarrow, write_prints
 from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
@@ -39,51 +37,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
     chosen = FilterSettings.from_settings(settings)
-    paths = [*map(Path, sorted(options.pages))]
-    if len({path.name for path in paths}) < len(paths):
+    folder = Path(options.to)
+    targets = {folder / f"{Path(path).name}.parquet": Path(path) for path in options.pages}
+    if len(targets) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    counts = Counter[str]()
-    with reading(paths, chosen) as reader:
-        for path in paths:
-            for number, piece in enumerate(_page_pieces(reader.read(path))):
-                target = Path(options.to) / f"{path.name}.{number:06}.parquet"
-                if target.exists():
-                    counts["old"] += sum(1 for _ in piece)
-                else:
-                    counts["written"] += _write(piece, target, chosen)
-    say([f"{options.to}: {_written(counts)}", *passed_over(reader)])
+    new = {target: path for target, path in targets.items() if not target.exists()}
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = 0
+    with reading(new.values(), chosen) as reader:
+        for target, path in new.items():
+            with (
+                analysed(reader.read(path), chosen) as analyses,
+                whole_file(str(target)) as file,
+            ):
+                prints = _prints(analyses, chosen.scope)
+                pages += write_prints(file, spec_of(chosen.recipe), prints)
+    written = f"{count(pages, 'page')} written"
+    old = count(len(targets) - len(new), "file")
+    say([f"{folder}: {written}, {old} there before", *passed_over(reader)])
 
 
-def _written(counts: Counter[str]) -> str:
-    return f"{count(counts['written'], 'page')} written, {counts['old']:,} were there"
-
-
-def _page_pieces(pages: Iterator[SavedPage]) -> Iterator[Iterator[SavedPage]]:
-    """Yield the pages of each file; whoever takes the next ones has read all of the last."""
-    for first in pages:
-        yield itertools.chain([first], itertools.islice(pages, ROWS - 1))
-
-
-def _write(pages: Iterator[SavedPage], target: Path, chosen: FilterSettings) -> int:
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _prints(analyses: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Print]:
     now = int(time.time())
-    with analysed(pages, chosen) as analyses, whole_file(str(target)) as file:
-        prints = (_print(page, analysis, chosen.scope, now) for page, analysis in analyses)
-        return write_prints(file, spec_of(chosen.recipe), prints)
-
-
-def _print(
-    page: SavedPage,
-    analysis: PageAnalysis,
-    scope: Scope,
-    now: int,
-) -> Print:
-    return Print(
-        page.key,
-        page.url,
-        page_scope(page.url or "", scope),
-        now,
-        analysis.reason,
-        analysis.fingerprint,
-        analysis.facts,
-    )
+    for page, analysis in analyses:
+        yield Print(
+            key=page.key,
+            url=page.url,
+            scope=page_scope(page.url or "", scope),
+            time=now,
+            reason=analysis.reason,
+            fingerprint=analysis.fingerprint,
+            facts=analysis.facts,
+        )

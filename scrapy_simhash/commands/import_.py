@@ -1,38 +1,43 @@
 """Add the pages of another index, or fingerprints made elsewhere.
 
-SOURCE is an index, by its URL or SQLite file; or fingerprints as Parquet: a file of
-"scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The command
-checks a file as a whole, makes a target that is missing, and adds the pages in their order,
-confirmed. Repeat an interrupted import: it passes over pages that are there.
+SOURCE is an index, by its URL, SQLite file or job's folder; or fingerprints as Parquet: a
+file of "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The
+command checks a file as a whole, makes a target that is missing, and adds the pages in their
+order, confirmed. Repeat an interrupted import: it passes over pages that are there.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite
     scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
 
 Pages in progress are left out, because they may not be delivered.
-Fingerprints of another program are JSON lines with url and fingerprint, a number or
+Fingerprints of another program are JSON lines (.jsonl) with url and fingerprint, a number or
 hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import add_shared_options, index_url, url_of_index
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.prints import entries_in
+from scrapy_simhash.offline.files import is_json
+from scrapy_simhash.offline.prints import (
+    are_prints,
+    print_files,
+    read_foreign,
+    read_prints,
+    spec_of_prints,
+)
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
-
-# The beginning of a SQLite file (sqlite.org/fileformat.html, section 1.3).
-_MAGIC = b"SQLite format 3\0"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,50 +48,33 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     chosen = FilterSettings.from_settings(settings)
-    counts: Counter[str] = Counter()
+    path = Path(options.source)
+    provisional = 0
     with ExitStack() as stack:
-        spec, total, entries = _open_source(options.source, settings, stack)
+        if are_prints(path) or is_json(path):
+            spec, read = _open_files(path, chosen)
+            # The whole file is read once before anything is added.
+            total = sum(1 for _ in progress("checking", None, of=read()))
+        else:
+            source = open_existing(url_of_index(options.source, settings))
+            stack.enter_context(closing(source))
+            spec, read = source.spec, source.with_blocks
+            total, provisional, _ = source.census()
         spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
-        added = index.put(_delivered(progress("importing", total, of=entries), counts))
-        say(_added_lines(added, counts, len(index)))
+        entries = progress("importing", total, of=read())
+        added = index.put(entry for entry in entries if not entry.provisional)
+        say([f"{count(added, 'page')} added; the index has {len(index):,} now"])
+    if provisional:
+        say([f"left out: {count(provisional, 'page')} in progress"])
 
 
-def _added_lines(added: int, counts: Counter[str], total: int) -> Iterator[str]:
-    old = counts["delivered"] - added
-    yield f"{count(added, 'page')} added, {old:,} were there; the index has {total:,} now"
-    if counts["provisional"]:
-        yield f"left out: {count(counts['provisional'], 'page')} in progress"
-
-
-def _open_source(
-    source: str, settings: BaseSettings, stack: ExitStack
-) -> tuple[IndexSpec, int, Iterable[Entry]]:
-    """Return how the entries of a source were made, how many they are, and the entries."""
-    if _is_index(source):
-        old = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
-        return old.spec, len(old), old.with_blocks()
-    recipe = FilterSettings.from_settings(settings).recipe
-    spec, read = entries_in(Path(source), recipe)
-    # The whole file is read once before anything is added.
-    total = sum(1 for _ in progress("checking", None, of=read()))
-    return spec, total, read()
-
-
-def _is_index(source: str) -> bool:
-    if "://" in source:
-        return True
-    if not Path(source).is_file():
-        return False
-    with Path(source).open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
-
-
-def _delivered(entries: Iterable[Entry], counts: Counter[str]) -> Iterator[Entry]:
-    """Yield the entries of delivered pages; count these, and others."""
-    for entry in entries:
-        if entry.provisional:
-            counts["provisional"] += 1
-        else:
-            counts["delivered"] += 1
-            yield entry
+def _open_files(
+    path: Path, chosen: FilterSettings
+) -> tuple[IndexSpec, Callable[[], Iterable[Entry]]]:
+    """Return how the fingerprints of files were made, and a function that yields them."""
+    if is_json(path):
+        return spec_of(chosen.recipe), partial(read_foreign, path, chosen.recipe)
+    files = print_files([path])
+    spec = spec_of_prints(files)
+    return spec, partial(read_prints, files, spec)

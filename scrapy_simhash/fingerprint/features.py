@@ -64,7 +64,8 @@ class FeatureSpec:
         if self.kind == "words":
             from scrapy_simhash.fingerprint.segmentation import segment
 
-            return shingles(segment(fold(text)), self.n)
+            shingles = ngrams(segment(fold(text)), self.n)
+            return [" ".join(words) for words in shingles]
         features: Iterable[str] = load(self.kind)(text[:LONGEST])
         return features
 
@@ -73,8 +74,3 @@ def ngrams(text: Text, n: int) -> list[Text]:
     """Return all overlapping n-grams of a text or its words, or all of it if it is shorter."""
     starts = range(max(len(text) - n + 1, 1))
     return [text[start : start + n] for start in starts] if text else []
-
-
-def shingles(words: list[str], n: int) -> list[str]:
-    """Return all overlapping runs of n words, joined by a space; all words if there are fewer."""
-    return [" ".join(run) for run in ngrams(words, n)]

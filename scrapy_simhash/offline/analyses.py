@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, wait
-from contextlib import ExitStack
 from typing import TypeVar
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis
@@ -37,27 +36,17 @@ def analyse_all(
         largest=largest,
     )
     running = deque[tuple[T, Future[PageAnalysis]]]()
-    ends = ExitStack()
-    try:
-        with uninterrupted():
-            thread = ends.enter_context(LoopThread())
-            ends.callback(_end, thread, workers, running)
-        for name, body in pages:
-            with uninterrupted():  # a coroutine that does not begin is a warning
-                running.append((name, thread.begin(workers.analyse(body))))
-            if len(running) > 16 * max(processes, 1):
-                first, analysis = running.popleft()
+    with LoopThread() as thread:
+        try:
+            for name, body in pages:
+                with uninterrupted():  # a coroutine that does not begin is a warning
+                    running.append((name, thread.begin(workers.analyse(body))))
+                if len(running) > 16 * max(processes, 1):
+                    first, analysis = running.popleft()
+                    yield first, analysis.result()
+            for first, analysis in running:
                 yield first, analysis.result()
-        while running:
-            first, analysis = running.popleft()
-            yield first, analysis.result()
-    finally:
-        with uninterrupted():
-            ends.close()
-
-
-def _end(
-    thread: LoopThread, workers: Workers, running: Iterable[tuple[object, Future[PageAnalysis]]]
-) -> None:
-    thread.run(workers.close())
-    wait([analysis for _, analysis in running])
+        finally:
+            with uninterrupted():
+                thread.run(workers.close())
+                wait([analysis for _, analysis in running])

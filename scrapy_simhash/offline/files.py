@@ -19,12 +19,19 @@ from tqdm.utils import CallbackIOWrapper
 
 #: Bytes of a page beyond which it is passed over unread, and characters of an object of JSON.
 LARGEST_PAGE = 1 << 24
+#: Ends of the names of files of JSON.
+JSON_SUFFIXES = (".jsonl", ".jl", ".ndjson", ".json")
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _BETWEEN = re.compile(r"[\s,\[\]]*")  # two objects: lines, or elements of an array
 
 
 class FileError(ValueError):
     """A file cannot be read; the message is one line that names the file and the place."""
+
+
+def is_json(path: Path) -> bool:
+    """Return whether a file has objects of JSON, by its name."""
+    return unpacked_name(path).endswith(JSON_SUFFIXES)
 
 
 def unpacked_name(path: Path) -> str:

@@ -9,13 +9,11 @@ with no other has a reason in their place. The metadata of the file name the rec
 import json
 import struct
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import read_fingerprint
@@ -23,7 +21,7 @@ from scrapy_simhash.index.values import Entry, IndexSpec
 from scrapy_simhash.keys import key_of
 from scrapy_simhash.offline.files import FileError, json_objects, opened
 
-#: Pages of one file, and rows that are in memory together.
+#: Rows that are in memory together.
 ROWS = 1 << 16
 # The attributes of an IndexSpec that a file names.
 _SPEC = ("recipe", "bits", "distance", "blocks")
@@ -69,10 +67,13 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     fields += [(name, number) for name in words]
     fields += [(name, pa.int32()) for name in blocks]
     schema = pa.schema([*fields, ("facts", pa.binary())], {METADATA: metadata_of(spec)})
-    batches = batches_of((_row(page, words, blocks) for page in prints), schema)
-    table = pa.Table.from_batches(batches, schema)
-    parquet.write_table(table, file, compression="zstd")
-    return int(table.num_rows)
+    rows = (_row(page, words, blocks) for page in prints)
+    count = 0
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in batches_of(rows, schema):
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
 
 
 def metadata_of(spec: IndexSpec) -> str:
@@ -93,6 +94,11 @@ def _row(page: Print, words: Sequence[str], blocks: Sequence[str]) -> dict[str, 
         row |= zip(words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True)
         row |= zip(blocks, struct.unpack(f"<{len(blocks)}i", fingerprint.blocks), strict=True)
     return row
+
+
+def are_prints(path: Path) -> bool:
+    """Return whether a path is a file of prints, or a folder of such files."""
+    return path.suffix == ".parquet" or any(path.glob("*.parquet"))
 
 
 def print_files(paths: Iterable[Path]) -> list[Path]:
@@ -136,21 +142,7 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
                 yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])
 
 
-def entries_in(path: Path, recipe: Recipe) -> tuple[IndexSpec, Callable[[], Iterator[Entry]]]:
-    """Return the spec that opens an index for the pages of a file, and a function that yields them.
-
-    The file, or folder, has fingerprints in Parquet; or it has JSON lines with ``url`` and
-    ``fingerprint``, which another program has made as the recipe does. An entry that cannot be read
-    is a FileError.
-    """
-    if path.is_dir() or path.suffix == ".parquet":
-        files = print_files([path])
-        spec = spec_of_prints(files)
-        return spec, partial(read_prints, files, spec)
-    return spec_of(recipe), partial(_read_foreign, path, recipe)
-
-
-def _read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
+def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
     """Yield the pages of JSON lines with ``url`` and ``fingerprint``, of 64 bits.
 
     A fingerprint is a number or hexadecimal text. A negative number is a signed integer: -1 has

@@ -22,6 +22,7 @@ from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, base_address, page_key, page_scope, plain_key
 from scrapy_simhash.offline.files import (
+    JSON_SUFFIXES,
     LARGEST_PAGE,
     FileError,
     json_objects,
@@ -30,10 +31,9 @@ from scrapy_simhash.offline.files import (
 )
 from scrapy_simhash.offline.warc import read_records
 
-_JSON = (".jsonl", ".jl", ".ndjson", ".json")
 _HTML = (".html", ".htm", ".xhtml")
 _WARC = (".warc", ".wet")
-_READABLE = (*_JSON, *_HTML, ".txt", *_WARC)
+_READABLE = (*JSON_SUFFIXES, *_HTML, ".txt", *_WARC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class PageReader:
         if kind.endswith(_WARC):
             for url, body in read_records(path, file, self.passed_over, self.recipe):
                 yield _saved(url, url, body)
-        elif kind.endswith(_JSON):
+        elif kind.endswith(JSON_SUFFIXES):
             yield from self._items(path, name, file)
         else:
             data = file.read(LARGEST_PAGE + 1)

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,7 +20,8 @@ from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import MANY, most_hidden
 from scrapy_simhash.rule.rule import REASONS
 
-_WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,2000}")
+# A longer one is shown, and no link.
+_WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,400}")
 
 
 @dataclass
@@ -38,19 +39,11 @@ class HtmlReport:
     name: str
     bits: int = 256
 
-    @cached_property
     def groups(self) -> list[Group]:
-        """The drops in groups: 2,000, or some million characters, so that it stays below 3 MB."""
+        """Return the drops in groups, 1,000 at most, so that the report stays below 3 MB."""
         pages = sum(self.table.counts(self.name, "verdict").values())
         many = min(MANY, most_hidden(pages))
-        shown: list[Group] = []
-        length = 0
-        for group in groups_of([*self.table.drops(self.name, many, 2000)], many):
-            length += _shown_length(group)
-            if length > 1_000_000 and shown:
-                break
-            shown.append(group)
-        return shown
+        return groups_of([*self.table.drops(self.name, many, 1000)], many)
 
     def overview(self) -> dict[str, Any]:
         """Return the tables of the first screen, each as names with counts, the five greatest."""
@@ -68,30 +61,20 @@ class HtmlReport:
         }
 
     def html(self) -> str:
-        counts = partial(self.table.counts, self.name)
         crawls = {each.name: each for each in self.table.crawls()}
-        changes = self.table.changes([int(run) for run in counts("run")], most=20)
-        return (
-            _environment()
-            .get_template("report.html")
-            .render(
-                logs=", ".join(self.logs),
-                log=" ".join(f"--log {shlex.quote(log)}" for log in self.logs),
-                paths=shlex.join(self.logs),
-                crawl=crawls.pop(self.name, None),
-                others=[*crawls],
-                unreadable=self.table.unreadable,
-                verdicts=counts("verdict"),
-                is_dry={*counts("action")} == {"flag"},
-                skipped=[*counts("reason", "skipped").items()],
-                overview=self.overview(),
-                groups=self.groups,
-                similarity=partial(words.similarity, bits=self.bits),
-                doubtful=counts("doubtful").get(1, 0),
-                changes=counts("change"),
-                changed=[*changes.values()],
-                reasons=REASONS,
-            )
+        counts = partial(self.table.counts, self.name)
+        template = _environment().get_template("report.html")
+        return template.render(
+            logs=self.logs,
+            crawl=crawls.pop(self.name, None),
+            others=[*crawls],
+            unreadable=self.table.unreadable,
+            counts=counts,
+            overview=self.overview(),
+            groups=self.groups(),
+            similarity=partial(words.similarity, bits=self.bits),
+            changed=[*self.table.changes([*counts("run")], most=20).values()],
+            reasons=REASONS,
         )
 
 
@@ -114,13 +97,3 @@ def _environment() -> Environment:
 def _printable_value(value: object) -> object:
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return printable(value, "\n\t") if is_text else value
-
-
-def _shown_length(group: Group) -> int:
-    """Return about how many characters a group takes."""
-    # Each address is shown and linked; the lines to copy have it twice.
-    length = sum(2 * len(line.url) for line in group.lines)
-    for copies in group.copies:
-        length += 4 * len(copies.original)
-        length += sum(len("".join(difference)) for difference in copies.differs)
-    return length

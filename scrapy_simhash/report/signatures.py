@@ -7,7 +7,6 @@ In a REPL::
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.keys import host_of
@@ -51,26 +50,19 @@ def signature_of(url: str) -> Signature:
     if address is None:
         host = host_of(url)
         return Signature(host or url, f"://{_escaped(host)}/" if host else _escaped(url))
-    stars = [_star(segment) for segment in address.path]
-    if not address.parameters and stars[-1].isalpha():
-        stars[-1] = "*"  # a page by its name; with parameters, it is a program
-    parameters = []
-    for name, value in address.parameters:
-        star = _star(value[0]) if len(value) == 1 else "*"
-        parameters.append((name, star))
-    return _signature(address.host, stars, parameters)
-
-
-def _signature(
-    host: str, segments: Sequence[str], parameters: Sequence[tuple[str, str]]
-) -> Signature:
-    text = f"{host}/{'/'.join(segments)}"
-    path = "".join(f"/{_expression_of(star)}" for star in segments)
-    end = "[?&;]*(?:#|$)"
-    if parameters:
-        text += "?" + "&".join(f"{name}={star}" for name, star in parameters)
-        end = "".join(_with_parameter(name, star) for name, star in parameters)
-    return Signature(text, f"://{_escaped(host)}{path}{end}")
+    path = [_star(segment) for segment in address.path]
+    if not address.parameters and path[-1].isalpha():
+        path[-1] = "*"  # a page by its name; with parameters, it is a program
+    text = "/".join([address.host, *path])
+    expression = "/".join([f"://{_escaped(address.host)}", *map(_expression_of, path)])
+    if not address.parameters:
+        return Signature(text, f"{expression}[?&;]*(?:#|$)")
+    query = []
+    for name, values in address.parameters:
+        star = _star(values[0]) if len(values) == 1 else "*"
+        query.append(f"{name}={star}")
+        expression += _with_parameter(name, star)
+    return Signature(f"{text}?{'&'.join(query)}", expression)
 
 
 def _star(value: str) -> str:

@@ -177,14 +177,14 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     for file, text in zip(files, (article(1), article(2) + " wait here"), strict=True):
         file.write_bytes(feed({f"http://{file.name}/": html(text)}))
-    first = tmp_path / "prints" / "a.jsonl.000000.parquet"
+    first = tmp_path / "prints" / "a.jsonl.parquet"
     arguments = ["fingerprint", *files, "--to", first.parent, *waiting(tmp_path, monkeypatch)]
     interrupted(*arguments, folder=tmp_path, when=(tmp_path / "waits").exists)
     assert [path.name for path in first.parent.iterdir()] == [first.name]
     before = first.stat().st_mtime_ns
     monkeypatch.setenv("GO", "1")
     assert simhash(*arguments, "-s", "SIMHASH_PROCESSES=0") == 0
-    assert "1 page written, 1 were there\n" in capsys.readouterr().out
+    assert "1 page written, 1 file there before\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
     assert len(rows(first)) == 1
 

@@ -68,8 +68,8 @@ CASES = [
     ("import sqlite:///nowhere.sqlite --index x", NO_INDEX),
     ("import pages.jsonl --index memory://", "one in memory ends with its crawl"),
     ("import memory:// --index x", "one in memory ends with its crawl"),
-    ("import nowhere.sqlite --index x", "No such file"),
-    ("import nowhere.sqlite --index ftp://x", "no index at"),
+    ("import nowhere.jsonl --index x", "No such file"),
+    ("import nowhere.jsonl --index ftp://x", "no index at"),
     ("import titles.jsonl --index x --recipe pypi", "KeyError('fingerprint')"),
     ("import titles.jsonl --index x --recipe soup", "unknown recipe"),
     ("dedupe nowhere.jsonl", "no such file"),
@@ -85,7 +85,7 @@ CASES = [
     ("dedupe prints pages.jsonl --verdicts to.parquet", "pages.jsonl: it has no fingerprints"),
     ("dedupe prints --index x.sqlite", "fingerprints go into an index by --kept"),
     ("dedupe prints --verdicts to.parquet -s SIMHASH_DISTANCE=40", "another recipe"),
-    ("dedupe prints --kept prints/pages.jsonl.000000.parquet", NO_REPLACING),
+    ("dedupe prints --kept prints/pages.jsonl.parquet", NO_REPLACING),
     ("fingerprint pages.jsonl ./pages.jsonl --to x", "two of PAGES have one name"),
 ]
 

@@ -46,7 +46,7 @@ def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, cap
     first = filled(tmp_path / "one.sqlite", pages, bits=256, distance=48)
     second, back = stores("redis").url, f"sqlite:///{tmp_path}/back.sqlite"
     assert simhash("import", tmp_path / "one.sqlite", "--index", second) == 0
-    assert "2,504 pages added, 0 were there" in capsys.readouterr().out
+    assert "2,504 pages added; the index has 2,504 now" in capsys.readouterr().out
     assert simhash("import", second, "--index", tmp_path / "back.sqlite") == 0
     assert listed(second) == listed(first) == listed(back) == pages
     with closing(open_existing(first)) as old, closing(open_existing(back)) as new:
@@ -63,7 +63,7 @@ def test_pages_in_progress_are_left_out(tmp_path, capsys):
         index.claim(Arrival("in progress", fp(0)))
         assert simhash("import", url, "--index", tmp_path / "two.sqlite") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "1 page added, 0 were there; the index has 1 now",
+        "1 page added; the index has 1 now",
         "left out: 1 page in progress",
     ]
     assert listed(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
@@ -89,7 +89,7 @@ def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, m
     capsys.readouterr()
     assert simhash(*arguments) == 0
     rest = len(pages) - len(present)
-    assert f"{rest:,} pages added, {len(present):,} were there" in capsys.readouterr().out
+    assert f"{rest:,} pages added; the index has {len(pages):,} now" in capsys.readouterr().out
     assert listed(url) == pages
 
 

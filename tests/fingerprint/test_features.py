@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams, shingles
+from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams
 from scrapy_simhash.fingerprint.normalisation import LONGEST
 
 
@@ -41,9 +41,8 @@ def test_ngrams_cover_the_text(text, n):
     grams = ngrams(text, n)
     assert "".join(gram[0] for gram in grams[:-1]) + "".join(grams[-1:]) == text
     assert all(len(gram) == min(n, len(text)) for gram in grams)
-    assert [tuple(shingle.split(" ")) for shingle in shingles(list("x" * len(text)), n)] == [
-        ("x",) * min(n, len(text)) for _ in grams
-    ]
+    shingles = FeatureSpec("words", n).of(" ".join("x" * len(text)))
+    assert shingles == dict.fromkeys((" ".join("x" * len(gram)) for gram in grams), 1.0)
 
 
 def test_keywords_beyond_the_longest_text_do_not_count():

@@ -191,7 +191,7 @@ def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful():
     plain = [copy("http://c.example/1", "http://c.example/", 20, reason="edits")]
     doubtful = [copy("http://d.example/1", "http://d.example/", doubtful=True)]
     lines = [*plain, *doubtful, *alike(20, "http://a.example/"), *[line()] * 500]
-    names = [group.original or group.signature.text for group in report(lines).groups]
+    names = [group.original or group.signature.text for group in report(lines).groups()]
     assert names == ["http://a.example/", "d.example/{number}", "c.example/{number}"]
     text = text_of(*lines)
     assert "What to do next. http://a.example/ hides 20 addresses." in text
