@@ -5,6 +5,7 @@ kind may have several signatures, such as the folders, tabs and pictures of a me
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from cachetools import LRUCache
@@ -23,15 +24,14 @@ class Kind:
 
     Attributes:
         names: the path of each page with the names of its parameters.
-        row: poor pages in a row that each brought a new link, whose addresses combine known values.
-        row_of_new: those that had a new value in their address. A page that has one may say
-            something new, which proves nothing about combinations of known values.
+        rows: poor pages in a row that each brought a new link, by whether their addresses have new
+            values, or combine known ones. A page that has a new one may say something new, which
+            proves nothing about combinations of known values.
     """
 
     def __init__(self, name: str) -> None:
         self.names = {name}
-        self.row = 0
-        self.row_of_new = 0
+        self.rows = Counter[bool]()
 
 
 class Traps:
@@ -102,9 +102,8 @@ class Traps:
             return ""
         kind = self._joined(name, linked_name)
         if self._counted.note([url]):
-            kind.row += not is_of_new
-            kind.row_of_new += is_of_new
-        if kind.row + kind.row_of_new < PAGES_OF_TRAP or self._told.has_any(kind.names):
+            kind.rows[is_of_new] += 1
+        if kind.rows.total() < PAGES_OF_TRAP or self._told.has_any(kind.names):
             return ""
         self._told.note(kind.names)
         return linked
@@ -116,10 +115,10 @@ class Traps:
         if kind is None:
             return 0
         if self._novelty.has_new_values(url):
-            row = kind.row_of_new
+            row = kind.rows[True]
             is_poor = self._is_poor.get((signature, True), False)
         else:
-            row = kind.row + kind.row_of_new
+            row = kind.rows.total()
             is_poor = self._is_combination_poor(signature, name)
         return row if row >= PAGES_OF_TRAP and is_poor else 0
 
@@ -139,15 +138,14 @@ class Traps:
         linked_kind = self._kinds.setdefault(linked, Kind(linked))
         if linked_kind is not kind:
             kind.names |= linked_kind.names
-            kind.row += linked_kind.row
-            kind.row_of_new += linked_kind.row_of_new
+            kind.rows += linked_kind.rows
             self._kinds.update(dict.fromkeys(linked_kind.names, kind))
         return kind
 
     def _end(self, signature: str, is_of_new: bool) -> None:
         """Take a kind apart, because a page of it says or links something new."""
         if kind := self._kinds.get(_without_values(signature)):
-            kind.row_of_new = 0
+            del kind.rows[True]
             if not is_of_new:
                 for name in kind.names:
                     self._kinds.pop(name, None)

@@ -72,7 +72,7 @@ def test_only_hosts_whose_rows_have_changed_are_told():
     cells, reader, writer = MadeCells(), SharedRows(), SharedRows()
     for host in ("a.test", "b.test"):
         writer.add(cells, host, {"/": Row(1)})
-    assert reader.read(cells) == {"a.test", "b.test"}
+    assert reader.read(cells) == {*reader} == {"a.test", "b.test"}
     writer.add(cells, "b.test", {"/": Row(1)})
     assert reader.read(cells) == {"b.test"}
 
