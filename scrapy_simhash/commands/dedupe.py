@@ -89,27 +89,17 @@ def _judge_in_turn(
 ) -> None:
     log: contextlib.AbstractContextManager[IO[bytes] | None] = contextlib.nullcontext()
     if target:
-        sources = itertools.chain.from_iterable(map(page_files, paths))
-        log = whole_file(target, *sources)
+        log = whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
+    counts = Counter[str]()
     with log as file, reading(paths, chosen) as reader:
         pages = itertools.chain.from_iterable(map(reader.read, paths))
         with analysed(pages, chosen, TEXT_LENGTH if file else 0) as analyses:
-            verdicts = _verdicts(analyses, url, chosen)
-            counts = _log_verdicts(verdicts, file, chosen.recipe.distance)
+            for page, verdict, is_kept in _verdicts(analyses, url, chosen):
+                counts[verdict.kind if is_kept else "copies"] += 1
+                if file is not None:
+                    file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
     say(_totals(counts))
     say(passed_over(reader))
-
-
-def _log_verdicts(
-    verdicts: Iterator[tuple[SavedPage, Verdict, bool]], file: IO[bytes] | None, k: int
-) -> Counter[str]:
-    """Write a line for each page, if there is a file; count copies, and pages to keep by kind."""
-    counts = Counter[str]()
-    for page, verdict, is_kept in verdicts:
-        counts[verdict.kind if is_kept else "copies"] += 1
-        if file is not None:
-            file.write(_log_line(page, verdict, is_kept, k))
-    return counts
 
 
 def _verdicts(

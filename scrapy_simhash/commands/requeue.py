@@ -11,9 +11,9 @@ originals are in the index, so the meta tells the filter to let them pass (dont_
 
     scrapy simhash requeue --host shop.example --log dedup.jsonl > again.jsonl
 
-With --pattern it writes the addresses that were not requested because of a signature,
-which "scrapy simhash patterns" lists, or of "all". It leaves out pages that have come in
-since, and pages that "flag" let through.
+With --spared it writes the addresses that were not requested, because pages with such
+addresses were copies. It leaves out pages that have come in since, and pages that "flag"
+let through.
 """
 
 import argparse
@@ -50,14 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help=says,
     )
-    says = "addresses that were not requested because of it, or all (may be repeated)"
-    parser.add_argument(
-        "--pattern",
-        action="append",
-        default=[],
-        metavar="SIGNATURE",
-        help=says,
-    )
+    says = "addresses that were not requested"
+    parser.add_argument("--spared", action="store_true", help=says)
     add_shared_options(parser, "host", "log", "index")
 
 
@@ -67,8 +61,8 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     logs = log_paths(options.log, settings, options.index)
     dropped, spared = _absent(log_lines(logs))
     meta = {}
-    if options.pattern:
-        urls = _urls_of_patterns(spared, {*options.pattern}, selection)
+    if options.spared:
+        urls = [line.url for line in spared if selection.has(line.key, line.url)]
     elif selection or originals:
         urls = _urls(
             line
@@ -83,16 +77,6 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1
-
-
-def _urls_of_patterns(
-    spared: Iterable[LogLine], patterns: set[str], selection: Selection
-) -> list[str]:
-    return [
-        line.url
-        for line in spared
-        if {"all", f"{line.host}{line.signature}"} & patterns and selection.has(line.url)
-    ]
 
 
 def _without_original(

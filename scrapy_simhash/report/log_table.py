@@ -146,14 +146,6 @@ class LogTable:
         urls = self._db.execute(query, (crawl,))
         return Counter(signature_of(url).text for (url,) in urls)
 
-    def kept_near(self, crawl: str) -> list[LogLine]:
-        """Return the pages of a crawl that were kept near another one, the nearest first."""
-        query = (
-            "SELECT * FROM pages WHERE crawl = ? AND verdict = 'unique' AND near NOT NULL"
-            " ORDER BY distance, rowid"
-        )
-        return [*map(_line_of_row, self._db.execute(query, (crawl,)))]
-
     def changes(self, runs: Collection[int], most: int = -1) -> dict[str, PageChange]:
         """Return the pages that are new, changed or moved in some runs, by their keys.
 

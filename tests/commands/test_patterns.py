@@ -1,4 +1,4 @@
-"""`scrapy simhash patterns` and `requeue --pattern`."""
+"""`scrapy simhash patterns` and `requeue --spared`."""
 
 import json
 from collections.abc import Callable
@@ -63,14 +63,12 @@ def test_signatures_that_are_no_patterns_are_counted(stores, capsys):
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "dedup.jsonl"
     lines = [spared(f"http://a.test/item/{n}?view=print", PRINT) for n in range(3)]
-    lines.append(spared("http://a.test/item?sid=1", SESSION))
     return write(path, [*lines, line(url="http://a.test/item/1?view=print")])
 
 
 def test_spared_addresses_are_given_back_but_for_those_that_came_in(log, capsys):
-    assert simhash("requeue", "--log", log, "--pattern", "a.test" + PRINT) == 0
+    assert simhash("requeue", "--log", log, "--spared", "--host", "a.test") == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     urls = ["http://a.test/item/0?view=print", "http://a.test/item/2?view=print"]
     assert lines == [{"url": url, "meta": {}} for url in urls]
-    assert len(printed(capsys, "requeue", "--log", log, "--pattern", "all").splitlines()) == 3
-    assert simhash("requeue", "--log", log, "--pattern", "a.test/other") == 1
+    assert simhash("requeue", "--log", log, "--spared", "--host", "b.test") == 1

@@ -56,26 +56,6 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsy
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
 
 
-def test_another_distance_is_tried_without_crawling_again(log, capsys):
-    near = [
-        line(url=f"http://c.example/{reason}", near="http://a.example/", distance=30, reason=reason)
-        for reason in ("short", "own-values")
-    ]
-    with log.open("a") as file:
-        file.writelines(to_json(each) + "\n" for each in near)
-    said = printed(capsys, "report", log, "--distance", 1).splitlines()
-    assert said[0] == f"{CRAWL}: with SIMHASH_DISTANCE = 1 in place of 48"
-    assert said[1] == "1 of 3 drops would be kept (33.3%)"
-    assert said[2:4] == ["    2 bits  http://b.example/2", "      from  http://a.example/"]
-    assert said[4] == "0 of 2 kept pages near another may be dropped"
-    text = printed(capsys, "report", log, "--distance", 60)
-    assert "0 of 3 drops would be kept (0%)" in text
-    assert "1 of 2 kept pages near another may be dropped" in text
-    assert "   30 bits  http://c.example/short\n" in text
-    assert "does not know which pages are between 48 and 60 bits apart" in text
-    assert not log.with_name("simhash-report.html").exists()
-
-
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
