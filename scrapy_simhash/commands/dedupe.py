@@ -42,14 +42,8 @@ from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
-from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies, quoted
-from scrapy_simhash.offline.prints import (
-    METADATA,
-    are_prints,
-    metadata_of,
-    print_files,
-    spec_of_prints,
-)
+from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
+from scrapy_simhash.offline.prints import are_prints, metadata_of, print_files, spec_of_prints
 from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
@@ -148,21 +142,30 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
     _refuse_others(files, spec)
-    targets = [path for path in (options.verdicts, options.kept) if path]
     with contextlib.ExitStack() as stack:
-        parts = {path: stack.enter_context(whole_file(path, *files)).name for path in targets}
-        # What does not fit into memory goes where the result goes.
-        beside = Path(targets[0] if targets else ".").parent
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = stack.enter_context(contextlib.closing(DuckDB(files, Path(folder))))
+        parts = {
+            path: stack.enter_context(whole_file(path, *files)).name
+            for path in (options.verdicts, options.kept)
+            if path
+        }
+        engine = stack.enter_context(_engine(files, next(iter(parts), ".")))
         copies = find_copies(engine, spec)
         if options.verdicts:
             engine.write(parts[options.verdicts], VERDICTS)
         if options.kept:
-            metadata = f"{{{quoted(METADATA)}: {quoted(metadata_of(spec))}}}"
-            engine.write(parts[options.kept], KEPT, metadata)
+            engine.write(parts[options.kept], KEPT, metadata_of(spec))
         [(pages,)] = engine.rows("select count(*) from prints")
     say([_total(pages, copies)])
+
+
+@contextlib.contextmanager
+def _engine(files: list[Path], beside: str) -> Iterator[DuckDB]:
+    """Return an engine, with a folder beside a file for what its memory does not hold."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder,
+        contextlib.closing(DuckDB(files, Path(folder))) as engine,
+    ):
+        yield engine
 
 
 def _refuse_others(files: list[Path], spec: IndexSpec) -> None:

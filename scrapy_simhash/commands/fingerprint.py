@@ -38,23 +38,28 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
     chosen = FilterSettings.from_settings(settings)
     folder = Path(options.to)
-    targets = {folder / f"{Path(path).name}.parquet": Path(path) for path in options.pages}
-    if len(targets) < len(options.pages):
+    paths = [*map(Path, options.pages)]
+    targets = {path: folder / f"{path.name}.parquet" for path in paths}
+    if len({*targets.values()}) < len(paths):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    new = {target: path for target, path in targets.items() if not target.exists()}
+    new = [path for path in paths if not targets[path].exists()]
     folder.mkdir(parents=True, exist_ok=True)
     pages = 0
-    with reading(new.values(), chosen) as reader:
-        for target, path in new.items():
-            with (
-                analysed(reader.read(path), chosen) as analyses,
-                whole_file(str(target)) as file,
-            ):
-                prints = _prints(analyses, chosen.scope)
-                pages += write_prints(file, spec_of(chosen.recipe), prints)
-    written = f"{count(pages, 'page')} written"
-    old = count(len(targets) - len(new), "file")
-    say([f"{folder}: {written}, {old} there before", *passed_over(reader)])
+    with reading(new, chosen) as reader:
+        for path in new:
+            with analysed(reader.read(path), chosen) as analyses:
+                pages += _write(targets[path], analyses, chosen)
+    say([f"{folder}: {count(pages, 'page')} written"])
+    if len(new) < len(paths):
+        say([f"not written again: {count(len(paths) - len(new), 'file')}"])
+    say(passed_over(reader))
+
+
+def _write(
+    target: Path, analyses: Iterable[tuple[SavedPage, PageAnalysis]], chosen: FilterSettings
+) -> int:
+    with whole_file(str(target)) as file:
+        return write_prints(file, spec_of(chosen.recipe), _prints(analyses, chosen.scope))
 
 
 def _prints(analyses: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Print]:

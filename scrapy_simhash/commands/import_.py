@@ -20,6 +20,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from scrapy.settings import BaseSettings
 
@@ -48,33 +49,40 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     chosen = FilterSettings.from_settings(settings)
-    path = Path(options.source)
-    provisional = 0
     with ExitStack() as stack:
-        if are_prints(path) or is_json(path):
-            spec, read = _open_files(path, chosen)
-            # The whole file is read once before anything is added.
-            total = sum(1 for _ in progress("checking", None, of=read()))
-        else:
-            source = open_existing(url_of_index(options.source, settings))
-            stack.enter_context(closing(source))
-            spec, read = source.spec, source.with_blocks
-            total, provisional, _ = source.census()
-        spec = replace(spec, scoped=chosen.scope != "global")
+        source = _open_source(options.source, settings, stack)
+        spec = replace(source.spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
-        entries = progress("importing", total, of=read())
+        entries = progress("importing", source.total, of=source.read())
         added = index.put(entry for entry in entries if not entry.provisional)
         say([f"{count(added, 'page')} added; the index has {len(index):,} now"])
-    if provisional:
-        say([f"left out: {count(provisional, 'page')} in progress"])
+    if source.provisional:
+        say([f"left out: {count(source.provisional, 'page')} in progress"])
 
 
-def _open_files(
-    path: Path, chosen: FilterSettings
-) -> tuple[IndexSpec, Callable[[], Iterable[Entry]]]:
-    """Return how the fingerprints of files were made, and a function that yields them."""
+class _Source(NamedTuple):
+    """Entries, how they were made, how many they are, and how many of them are in progress."""
+
+    spec: IndexSpec
+    read: Callable[[], Iterable[Entry]]
+    total: int
+    provisional: int = 0
+
+
+def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Source:
+    path = Path(source)
+    recipe = FilterSettings.from_settings(settings).recipe
     if is_json(path):
-        return spec_of(chosen.recipe), partial(read_foreign, path, chosen.recipe)
-    files = print_files([path])
-    spec = spec_of_prints(files)
-    return spec, partial(read_prints, files, spec)
+        return _checked(spec_of(recipe), partial(read_foreign, path, recipe))
+    if are_prints(path):
+        files = print_files([path])
+        spec = spec_of_prints(files)
+        return _checked(spec, partial(read_prints, files, spec))
+    index = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
+    census = index.census()
+    return _Source(index.spec, index.with_blocks, census.pages, census.provisional)
+
+
+def _checked(spec: IndexSpec, read: Callable[[], Iterable[Entry]]) -> _Source:
+    """Return the entries of files, which are read once before anything is added."""
+    return _Source(spec, read, sum(1 for _ in progress("checking", None, of=read())))

@@ -39,11 +39,15 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     with whole_file(options.output, *logs) as file:
         report = HtmlReport(table, [str(log) for log in logs], crawl, bits)
         file.write(report.html().encode("utf-8", "replace"))
+    say([f"{_figures(table, crawl)}: {Path(options.output).absolute().as_uri()}"])
+
+
+def _figures(table: LogTable, crawl: str) -> str:
     verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
-    share = f"{count(copies, 'near-duplicate')} ({percent(copies, judged)})"
-    say([f"{count(judged)} judged, {share}: {Path(options.output).absolute().as_uri()}"])
+    share = percent(copies, judged)
+    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share})"
 
 
 def _crawl_name(table: LogTable, name: str | None) -> str:

@@ -39,11 +39,14 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     lines += [f"damaged     {damage}" for damage in damages]
     if options.check and not damages:
         lines.append("whole       yes")
-    if runs:
-        lines += ["", *aligned([[*runs[0]], *([*map(_shown, run.values())] for run in runs)])]
     checked = {"damaged": damages} if options.check else {}
-    show(options, lines, {**facts, "runs": runs, **checked})
+    show(options, [*lines, *_lines_of_runs(runs)], {**facts, "runs": runs, **checked})
     return 1 if damages else 0
+
+
+def _lines_of_runs(runs: list[dict[str, Any]]) -> list[str]:
+    rows = [[_shown(value) for value in run.values()] for run in runs]
+    return ["", *aligned([[*runs[0]], *rows])] if runs else []
 
 
 def _shown(value: str | int) -> str:

@@ -15,12 +15,13 @@ with the columns of prints and ``id``, their place.
 
 import struct
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from scrapy_simhash.core.verdict import spec_of
@@ -104,10 +105,13 @@ class DuckDB:
         while rows := result.fetchmany(ROWS):
             yield from rows
 
-    def write(self, path: str, sql: str, metadata: str = "{}") -> None:
-        """Write the result of a query as Parquet, with metadata as DuckDB writes a struct."""
-        options = f"format parquet, compression zstd, use_tmp_file false, kv_metadata {metadata}"
-        self._execute(f"copy ({sql}) to {quoted(path)} ({options})")
+    def write(
+        self, path: str, sql: str, metadata: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Write the result of a query as Parquet."""
+        pairs = ", ".join(f"{_quoted(name)}: {_quoted(metadata[name])}" for name in metadata)
+        options = f"format parquet, compression zstd, use_tmp_file false, kv_metadata {{{pairs}}}"
+        self._execute(f"copy ({sql}) to {_quoted(path)} ({options})")
 
 
 class Spark:
@@ -139,7 +143,7 @@ class Spark:
         return rows
 
 
-def quoted(text: str) -> str:
+def _quoted(text: str) -> str:
     """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -189,19 +193,24 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
 
     The engine has the tables of :data:`VERDICTS` then.
     """
-    pa, _ = pyarrow()
     words, blocks = column_names(spec)
     columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {columns} from prints where f0 is not null")
     engine.keep("members", _members(blocks))
     pairs = map(_pair, engine.rows(_pairs(words, spec.reach)))
     crowd = map(_crowded, engine.rows(_crowd(words)))
+    copies = _table_of(_Decisions(spec).copies(pairs, crowd))
+    engine.put("copies", copies)
+    return int(copies.num_rows)
+
+
+def _table_of(copies: Iterable[_Copy]) -> Any:
+    """Return an Arrow table."""
+    pa, _ = pyarrow()
     types = (pa.int64(), pa.int64(), pa.int32(), pa.string())
     schema = pa.schema([*zip(_Copy._fields, types, strict=True)])
-    copies = (copy._asdict() for copy in _Decisions(spec).copies(pairs, crowd))
-    table = pa.Table.from_batches(batches_of(copies, schema), schema)
-    engine.put("copies", table)
-    return int(table.num_rows)
+    rows = (copy._asdict() for copy in copies)
+    return pa.Table.from_batches(batches_of(rows, schema), schema)
 
 
 def _pair(row: tuple[Any, ...]) -> _Pair:
@@ -235,9 +244,8 @@ class _Decisions:
             pairs: the pairs of small buckets, ordered by their pages.
             crowd: the pages of large buckets, ordered.
         """
-        by_id = attrgetter("id")
-        rows: Iterator[_Pair | _Crowded] = merge(pairs, crowd, key=by_id)
-        for number, group in groupby(rows, by_id):
+        rows: Iterator[_Pair | _Crowded] = merge(pairs, crowd, key=attrgetter("id"))
+        for number, group in groupby(rows, attrgetter("id")):
             near: _Near = {}
             crowded = None
             for row in group:

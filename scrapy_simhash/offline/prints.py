@@ -25,8 +25,7 @@ from scrapy_simhash.offline.files import FileError, json_objects, opened
 ROWS = 1 << 16
 # The attributes of an IndexSpec that a file names.
 _SPEC = ("recipe", "bits", "distance", "blocks")
-#: The name of the metadata in a file of prints.
-METADATA = "scrapy-simhash prints"
+_METADATA = "scrapy-simhash prints"
 
 
 class Print(NamedTuple):
@@ -59,15 +58,9 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
 
 def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
-    pa, parquet = pyarrow()
-    words, blocks = column_names(spec)
-    text = pa.string()
-    number = pa.int64()
-    fields = [("key", text), ("url", text), ("scope", text), ("time", number), ("reason", text)]
-    fields += [(name, number) for name in words]
-    fields += [(name, pa.int32()) for name in blocks]
-    schema = pa.schema([*fields, ("facts", pa.binary())], {METADATA: metadata_of(spec)})
-    rows = (_row(page, words, blocks) for page in prints)
+    _, parquet = pyarrow()
+    schema = _schema(spec)
+    rows = (_row(page, spec) for page in prints)
     count = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches_of(rows, schema):
@@ -76,9 +69,19 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
     return count
 
 
-def metadata_of(spec: IndexSpec) -> str:
-    """Return the text under ``METADATA`` in a file of prints."""
-    return json.dumps({name: getattr(spec, name) for name in _SPEC})
+def _schema(spec: IndexSpec) -> Any:
+    pa, _ = pyarrow()
+    words, blocks = column_names(spec)
+    fields = [("key", pa.string()), ("url", pa.string()), ("scope", pa.string())]
+    fields += [("time", pa.int64()), ("reason", pa.string())]
+    fields += [(name, pa.int64()) for name in words]
+    fields += [(name, pa.int32()) for name in blocks]
+    return pa.schema([*fields, ("facts", pa.binary())], metadata_of(spec))
+
+
+def metadata_of(spec: IndexSpec) -> dict[str, str]:
+    """Return the metadata of a file of prints."""
+    return {_METADATA: json.dumps({name: getattr(spec, name) for name in _SPEC})}
 
 
 def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
@@ -88,7 +91,8 @@ def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist(part, schema)
 
 
-def _row(page: Print, words: Sequence[str], blocks: Sequence[str]) -> dict[str, Any]:
+def _row(page: Print, spec: IndexSpec) -> dict[str, Any]:
+    words, blocks = column_names(spec)
     row = page._asdict()
     if fingerprint := row.pop("fingerprint"):
         row |= zip(words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True)
@@ -120,7 +124,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
     specs = []
     for file in files:
         try:
-            about = json.loads(parquet.read_schema(file).metadata[METADATA.encode()])
+            about = json.loads(parquet.read_schema(file).metadata[_METADATA.encode()])
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None

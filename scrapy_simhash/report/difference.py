@@ -131,9 +131,11 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
         if part.is_equal:
             field = part.old[-1]
         else:
-            removed = _differing(part.old, field, both)
-            added = _differing(part.new, field, both)
-            pairs += zip_longest(removed, added, fillvalue="")
+            pairs += zip_longest(
+                _differing(part.old, field, both),
+                _differing(part.new, field, both),
+                fillvalue="",
+            )
     return pairs
 
 

@@ -91,7 +91,7 @@ class Places:
 
 
 class HostTable:
-    """The signatures of one host: rows that all crawlers know, and those that are not yet sent.
+    """The signatures of one host, and which of their pages the other crawlers do not know yet.
 
     Rows have the form that their places give them now, so that two crawlers with the same rows see
     the same patterns, whatever the order in which they met the addresses.
@@ -100,28 +100,30 @@ class HostTable:
     def __init__(self, shared: Rows) -> None:
         self.places = Places()
         self._most_places = MOST_PLACES
-        self._shared = shared
+        self._rows = Rows()
         self._fresh = Rows()
         self.read(shared)
 
     def __len__(self) -> int:
-        return len(self._shared) + len(self._fresh) + len(self.places)
+        return len(self._rows) + len(self._fresh) + len(self.places)
 
     def rows(self) -> Rows:
-        self._fold()
-        return merged(self._shared, self._fresh)
+        """Return the rows of all signatures in their present form."""
+        while self.places.has_starred:
+            self.places.has_starred = False
+            self._rows = self._present(self._rows)
+            self._fresh = self._present(self._fresh)
+        return self._rows
 
     def row(self, signature: str) -> Row:
-        """Return the counts of a signature in its present form."""
-        self._fold()
-        row = self._shared.get(signature, NO_PAGES)
-        return row.plus(self._fresh[signature]) if signature in self._fresh else row
+        return self.rows().get(signature, NO_PAGES)
 
     def add(self, signature: str, row: Row) -> None:
+        self._rows = merged(self._rows, {signature: row})
         self._fresh = merged(self._fresh, {signature: row})
         if len(self.places) > self._most_places:
             self.places = Places()
-            self.read(self._shared)
+            self._note_places()
             self._most_places = len(self.places) + MOST_PLACES
 
     def take(self) -> Rows:
@@ -129,27 +131,21 @@ class HostTable:
 
         A signature without copies is no pattern, whatever others count.
         """
-        self._fold()
-        rows = {name: row for name, row in self._fresh.items() if self.row(name).copies}
-        for name in rows:
-            del self._fresh[name]
-        self._shared = merged(self._shared, rows)
-        return rows
+        self.rows()
+        fresh = self._fresh
+        self._fresh = {name: row for name, row in fresh.items() if not self.row(name).copies}
+        return {name: row for name, row in fresh.items() if self.row(name).copies}
 
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
         """Take over the rows of all crawlers, and take back the rows that could not be sent."""
-        self._shared = shared
         self._fresh = merged(unsent or {}, self._fresh)
-        # The places in all rows have to be noted.
-        self.places.has_starred = True
-        self._fold()
+        self._rows = merged(shared, self._fresh)
+        self._note_places()
 
-    def _fold(self) -> None:
-        """Bring rows into their present form."""
-        while self.places.has_starred:
-            self.places.has_starred = False
-            self._shared = self._present(self._shared)
-            self._fresh = self._present(self._fresh)
+    def _note_places(self) -> None:
+        """Note the places in all rows."""
+        self.places.has_starred = True
+        self.rows()
 
     def _present(self, rows: Rows) -> Rows:
         forms: Rows = {}

@@ -184,7 +184,7 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
     before = first.stat().st_mtime_ns
     monkeypatch.setenv("GO", "1")
     assert simhash(*arguments, "-s", "SIMHASH_PROCESSES=0") == 0
-    assert "1 page written, 1 file there before\n" in capsys.readouterr().out
+    assert "1 page written\nnot written again: 1 file\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
     assert len(rows(first)) == 1
 
