@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,9 @@ from scrapy.exceptions import UsageError
 from w3lib.url import canonicalize_url
 
 from scrapy_simhash import SyncDedup
-from scrapy_simhash.core.analysis import Body, analyse_body
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.report.words import width
-from scrapy_simhash.rule.rule import Rule
-from scrapy_simhash.rule.ruling import Page
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "example_project"
-# The default recipe takes 48 of 256 bits; the generator must not plant anything near that line.
-SURELY_NEAR, SURELY_FAR = 44, 60
 
 
 @pytest.fixture(scope="module")
@@ -54,27 +46,6 @@ def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site):
     )
     assert answers == again
     assert all(canonicalize_url(url) == url for url in site.pages)
-
-
-def test_planted_pages_are_near_and_all_others_are_far(site):
-    """The plan is sound: pages of a cluster are near and alike, others are far or differ."""
-    recipe = named_recipe("default")
-    rule = Rule(recipe.distance)
-    pages = []
-    for page in site.pages.values():
-        if page.answer.content_type == "text/html" and page.answer.status == 200:
-            analysis = analyse_body(Body(page.answer.body), recipe)
-            if analysis.fingerprint is not None:
-                pages.append((page, analysis))
-    assert len(pages) >= 80
-    for (a, one), (b, other) in combinations(pages, 2):
-        distance = hamming_distance(one.fingerprint.value, other.fingerprint.value)
-        copies = rule(Page(a.url, one.facts), Page(b.url, other.facts), distance).is_copy
-        if a.cluster and a.cluster == b.cluster:
-            assert distance <= SURELY_NEAR, (a.url, b.url)
-            assert copies, (a.url, b.url)
-        else:
-            assert distance >= SURELY_FAR or not copies, (a.url, b.url)
 
 
 def test_the_demo_prints_what_it_dropped_and_what_has_changed():
