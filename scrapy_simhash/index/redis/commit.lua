@@ -7,15 +7,14 @@
 --            it is gone. An entry has the size of its run (1 byte), its run without leading zeros,
 --            its fingerprint and its body
 --   leases   hash: "": the generation; position -> lease of an entry in progress
---   leaves   strings: the generation, ";", block (1 byte) and the last 13 bits of a value (2
---            bytes), and the next bits of the value (1 byte, not 0) if the leaf came by a split -> for each
---            entry the first 19 bits of its value, and its position (29 bits), the oldest first.
---            As the index grows, one leaf after the other splits in two, so that a look reads one
---            small leaf of each block: linear hashing (Litwin, VLDB 1980)
+--   leaves   strings: the generation, ";", block (1 byte), the last 13 bits of a value (2 bytes),
+--            and the next bits of the value (1 byte, not 0) if the leaf came by a split -> for
+--            each entry the first 19 bits of its value, and its position (29 bits), the oldest
+--            first. As the index grows, one leaf after the other splits in two, so that a look
+--            reads one small leaf of each block: linear hashing (Litwin, VLDB 1980)
 -- ARGV: generation, last position that the caller knows of, bytes of a fingerprint, reach, number
--- of blocks, entries that are read of a bucket, and of that of a key; then for
--- each part the numbers of its looks, checks, new entries and writes, 2 bytes each, and `since`,
--- and then
+-- of blocks, entries that are read of a bucket, and of that of a key; then for each part the
+-- numbers of its looks, checks, new entries and writes, 2 bytes each, and `since`, and then
 --   look      fingerprint, and the values of blocks and keys: block (1 byte), last 13 bits
 --             (2 bytes), first 19 bits, 5 bits 0
 --   check     position, run, lease

@@ -137,10 +137,7 @@ class Shard:
             )
         with self.readable():
             self._generation = header["generation"]
-            number = int.from_bytes(self._generation.encode(), "big")
-            if number >= 1 << _GENERATION_BITS:
-                raise ValueError(f"no generation is {self._generation:.20}")
-            self._base = number << _PLACE_BITS + _CHECK_BITS
+            self._base = _base_of(self._generation)
             self.last = _last_place(header)
         self._set_clock(begun, *time_there)
 
@@ -294,6 +291,14 @@ class Shard:
         while batch := [*islice(keys, KEYS_AT_ONCE)]:
             self._client.call("UNLINK", *batch)
         self.begin()
+
+
+def _base_of(generation: str) -> int:
+    """Return what the positions of a generation begin with."""
+    number = int.from_bytes(generation.encode(), "big")
+    if number >= 1 << _GENERATION_BITS:
+        raise ValueError(f"no generation is {generation:.20}")
+    return number << _PLACE_BITS + _CHECK_BITS
 
 
 def _last_place(header: dict[str, str]) -> int:
