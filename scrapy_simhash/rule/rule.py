@@ -37,6 +37,8 @@ REASONS = {
 SHORT_TEXT = 500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
+#: The least share of its numbers that a record of a program has for itself.
+MANY = 1 / 3
 #: Two views share most of a text. Releases that are farther apart than most of k have new sections,
 #: and two sites then share most of the sentences.
 MOST = 3 / 4
@@ -166,8 +168,10 @@ class Pair:
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
             return a.headings == b.headings
         # In one template, all lists of members may have one title.
-        has_two_names = 0 != a.heading != b.heading != 0 and self.is_one_template
-        if has_two_names and self.kin is Kinship.SITES:
+        has_two_names = 0 != a.heading != b.heading != 0
+        # Of two h1 under one title, none is the site's name if each text has what is its own.
+        are_said = self.is_one_template or (a.title == b.title and self.unsaid == 0)
+        if has_two_names and are_said and self.kin is Kinship.SITES:
             return False
         return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 
@@ -228,8 +232,8 @@ def _are_records(pair: Pair) -> bool:
     numbers = a.numbers.replaced(b.numbers)
     if pair.size < LONG_TEXT:
         return numbers > 0
-    # A story has other counters around it, and of a record most numbers are its own.
-    return numbers > COUNTS and a.numbers.own_share(b.numbers) >= HALF
+    # A story has other counters around it, and of a record many numbers are its own.
+    return numbers > COUNTS and a.numbers.own_share(b.numbers) >= MANY
 
 
 def _sentences(pair: Pair) -> str:

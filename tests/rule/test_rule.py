@@ -133,6 +133,11 @@ def counts() -> Iterator[Case]:
         yield SITES, one, sized(size, numbers=[*enough]), 0, "own-values"
         yield SITES, one, sized(size, numbers=[*fewer]), 0, COPY
         yield SITES, one, sized(size, numbers=[*enough], menu=MENU), 0, COPY
+    # Of a record a third of the numbers is its own, and of a story with counters less.
+    for count, ruled in ((4, "own-values"), (12, COPY)):
+        shared = [f"{n}00" for n in range(count)]
+        record, other = (sized(5000, numbers=[*shared, *own]) for own in ("3456", LET[:4]))
+        yield SITES, record, other, 0, ruled
     for size, allowed in ((1600, "3"), (3200, "34")):
         original = sized(size, numbers=["30", "40", "50"])
         yield BRANCH, original, sized(size, numbers=[*allowed]), 24, COPY
@@ -186,7 +191,9 @@ def publications() -> Iterator[Case]:
     for one, second, ruled in (
         (page(5, 0), page(5, 7), COPY),
         (page(5, 6), page(5, 7), "other-heading"),
-        (page(5, 6), page(5, 7, menu=MENU), COPY),
+        (page(5, 6), page(5, 7, menu=MENU), "same-text"),
+        (page(5, 6, sentences=RENTED), page(5, 7, menu=MENU, sentences=LET), "other-heading"),
+        (page(5, 6), page(5, 7, menu=MENU, sentences=LET, unsaid=0b11), COPY),
         (page(4, 6), page(5, 6), COPY),
         (page(5, 6), page(4, 5), "other-heading"),
         (page(5, 6), page(4, 5, menu=MENU), COPY),
