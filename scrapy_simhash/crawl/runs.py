@@ -168,9 +168,8 @@ def _shared_with(runs: Sequence[Run]) -> str:
     names = [*dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)]
     if not names:
         return ""
-    listed = names[:5]
-    more = len(names) - len(listed)
-    return f", shared with {', '.join(listed)}{f' and {more} more' if more else ''}"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f", shared with {', '.join(names[:5])}{more}"
 
 
 def _repeats_downloads(settings: BaseSettings) -> bool:

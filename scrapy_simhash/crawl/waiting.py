@@ -101,7 +101,12 @@ class Copies:
         if is_delivered is None:
             # This comes first, because a crawler that is killed loses the requests in its hands.
             self._put_back(request, copy)
-            await self._ask_about(copy)
+            is_delivered = await self._was_delivered(copy.original)
+            if is_delivered is None:
+                # The request holds its slot for a moment, because another look would tell no more.
+                await self._pause()
+            else:
+                self._fates[copy] = is_delivered
             _ignore(request, f"waits for {copy.original}")
         response = self._queue.take_response(copy.key)
         if is_delivered:
@@ -111,15 +116,6 @@ class Copies:
         request.priority = copy.priority
         self._counts["crawled_again"] += 1
         return response
-
-    async def _ask_about(self, copy: _Copy) -> None:
-        """Remember whether the original of a copy was delivered, unless it is in progress."""
-        is_delivered = await self._was_delivered(copy.original)
-        if is_delivered is None:
-            # The request holds its slot for a moment, because another look would tell no more.
-            await self._pause()
-        else:
-            self._fates[copy] = is_delivered
 
     async def _was_delivered(self, key: str) -> bool | None:
         """Return whether a page was delivered; None while it is in progress.
