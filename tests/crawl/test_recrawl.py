@@ -3,17 +3,22 @@
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from scrapy.crawler import Crawler
 
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import runs
 from scrapy_simhash.crawl.runs import resumed_run
+from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.values import Match
 from tests.crawl.spiders import ONE_AT_A_TIME, Blog, paths, until
 from tests.pages import article, edited, html
 
@@ -293,6 +298,18 @@ def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day, site, caplo
         assert "recrawl: all, shared with blog" in caplog.text
         assert "1 of these for pages of other spiders" in caplog.text
     assert len(day(site).items) == len(links) + 1
+
+
+def test_copies_of_pages_of_no_run_or_of_runs_that_nobody_knows_are_not_those_of_others():
+    """An import has no run, and an index that was away at the start has not told any."""
+    for begun, run, is_other in (({7: 1.0}, 0, 0), ({7: 1.0}, 8, 1), ({}, 8, 0)):
+        counts = Counter[str]()
+        crawl_run = runs.CrawlRun(Mock(), Mock(), Mock(), counts)
+        crawl_run.begun = begun
+        match = Match(1, "original", 0, 0.0, provisional=False, run=run)
+        verdict = Verdict("duplicate", "copy", matches=(match,))
+        crawl_run.judged(Judged(Mock(), Mock(), verdict, action="drop"))
+        assert counts["dropped_for_others"] == is_other
 
 
 def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(day, site, tmp_path):
