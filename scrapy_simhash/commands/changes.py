@@ -9,8 +9,8 @@ again. Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which ar
 changed or moved, and what differs.
 """
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -38,12 +38,12 @@ from scrapy_simhash.report.words import moment
 _DIFFERENCES = 5
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--run", type=int, metavar="N", help="the run; by default, the last one")
     add_shared_options(parser, "log", "index", "json")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         runs = index.runs()
         chosen = _chosen_run(runs, options.run)
@@ -97,7 +97,7 @@ def _unseen(index: Index, runs: Sequence[Run], chosen: Run) -> Iterator[PageChan
 
 
 def _logged(
-    options: argparse.Namespace, settings: BaseSettings, chosen: Run
+    options: Namespace, settings: BaseSettings, chosen: Run
 ) -> dict[str, PageChange] | None:
     """Return the changes of a run that the log has, by key; None, with a message, without any."""
     logs: list[Path] = []

@@ -10,12 +10,12 @@ plain texts of any length, and an argument that is not a file is the text itself
 Pages are judged as a crawl with the settings of this project judges them.
 """
 
-import argparse
 import http.client
 import mimetypes
 import os
 import urllib.error
 import urllib.request
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -49,7 +49,7 @@ from scrapy_simhash.settings import FilterSettings
 _LONGEST_TEXT = 60_000  # characters of a text that are compared word by word
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
     parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
@@ -69,7 +69,7 @@ class _Side(NamedTuple):
         return Shown.of(self.analysis.excerpt)
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     if options.steps and not options.text:
         raise UsageError("--steps shows how fingerprints of texts come about: add --text")
     chosen = FilterSettings.from_settings(settings)

@@ -24,13 +24,13 @@ fingerprints of the pages that were kept:
     scrapy simhash import kept.parquet --index redis://localhost/0
 """
 
-import argparse
-import contextlib
-import itertools
-import tempfile
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from scrapy.exceptions import UsageError
@@ -38,19 +38,18 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, reading
-from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
 from scrapy_simhash.offline.prints import are_prints, metadata_of, print_files, spec_of_prints
-from scrapy_simhash.offline.saved_pages import SavedPage, decide, page_files
+from scrapy_simhash.offline.saved_pages import Analysed, Decided, SavedPage, decide, page_files
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints")
     says = "write what became of each page; a dedup log, or Parquet"
     parser.add_argument("--verdicts", metavar="FILE", help=says)
@@ -59,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "index")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace, settings: BaseSettings) -> None:
     paths = [*map(Path, options.pages)]
     chosen = FilterSettings.from_settings(settings)
     pages = [path for path in paths if not are_prints(path)]
@@ -81,12 +80,12 @@ def _judge_in_turn(
     url: str,
     chosen: FilterSettings,
 ) -> None:
-    log: contextlib.AbstractContextManager[IO[bytes] | None] = contextlib.nullcontext()
+    log: AbstractContextManager[IO[bytes] | None] = nullcontext()
     if target:
-        log = whole_file(target, *itertools.chain.from_iterable(map(page_files, paths)))
+        log = whole_file(target, *chain.from_iterable(map(page_files, paths)))
     counts = Counter[str]()
     with log as file, reading(paths, chosen) as reader:
-        pages = itertools.chain.from_iterable(map(reader.read, paths))
+        pages = chain.from_iterable(map(reader.read, paths))
         with analysed(pages, chosen, TEXT_LENGTH if file else 0) as analyses:
             for page, verdict, is_kept in _verdicts(analyses, url, chosen):
                 counts[verdict.kind if is_kept else "copies"] += 1
@@ -96,15 +95,13 @@ def _judge_in_turn(
     say(passed_over(reader))
 
 
-def _verdicts(
-    analyses: Iterator[tuple[SavedPage, PageAnalysis]], url: str, chosen: FilterSettings
-) -> Iterator[tuple[SavedPage, Verdict, bool]]:
+def _verdicts(analyses: Iterator[Analysed], url: str, chosen: FilterSettings) -> Iterator[Decided]:
     """Yield pages with their verdicts, and whether they are kept."""
     # If the first page cannot be read, no index is made.
-    first = [*itertools.islice(analyses, 1)]
+    first = [*islice(analyses, 1)]
     spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
-    with contextlib.closing(open_index(url, spec)) as index:
-        yield from decide(itertools.chain(first, analyses), index, chosen.scope)
+    with closing(open_index(url, spec)) as index:
+        yield from decide(chain(first, analyses), index, chosen.scope)
 
 
 def _log_line(
@@ -138,11 +135,11 @@ def _total(pages: int, copies: int) -> str:
     return f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
 
 
-def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings) -> None:
+def _join(paths: list[Path], options: Namespace, chosen: FilterSettings) -> None:
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
     _refuse_others(files, spec)
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         parts = {
             path: stack.enter_context(whole_file(path, *files)).name
             for path in (options.verdicts, options.kept)
@@ -158,12 +155,12 @@ def _join(paths: list[Path], options: argparse.Namespace, chosen: FilterSettings
     say([_total(pages, copies)])
 
 
-@contextlib.contextmanager
+@contextmanager
 def _engine(files: list[Path], beside: str) -> Iterator[DuckDB]:
     """Return an engine, with a folder beside a file for what its memory does not hold."""
     with (
-        tempfile.TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder,
-        contextlib.closing(DuckDB(files, Path(folder))) as engine,
+        TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder,
+        closing(DuckDB(files, Path(folder))) as engine,
     ):
         yield engine
 

@@ -8,7 +8,7 @@ SIMHASH_LOG, has the pages that were dropped, withheld or not requested, the pag
 each was compared with, and what differs.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -32,12 +32,12 @@ from scrapy_simhash.report.words import count, moment
 _LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("page", metavar="URL", help="the address of a page, or its key")
     add_shared_options(parser, "index", "log")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     url = None
     logs: list[Path] = []
     with suppress(UsageError):

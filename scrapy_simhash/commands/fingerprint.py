@@ -10,8 +10,8 @@ repeated. Many machines share the work if each has other PAGES.
 It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 """
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,21 +20,20 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import analysed, reading
-from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.prints import Print, pyarrow, write_prints
-from scrapy_simhash.offline.saved_pages import SavedPage
+from scrapy_simhash.offline.saved_pages import Analysed
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
     parser.add_argument("--to", required=True, metavar="FOLDER", help="where the files go")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace, settings: BaseSettings) -> None:
     pyarrow()  # without it, nothing is made
     chosen = FilterSettings.from_settings(settings)
     folder = Path(options.to)
@@ -55,14 +54,12 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> None:
     say(passed_over(reader))
 
 
-def _write(
-    target: Path, analyses: Iterable[tuple[SavedPage, PageAnalysis]], chosen: FilterSettings
-) -> int:
+def _write(target: Path, analyses: Iterable[Analysed], chosen: FilterSettings) -> int:
     with whole_file(str(target)) as file:
         return write_prints(file, spec_of(chosen.recipe), _prints(analyses, chosen.scope))
 
 
-def _prints(analyses: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Print]:
+def _prints(analyses: Iterable[Analysed], scope: Scope) -> Iterator[Print]:
     now = int(time.time())
     for page, analysis in analyses:
         yield Print(

@@ -15,9 +15,9 @@ the numbers of runs. With --log, the pages leave that dedup log, too, with their
 crawls that write to it first.
 """
 
-import argparse
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
@@ -40,7 +40,7 @@ from scrapy_simhash.report.dedup_log import LogLine, to_json
 from scrapy_simhash.report.words import count
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
     says = "pages that came in more days ago"
     parser.add_argument("--older-than", type=float, metavar="DAYS", help=says)
@@ -51,7 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "host", "index", "log")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     selection = _selection(options)
     with chosen_index(options, settings) as index:
         total = len(index)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return 0 if removed or lines else 1
 
 
-def _selection(options: argparse.Namespace) -> Selection:
+def _selection(options: Namespace) -> Selection:
     """Return the pages and hosts that are named.
 
     Raises:
@@ -119,7 +119,7 @@ def _unless_in(keys: Collection[str], key: str | None) -> str | None:
     return None if key in keys else key
 
 
-def _keys(index: Index, selection: Selection, options: argparse.Namespace) -> list[str]:
+def _keys(index: Index, selection: Selection, options: Namespace) -> list[str]:
     """Return the keys of the pages that meet all that is asked for."""
     entries: Iterable[Entry] = index
     if options.missing_since is not None:

@@ -14,7 +14,7 @@ Fingerprints of another program are JSON lines (.jsonl) with url and fingerprint
 hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -41,12 +41,12 @@ from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="an index, or a file of fingerprints")
     add_shared_options(parser, "index", "recipe")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace, settings: BaseSettings) -> None:
     url = index_url(options, settings)
     chosen = FilterSettings.from_settings(settings)
     with ExitStack() as stack:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
 import json
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -73,7 +73,7 @@ def passed_over(reader: PageReader) -> list[str]:
     return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
 
 
-def show(options: argparse.Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
+def show(options: Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
     """Print lines, or values as JSON if that is asked for."""
     say(json.dumps(values, indent=1).splitlines() if options.json else lines)
 

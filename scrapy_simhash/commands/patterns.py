@@ -10,7 +10,7 @@ columns: copies and distinct, pages; at least, the lower end of the 95% interval
 share of copies, if that makes a pattern.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,12 +32,12 @@ class _Listed(NamedTuple):
     bound: float
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
     add_shared_options(parser, "index")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     shared = SharedRows()
     with chosen_index(options, settings) as index:
         shared.read(index)

@@ -9,7 +9,7 @@ differs, first those that people should look at, and what has changed since earl
 If the logs have several crawls, it is about the last one, and names the others.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -23,7 +23,7 @@ from scrapy_simhash.report.words import count, percent
 from scrapy_simhash.settings import FilterSettings
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
     default = "simhash-report.html"
     says = "where the report goes (%(default)s)"
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace, settings: BaseSettings) -> None:
     logs = log_paths(options.logs, settings)
     table = LogTable(log_lines(logs))
     crawl = _crawl_name(table, options.crawl)

@@ -16,10 +16,10 @@ addresses were copies. It leaves out pages that have come in since, and pages th
 let through.
 """
 
-import argparse
 import json
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ from scrapy_simhash.report.words import count
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
     says = "pages that were dropped because of this one (may be repeated)"
     parser.add_argument(
@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser, "host", "log", "index")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     selection = Selection.of(options.pages, options.host)
     originals = Selection.of(options.original)
     logs = log_paths(options.log, settings, options.index)
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _without_original(
-    dropped: Sequence[LogLine], options: argparse.Namespace, settings: BaseSettings
+    dropped: Sequence[LogLine], options: Namespace, settings: BaseSettings
 ) -> list[LogLine]:
     """Return the dropped pages of which the index has neither original nor page."""
     keys = {key for line in dropped for key in (line.key, line.original) if key}

@@ -1,7 +1,7 @@
 """Options of several subcommands: an index, dedup logs, a recipe, pages by address and host."""
 
-import argparse
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -11,13 +11,12 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
-from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.analyses import analyse_all
-from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, page_files
+from scrapy_simhash.offline.saved_pages import Analysed, PageReader, SavedPage, page_files
 from scrapy_simhash.report.dedup_log import LogLine, aside, read_lines
 from scrapy_simhash.settings import (
     INDEX_OF_JOB,
@@ -53,7 +52,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _PORT = re.compile(r":\d+$")
 
 
-def add_shared_options(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_shared_options(parser: ArgumentParser, *names: str) -> None:
     for name in names:
         parser.add_argument(f"--{name}", **_OPTIONS[name])
 
@@ -106,7 +105,7 @@ def reading(paths: Iterable[Path], settings: FilterSettings) -> Iterator[PageRea
 
 def analysed(
     pages: Iterable[SavedPage], settings: FilterSettings, excerpt_length: int = 0
-) -> closing[Generator[tuple[SavedPage, PageAnalysis], None, None]]:
+) -> closing[Generator[Analysed, None, None]]:
     """Analyse saved pages as a crawl does, until the end of a block."""
     return closing(
         analyse_all(
@@ -120,7 +119,7 @@ def analysed(
     )
 
 
-def index_url(options: argparse.Namespace, settings: BaseSettings) -> str:
+def index_url(options: Namespace, settings: BaseSettings) -> str:
     """Return the URL of the index that an option names, or else the settings."""
     return url_of_index(options.index or FilterSettings.from_settings(settings).index_url, settings)
 
@@ -150,7 +149,7 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
     return url
 
 
-def chosen_index(options: argparse.Namespace, settings: BaseSettings) -> closing[Index]:
+def chosen_index(options: Namespace, settings: BaseSettings) -> closing[Index]:
     """Open the index that is named, which must be there, until the end of a block."""
     return closing(open_existing(index_url(options, settings)))
 

@@ -12,7 +12,7 @@ lost too much to bring a page closer to leaving the index.
 be read. "scrapy simhash import" takes what can be read into a new index.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -24,13 +24,13 @@ from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: ArgumentParser) -> None:
     says = "read the whole index, and tell what is damaged"
     parser.add_argument("--check", action="store_true", help=says)
     add_shared_options(parser, "index", "json")
 
 
-def run(options: argparse.Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace, settings: BaseSettings) -> int:
     with chosen_index(options, settings) as index:
         facts = _facts(index)
         runs = _table_of_runs(index.runs())

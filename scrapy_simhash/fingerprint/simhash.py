@@ -22,6 +22,7 @@ BITS = (32, 64, 128, 256)
 _LINE_BREAK = ord("\n")
 
 Float64s: TypeAlias = npt.NDArray[np.float64]
+Uint8s: TypeAlias = npt.NDArray[np.uint8]
 
 # Hashes whose bits are unpacked at a time, so that a long text takes no more memory than a short
 # one; 255 are added in bytes.
@@ -142,9 +143,7 @@ def ngram_sums(
     return Sums(bit_sums(lanes, each)[-bits:], lanes[0].compress(2 * each > most))
 
 
-def _distinct(
-    values: Uint64s, weights: npt.NDArray[np.uint8]
-) -> tuple[Uint64s, npt.NDArray[np.uint8]]:
+def _distinct(values: Uint64s, weights: Uint8s) -> tuple[Uint64s, Uint8s]:
     """Return each value once, sorted, with the greatest of its weights."""
     order = values.argsort()
     values = values.take(order)
@@ -154,7 +153,7 @@ def _distinct(
     return values.compress(is_first), greatest
 
 
-def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> npt.NDArray[np.uint8]:
+def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> Uint8s:
     """Return the weight of each n-gram of some code points, 0 where it has a line break."""
     is_break = points == _LINE_BREAK
     lines = is_break.cumsum()

@@ -207,8 +207,13 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
 def _table_of(copies: Iterable[_Copy]) -> Any:
     """Return an Arrow table."""
     pa, _ = pyarrow()
-    types = (pa.int64(), pa.int64(), pa.int32(), pa.string())
-    schema = pa.schema([*zip(_Copy._fields, types, strict=True)])
+    columns = {
+        "page": pa.int64(),
+        "earlier": pa.int64(),
+        "distance": pa.int32(),
+        "reason": pa.string(),
+    }
+    schema = pa.schema(columns)
     rows = (copy._asdict() for copy in copies)
     return pa.Table.from_batches(batches_of(rows, schema), schema)
 

@@ -72,11 +72,17 @@ def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> i
 def _schema(spec: IndexSpec) -> Any:
     pa, _ = pyarrow()
     words, blocks = column_names(spec)
-    fields = [("key", pa.string()), ("url", pa.string()), ("scope", pa.string())]
-    fields += [("time", pa.int64()), ("reason", pa.string())]
-    fields += [(name, pa.int64()) for name in words]
-    fields += [(name, pa.int32()) for name in blocks]
-    return pa.schema([*fields, ("facts", pa.binary())], metadata_of(spec))
+    columns = {
+        "key": pa.string(),
+        "url": pa.string(),
+        "scope": pa.string(),
+        "time": pa.int64(),
+        "reason": pa.string(),
+        **dict.fromkeys(words, pa.int64()),
+        **dict.fromkeys(blocks, pa.int32()),
+        "facts": pa.binary(),
+    }
+    return pa.schema(columns, metadata_of(spec))
 
 
 def metadata_of(spec: IndexSpec) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
 from scrapy_simhash.core.verdict import Verdict, verdict_of
@@ -49,6 +49,11 @@ class SavedPage:
     key: str
     body: Body
     url: str | None = None
+
+
+Analysed: TypeAlias = tuple[SavedPage, PageAnalysis]
+#: A page, the verdict on it, and whether the page stays.
+Decided: TypeAlias = tuple[SavedPage, Verdict, bool]
 
 
 @dataclass
@@ -171,9 +176,7 @@ def _saved(name: str, url: str | None, body: Body) -> SavedPage:
     return SavedPage(name, plain_key(name), body)
 
 
-def decide(
-    analysed: Iterable[tuple[SavedPage, PageAnalysis]], index: Index, scope: Scope
-) -> Iterator[tuple[SavedPage, Verdict, bool]]:
+def decide(analysed: Iterable[Analysed], index: Index, scope: Scope) -> Iterator[Decided]:
     """Yield each page, the verdict on it, in their order, and whether the page stays.
 
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
@@ -199,7 +202,7 @@ def decide(
         index.confirm(page.key for page, analysis in pages if analysis.fingerprint)
 
 
-def _arrivals(pages: Iterable[tuple[SavedPage, PageAnalysis]], scope: Scope) -> Iterator[Arrival]:
+def _arrivals(pages: Iterable[Analysed], scope: Scope) -> Iterator[Arrival]:
     for page, analysis in pages:
         if analysis.fingerprint is not None:
             scope_of_page = page_scope(page.url or "", scope)

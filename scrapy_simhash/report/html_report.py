@@ -72,7 +72,7 @@ class HtmlReport:
             counts=counts,
             overview=self.overview(),
             groups=self.groups(),
-            similarity=partial(words.similarity, bits=self.bits),
+            bits=self.bits,
             changed=[*self.table.changes([*counts("run")], most=20).values()],
             reasons=REASONS,
         )

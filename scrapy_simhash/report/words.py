@@ -41,11 +41,6 @@ def percent(part: float, whole: float) -> str:
     return "<0.1%" if share < 0.05 else f"{share:.0f}%" if share >= 99.95 else f"{share:.1f}%"
 
 
-def similarity(distance: int, bits: int) -> str:
-    """Return the share of equal bits of two fingerprints; 100% only if all are equal."""
-    return percent(bits - distance, bits)
-
-
 def width(text: str) -> int:
     """Return how many columns a terminal needs for the text: two for a Han character."""
     if text.isascii():
