@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -39,7 +40,7 @@ _SIZES = {
     "steps": 1,
 }
 #: What is true or not; a bit for each in one byte.
-_FLAGS = ("thin", "fills", "backed", "alone")
+_FLAGS = ("thin", "fills", "backed", "alone", "paged")
 #: The bits of each sketch. A byte with its size stands behind it.
 SKETCHES = {
     "numbers": 128,
@@ -58,6 +59,8 @@ _SAID = ("numbers", "fields", "all_sentences", "words", "unsaid")
 #: The bytes of the facts of a page: numbers, flags, sketches and state.
 FACTS_SIZE = sum(_SIZES.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
 
+#: Where a link to another part of a list leads.
+_PART = re.compile(r"([\w-]{1,30}=)(\d{1,9})")
 _STEPS = 8  # of a length, to an octave
 
 
@@ -78,6 +81,7 @@ class Facts:
         thin: the page has no main text, and the fingerprint is of all that it shows.
         fills: the main text is at least a third of all visible text.
         alone: it is a text that is no page, such as that of an item.
+        paged: it shows a part of a list, and links to others by their numbers.
         numbers: sketch of 128 bits of the numbers of the content.
         words: sketch of 32 bits of its short sentences, such as a colour, and amounts of money.
         sentences: sketch of 64 bits of its other sentences.
@@ -101,6 +105,7 @@ class Facts:
     fills: bool
     backed: bool
     alone: bool
+    paged: bool
     numbers: Sketch
     words: Sketch
     sentences: Sketch
@@ -174,9 +179,16 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         thin=extraction.thin,
         fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
         alone=extraction.alone,
+        paged=_is_paged(extraction.marks),
         **sketches,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
+
+
+def _is_paged(marks: tuple[str, ...]) -> bool:
+    """Return whether links lead to parts of a list that follow each other, unlike its entries."""
+    parts = {(part[1], int(part[2])) for part in map(_PART.fullmatch, marks) if part}
+    return any((name, number + 1) in parts for name, number in parts)
 
 
 def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:

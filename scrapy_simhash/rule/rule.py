@@ -179,11 +179,13 @@ class Pair:
     def lists_others(self) -> bool:
         """True if an entry of a list replaces another one; of two views, half of all are others.
 
-        Beyond half of its bits, a sketch does not tell how many others there are. What has more
-        entries than values, beside a short text, is a list, and one entry more makes another one.
+        A part of a list in another order has other entries. Beyond half of its bits, a sketch does
+        not tell how many others there are. What has more entries than values, beside a short text,
+        is a list, and one entry more makes another one.
         """
         a, b = self.a.listed, self.b.listed
-        if self.kin in VIEWS and a.likeness(b) > HALF and a.apart(b) < HALF * a.width:
+        is_whole = self.kin in VIEWS and not (self.a.paged or self.b.paged)
+        if is_whole and a.likeness(b) > HALF and a.apart(b) < HALF * a.width:
             return False
         is_list = self.kin is Kinship.DOMAIN and self.size < SHORT_TEXT
         for page in (self.a, self.b):

@@ -26,7 +26,9 @@ def page(*names: int, size: float = 5000, menu: tuple[str, ...] = (), **own: Any
     hashes = {sort: hashes_of(each, 7) for sort, each in units.items()}
     said = digest(hashes["numbers"]) ^ digest(hashes["words"]) ^ digest(hashes["sentences"])
     fixed: dict[str, Any] = dict.fromkeys(("unsaid", "canonical"), 0) | {"site": 1}
-    fixed |= dict.fromkeys(("thin", "alone"), False) | dict.fromkeys(("fills", "backed"), True)
+    fixed |= dict.fromkeys(("thin", "alone", "paged"), False) | dict.fromkeys(
+        ("fills", "backed"), True
+    )
     fixed |= {"said": said, "state": said.to_bytes(3, "little"), "headings": 100 * title + heading}
     return Facts(
         title=title,

@@ -231,6 +231,15 @@ def test_lengths_in_bytes_are_kept_within_a_twentieth(text, size):
     assert facts(text=text).text_bytes == pytest.approx(size, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("query", "paged"), [("page={}", True), ("sort={}th", False), ("id={}0", False)]
+)
+def test_a_list_that_links_to_its_parts_is_paged(query, paged):
+    """Links that sort it lead to the same entries, and numbers of entries have gaps."""
+    links = "".join(f"<li><a href='/mills?{query.format(n)}'>{n}</a>" for n in range(3))
+    assert facts(extract(f"<h1>Mills</h1><p>All of them.</p><ul>{links}</ul>")).paged is paged
+
+
 @pytest.mark.parametrize(("menu", "fills"), [(1900, True), (2100, False)])
 def test_a_text_fills_a_page_that_shows_no_more_than_twice_of_other_things(menu, fills):
     text = "a" * 1000

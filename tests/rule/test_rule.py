@@ -98,6 +98,8 @@ def entries() -> Iterator[Case]:
         yield kin, one, grown, 0, COPY
     yield DOMAIN, one, moved, 0, "own-values"
     yield VIEW, one, moved, 0, COPY
+    # A part of a list in another order is another part.
+    yield VIEW, one, replace(moved, paged=True), 0, "own-values"
     # Beside a short text and few values, a list is what a page is about.
     for numbers, ruling in ((["7"], "own-values"), (names, COPY)):
         short, longer = (sized(450, listed=names[:count], numbers=numbers) for count in (10, 11))
