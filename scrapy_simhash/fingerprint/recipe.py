@@ -27,7 +27,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 23,
     "text": 12,
-    "facts": 38,
+    "facts": 39,
 }
 
 

@@ -1,7 +1,7 @@
 """Tells the better of two addresses of one page, and why it is better.
 
-The order is like that of Nutch, whose ``DeduplicationJob.compareOrder`` has score, time, https and
-length, but what the pages and the addresses say of themselves stands before it. In a REPL::
+Nutch has score, time, https and length in its ``DeduplicationJob.compareOrder``. Here, what the
+pages and the addresses say of themselves comes first. In a REPL::
 
     better("https://shop.test/item/7", "https://shop.test/item/7?ref=mail")  # 'parameters'
     better("https://shop.test/item/7?ref=mail", "https://shop.test/item/7")  # ''
@@ -9,7 +9,7 @@ length, but what the pages and the addresses say of themselves stands before it.
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import SplitResult, urljoin
 
 from cachetools import LRUCache
@@ -32,20 +32,11 @@ _MARKER = re.compile(
 _MOBILE_HOST = re.compile(r"(?:m|amp|mobile|wap|touch)\.", re.IGNORECASE)
 
 
-class _Rank(NamedTuple):
-    """The worth of an address; the less, the better."""
-
-    markers: int
-    parameters: frozenset[str]
-    unencrypted: bool
-    path: int
-
-
 def better(one: str, other: str, canonical: str = "", other_canonical: str = "") -> str:
     """Return the reason why one address of a page is better than the other one; empty if it is not.
 
-    Two addresses are never better than each other. None is where one is no http address, or where
-    they are those of two registered domains, because a copy elsewhere is another publisher's.
+    Two addresses are never better than each other. None is better where one is no http address, or
+    where they are of two registered domains, because a copy elsewhere is another publisher's.
 
     Args:
         one: a URL, or the key of a page; any text.
@@ -64,22 +55,21 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     is_declared, other_is_declared = other_canonical == one, canonical == other
     if is_declared != other_is_declared:
         return "canonical" if is_declared else ""
-    a, b = _rank(mine), _rank(theirs)
-    if a.markers != b.markers:
-        return "marker" if a.markers < b.markers else ""
-    if a.parameters < b.parameters or b.parameters < a.parameters:
-        return "parameters" if a.parameters < b.parameters else ""
-    if a.unencrypted != b.unencrypted:
-        return "https" if b.unencrypted else ""
-    return "path" if a.path < b.path else ""
+    for reason, own, others in zip([*REASONS][1:], _rank(mine), _rank(theirs), strict=True):
+        if own < others:
+            return reason
+        if others < own:
+            break
+    return ""
 
 
 @lru_cache(maxsize=1024)
-def _rank(parts: SplitResult) -> _Rank:
+def _rank(parts: SplitResult) -> tuple[Any, ...]:
+    """Return what speaks against an address, for each reason but the first."""
     address = f"{parts.path}?{parts.query}" if parts.query else parts.path
     markers = len(_MARKER.findall(address)) + bool(_MOBILE_HOST.match(parts.netloc))
     pairs = frozenset(filter(None, parts.query.split("&")))
-    return _Rank(markers, pairs, parts.scheme == "http", len(parts.path))
+    return markers, pairs, parts.scheme == "http", len(parts.path)
 
 
 class Canonicals:

@@ -1,4 +1,4 @@
-"""Small facts about a page that stand beside its fingerprint, for the rule to judge by."""
+"""Small facts about a page, which the index keeps with its fingerprint for the rule."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from scrapy_simhash.rule.sketch import (
     sketch,
     units_of,
 )
-from scrapy_simhash.rule.state import STATE_SIZE, state_of
+from scrapy_simhash.rule.state import state_of
 
-#: The bytes of each number in the facts.
-_SIZES = {
-    "headings": 3,
-    "title": 3,
-    "heading": 3,
-    "site": 1,
-    "unsaid": 2,
-    "said": 3,
-    "canonical": 3,
-    "steps": 1,
-}
-#: What is true or not; a bit for each in one byte.
-_FLAGS = ("thin", "fills", "backed", "alone", "paged")
-#: The bits of each sketch. A byte with its size stands behind it.
+#: The bits of each sketch. A byte with its size follows.
 SKETCHES = {
     "numbers": 128,
     "words": 32,
     "sentences": 64,
     "labels": 32,
     "pairs": 32,
-    "text": 32,
     "rest": 40,
     "listed": 32,
 }
-#: The sketches of samples, with the size of the sample.
-_SAMPLES = {"text": 32, "rest": 32}
+#: The bytes of each number in the facts.
+_SIZES = {
+    "headings": 3,
+    "title": 3,
+    "heading": 3,
+    "unsaid": 2,
+    "said": 3,
+    "canonical": 3,
+    "steps": 1,
+    "thin": 1,
+    "alone": 1,
+    "paged": 1,
+    "state": 3,
+}
+#: The units in the sample of the site's own lines.
+_SAMPLE = 32
 #: The sorts of units that together are what a page says.
 _SAID = ("numbers", "fields", "all_sentences", "words", "unsaid")
-#: The bytes of the facts of a page: numbers, flags, sketches and state.
-FACTS_SIZE = sum(_SIZES.values()) + 1 + sum(SKETCHES.values()) // 8 + len(SKETCHES) + STATE_SIZE
+#: The bytes of the facts of a page: sketches, with their sizes, and numbers.
+FACTS_SIZE = sum(SKETCHES.values()) // 8 + len(SKETCHES) + sum(_SIZES.values())
 
 #: Where a link to another part of a list leads.
 _PART = re.compile(r"([\w-]{1,30}=)(\d{1,9})")
@@ -66,10 +66,10 @@ _STEPS = 8  # of a length, to an octave
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 80 bytes.
+    """Facts about a page beside its fingerprint, in 76 bytes.
 
     Attributes:
-        headings, title, heading, site, backed: what it calls itself; see :mod:`.names`.
+        headings, title, heading: what it calls itself; see :mod:`.names`.
         unsaid: odd sketch of 16 bits of what the text lacks of the heading. It counts in how many
             words two pages differ; only the next hash tells each part of a series from all others.
         said: 24-bit hash of these, and of all numbers, fields and sentences of the content, see
@@ -79,7 +79,6 @@ class Facts:
         steps: length of the normalised main text in UTF-8 bytes, because in characters a text in
             Chinese would seem a third of its size; in eighths of an octave, from 0 to 255.
         thin: the page has no main text, and the fingerprint is of all that it shows.
-        fills: the main text is at least a third of all visible text.
         alone: it is a text that is no page, such as that of an item.
         paged: it shows a part of a list, and links to others by their numbers.
         numbers: sketch of 128 bits of the numbers of the content.
@@ -87,8 +86,7 @@ class Facts:
         sentences: sketch of 64 bits of its other sentences.
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.
-        text: sketch of 32 bits of a sample of the words and sentences of the main text.
-        rest: sketch of 40 bits of a sample of those that are of the site.
+        rest: sketch of 40 bits of a sample of the words and sentences of the site.
         listed: sketch of 32 bits of the entries of lists.
         state: hash of the content as it is written, see :mod:`.state`.
     """
@@ -96,14 +94,11 @@ class Facts:
     headings: int
     title: int
     heading: int
-    site: int
     unsaid: int
     said: int
     canonical: int
     steps: int
     thin: bool
-    fills: bool
-    backed: bool
     alone: bool
     paged: bool
     numbers: Sketch
@@ -111,19 +106,17 @@ class Facts:
     sentences: Sketch
     labels: Sketch
     pairs: Sketch
-    text: Sketch
     rest: Sketch
     listed: Sketch
-    state: bytes = bytes(STATE_SIZE)
+    state: int
 
     def to_bytes(self) -> bytes:
-        parts = [getattr(self, name).to_bytes(size, "little") for name, size in _SIZES.items()]
-        flags = sum(getattr(self, name) << bit for bit, name in enumerate(_FLAGS))
-        parts.append(bytes((flags,)))
+        parts = list[bytes]()
         for name, width in SKETCHES.items():
             each: Sketch = getattr(self, name)
             parts += each.bits.to_bytes(width // 8, "little"), bytes((each.size,))
-        return b"".join([*parts, self.state])
+        parts += [getattr(self, name).to_bytes(size, "little") for name, size in _SIZES.items()]
+        return b"".join(parts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
@@ -134,19 +127,16 @@ class Facts:
         """
         if len(data) != FACTS_SIZE:
             raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
-        fields: dict[str, int | Sketch] = {}
+        fields = dict[str, Any]()
         start = 0
-        for name, size in _SIZES.items():
-            fields[name] = int.from_bytes(data[start : start + size], "little")
-            start += size
-        for bit, name in enumerate(_FLAGS):
-            fields[name] = bool(data[start] >> bit & 1)
-        start += 1
         for name, width in SKETCHES.items():
             end = start + width // 8
             fields[name] = Sketch(int.from_bytes(data[start:end], "little"), data[end], width)
             start = end + 1
-        return cls(**fields, state=data[start:])  # type: ignore[arg-type]
+        for name, size in _SIZES.items():
+            fields[name] = int.from_bytes(data[start : start + size], "little")
+            start += size
+        return cls(**fields)
 
     @property
     def text_bytes(self) -> float:
@@ -168,8 +158,10 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     size = size_in_bytes(_once(text, extraction.text))
     names = names_of(extraction, text, size, key)
     hashes = _hashes(extraction, names.unsaid, int.from_bytes(key[:8], "little"))
+    # Two samples of the least hashes tell which share differs, where two whole sketches are full.
+    hashes["rest"] = sorted(hashes["rest"])[:_SAMPLE]
     sketches: dict[str, Any] = {
-        sort: sketch(hashes[sort], width, _SAMPLES.get(sort)) for sort, width in SKETCHES.items()
+        sort: sketch(hashes[sort], width) for sort, width in SKETCHES.items()
     }
     return Facts(
         **names._asdict() | {"unsaid": sketch(hashes["unsaid"], 16).bits},
@@ -177,7 +169,6 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         canonical=address_hash(extraction.canonical),
         steps=min(255, round(_STEPS * math.log2(max(size, 1)))),
         thin=extraction.thin,
-        fills=3 * size_in_bytes(extraction.text) >= size_in_bytes(extraction.shown),
         alone=extraction.alone,
         paged=_is_paged(extraction.marks),
         **sketches,
@@ -189,6 +180,23 @@ def _is_paged(marks: tuple[str, ...]) -> bool:
     """Return whether links lead to parts of a list that follow each other, unlike its entries."""
     parts = {(part[1], int(part[2])) for part in map(_PART.fullmatch, marks) if part}
     return any((name, number + 1) in parts for name, number in parts)
+
+
+def is_same(facts: bytes, others: bytes, distance: int) -> bool:
+    """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
+
+    In doubt it has changed: a page that is delivered without a change costs work, and a change that
+    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
+    in a long text may leave all of their bits as they are.
+
+    Args:
+        facts: of the page; see :func:`.facts_of`.
+        others: of the page as it was.
+        distance: of their fingerprints, in bits.
+    """
+    if facts and others:
+        return facts[-_SIZES["state"] :] == others[-_SIZES["state"] :]
+    return distance == 0
 
 
 def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:

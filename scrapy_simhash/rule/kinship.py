@@ -10,14 +10,11 @@ from scrapy_simhash.keys import registered_domain, split_address, without_visit
 
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
-_AMP = re.compile(r"(?:/amp/?|\.amp)(?=(?:\.html?)?$)", re.IGNORECASE)
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
-# A number that names a page, and is no date.
-_ID = re.compile(r"(?<!\d)(?!(?:19|20)\d{6}(?!\d))\d{5,12}(?!\d)")
 # The folder of a release, or such a part of a host. A number alone may be that of a record.
 _RELEASE = re.compile(
     r"(?<![^/.])(?:v?\d{1,2}(?:[.-]\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
@@ -31,7 +28,7 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, except for marks of a visit"
     DECLARED = "one site, and a page declares the address of the other canonical"
-    VIEW = "one host; one path or name and a query, the name in a query, or folders in the path"
+    VIEW = "one host; a query, a print view, the name in a query, or folders in the path"
     SIBLING = "one site, and the pages declare one canonical address, which is of neither"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
@@ -48,7 +45,7 @@ class Place(NamedTuple):
 
     Attributes:
         host: empty in what is no address, as all the others are.
-        path: without "index.html", "amp", the ending of a file, the slash and the marks of a visit;
+        path: without "index.html", the ending of a file, the slash and the marks of a visit;
             behind it stands what the key of anything but a GET begins with.
         name: of the file, without the language that servers put into it ("x.en.html" is "x.html");
             a folder has its whole path as its name.
@@ -75,7 +72,7 @@ def kinship(key: str, other: str) -> Kinship:
         return Kinship.SITES
     if is_one_query and a.host and b.host and _released(a) == _released(b):
         return Kinship.BRANCH
-    if is_one_query and not is_one_host and _has_one_name(a, b):
+    if is_one_query and not is_one_host and (a.name == b.name or a.path == b.path):
         return Kinship.BRANCH
     has_one_title = is_one_query and is_one_host and _has_one_title(a, b)
     return Kinship.VIEW if has_one_title else Kinship.DOMAIN
@@ -87,21 +84,9 @@ def _is_view(a: Place, b: Place) -> bool:
         return True
     if _is_print_view(f"{a.path}?{a.query}", f"{b.path}?{b.query}"):
         return True
-    has_query = bool(a.query or b.query)
-    if not has_query and _has_one_id(a.path, b.path):
-        return True
-    return has_query and _has_one_name(a, b) and not _names_another(a.query, b.query)
-
-
-def _has_one_id(path: str, other: str) -> bool:
-    """Return whether two names in a folder have one long number: "/2020454-the-ferry-returns"."""
-    folder, _, name = path.rpartition("/")
-    other_folder, _, other_name = other.rpartition("/")
-    return folder == other_folder and _ID.findall(name) == _ID.findall(other_name) != []
-
-
-def _has_one_name(a: Place, b: Place) -> bool:
-    return a.name == b.name or a.path == b.path
+    if a.path != b.path or a.query == b.query:
+        return False
+    return not _names_another(a.query, b.query)
 
 
 def _has_one_title(a: Place, b: Place) -> bool:
@@ -155,7 +140,7 @@ def _place(key: str) -> Place:
     method, _, address = key.rpartition(" ")
     if (parts := split_address(without_visit(address))) is None:
         return Place("", "", "", "")
-    path = _INDEX.sub("/", _AMP.sub("", parts.path))
+    path = _INDEX.sub("/", parts.path)
     name = _LANGUAGE.sub("", path.rpartition("/")[2]) or path
     path = _ENDING.sub("", path.rstrip("/")) or "/"
     within = [f"{name}={value}" for name, value in _PARAMETER.findall(path)]

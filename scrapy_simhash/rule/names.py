@@ -6,16 +6,15 @@ part that is a heading of the page; else the part of whose words the text has th
 
 import re
 from collections.abc import Iterable
-from hashlib import blake2b
 from itertools import combinations
 from typing import NamedTuple
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.segmentation import MARKS
-from scrapy_simhash.rule.state import lasting
+from scrapy_simhash.rule.state import hashed, lasting
 
-#: From so many bytes on, a text says by itself what its page is.
+#: A text of this length says what its page is; bytes.
 LONG_TEXT = 1500
 HALF = 1 / 2
 
@@ -28,8 +27,6 @@ _SEPARATOR = re.compile(
     r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|\uff5c\u00bb]|\u2014\u2014"
     r"|(?<![A-Za-z0-9])[_-]{1,2}(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
 )
-# "Name (the manual 1.2)" has the name of the site in brackets.
-_IN_BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"\w+")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
@@ -67,19 +64,14 @@ class Names(NamedTuple):
         title: 24-bit hash of the page's own part of the title, without outline number.
         heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
             does, of the last of the first three, because themes have the site's name in the first.
-        site: 8-bit hash of the rest of the title, without digits: the name of the site.
         unsaid: the words of the ``h1``, or else of the title, that the text does not have, their
             numbers, and their signs, such as those of an operator.
-        backed: the main text has at least half of the words of the title's own part or of the
-            heading, so it is what the page is about.
     """
 
     headings: int
     title: int
     heading: int
-    site: int
     unsaid: set[str]
-    backed: bool
 
 
 def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
@@ -93,7 +85,9 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
     """
     headings = [heading[:_LONGEST_NAME] for heading in extraction.headings[:3] if heading]
     title = extraction.title[:_LONGEST_NAME]
-    name, heading, site = _called(extraction, headings, text)
+    name = _name_in(title, headings, extraction.site_name, text)
+    alike = [each for each in headings if _unnumbered(each) == _unnumbered(name)]
+    heading = next(iter(alike or headings[-1:]), "")
     is_backed = max(_share_said(heading, text), _share_said(name, text)) >= HALF
     names = [title, *headings, *map(lasting, extraction.labels[:_MOST_PARTS])]
     may_be_site = size < LONG_TEXT and _unnumbered(heading) == _unnumbered(title)
@@ -104,43 +98,22 @@ def names_of(extraction: Extraction, text: str, size: int, key: bytes) -> Names:
         headings=_hash(map(_as_written, filter(has_words, names)), key),
         title=_hash([_unnumbered(name)], key),
         heading=_hash([_unnumbered(heading)], key),
-        site=_hash([_DIGITS.sub("", site)], key) % 255 + 1 if site else 0,
         unsaid=_unsaid(" ".join(headings) or title, text),
-        backed=is_backed,
     )
 
 
-def _called(extraction: Extraction, headings: list[str], text: str) -> tuple[str, str, str]:
-    """Return the name of a page by its title, the heading that is its name, and the site's name."""
-    title = extraction.title[:_LONGEST_NAME]
-    name, site = _parts(title, headings, extraction.site_name, text)
-    heading = next((h for h in headings if _unnumbered(h) == _unnumbered(name)), "")
-    heading = heading or (headings[-1] if headings else "")
-    if heading and not site and _unnumbered(heading) != _unnumbered(name):
-        own_said = _share_said(name, text)
-        if not own_said or own_said < _share_said(heading, text):
-            # A print view, for example, may have the name of the site as its title.
-            return "", heading, normalise(title)
-    return name, heading, site
-
-
-def _parts(title: str, headings: list[str], site: str, text: str) -> tuple[str, str]:
-    """Return the part of a title that names its page, and the rest, which names the site."""
+def _name_in(title: str, headings: list[str], site: str, text: str) -> str:
+    """Return the part of a title that names its page; the other parts name the site."""
     parts = [part for part in _SEPARATOR.split(title) if has_words(part)][:_MOST_PARTS]
-    if len(parts) < 2:
-        name = "".join(parts)
-        return name, normalise(" ".join(_IN_BRACKETS.findall(name)))
     plain = [_plain(part) for part in parts]
     known = {_plain(heading) for heading in headings} - {_plain(site), ""}
     # A name may have a mark that parts titles, so several parts together may be a heading.
-    for start, end in sorted(
-        combinations(range(len(parts) + 1), 2), key=lambda run: run[0] - run[1]
-    ):
+    runs = combinations(range(len(parts) + 1), 2)
+    for start, end in sorted(runs, key=lambda run: run[0] - run[1]):
         if "".join(plain[start:end]) in known:
-            rest = parts[:start] + parts[end:]
-            return " ".join(parts[start:end]), normalise(" ".join(rest))
-    name = max(parts, key=lambda part: (_plain(part) != _plain(site), _share_said(part, text)))
-    return name, normalise(" ".join(part for part in parts if part is not name))
+            return " ".join(parts[start:end])
+    by_text = [(_plain(part) != _plain(site), _share_said(part, text)) for part in parts]
+    return parts[by_text.index(max(by_text))] if parts else ""
 
 
 def _unnumbered(heading: str) -> str:
@@ -165,8 +138,7 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
     joined = "\0".join(texts)
     if not joined.strip("\0"):
         return 0
-    hashed = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=3, key=key)
-    return int.from_bytes(hashed.digest(), "little") or 1
+    return hashed(joined.encode("utf-8", "surrogatepass"), key) or 1
 
 
 def _words(heading: str, text: str, shortest: int = 4) -> tuple[list[str], list[str]]:

@@ -19,11 +19,9 @@ from typing import NamedTuple
 import xxhash
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.normalisation import LONGEST, normalise
 from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
-#: Characters of what a page says that are looked at.
-_LONGEST = 1 << 18
 #: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
 _SENTENCE = 20
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
@@ -60,7 +58,7 @@ _SIGNS = bytes.maketrans(b"#$%&+<=>", b"01234567")
 
 
 class Units(NamedTuple):
-    """The units of a page by their sort, all but ``text`` and ``rest`` of its content.
+    """The units of a page by their sort, all but ``rest`` of its content.
 
     Attributes:
         numbers: as they are written, without ages and counts of visits.
@@ -70,7 +68,6 @@ class Units(NamedTuple):
         words: short sentences, such as a colour; and amounts of money, which are no counts.
         labels: the names of fields that have one value.
         pairs: these with their values.
-        text: words and sentences of the main text.
         rest: words and sentences of the site.
         all_sentences: of the content, because the order of the entries of a list may decide which
             of them are main text.
@@ -82,7 +79,6 @@ class Units(NamedTuple):
     words: Collection[str]
     labels: Collection[str]
     pairs: Collection[str]
-    text: Collection[str]
     rest: Collection[str]
     all_sentences: Collection[str]
 
@@ -144,8 +140,7 @@ def units_of(extraction: Extraction) -> Units:
         sentences=of_text - words,
         words=words | amounts,
         **_pairs(extraction.pairs),
-        text=of_text,
-        rest=_pieces(extraction.template[:_LONGEST]),
+        rest=_pieces(extraction.template[:LONGEST]),
         all_sentences=pieces - words,
     )
 
@@ -155,7 +150,7 @@ def _main_and_others(extraction: Extraction, lines: list[str]) -> tuple[list[str
 
     The lines of a text that stand in links are no part of the content outside links.
     """
-    text = _undated(extraction.text[:_LONGEST].split("\n"))
+    text = _undated(extraction.text[:LONGEST].split("\n"))
     is_main = {*text}.__contains__
     return [*filter(is_main, lines)] or text, [*filterfalse(is_main, lines)]
 
@@ -171,8 +166,8 @@ def _numbers(lines: Iterable[str]) -> tuple[set[str], set[str]]:
 def _unnamed(extraction: Extraction) -> list[str]:
     """Return the lines of the content that are none of the headings."""
     headings = (extraction.title, *extraction.headings)
-    names = {" ".join(heading[:_LONGEST].split()) for heading in headings}
-    lines = extraction.content[:_LONGEST].split("\n")
+    names = {" ".join(heading[:LONGEST].split()) for heading in headings}
+    lines = extraction.content[:LONGEST].split("\n")
     return [line for line in lines if " ".join(line.split()) not in names]
 
 
@@ -234,16 +229,10 @@ def hashes_of(units: Iterable[str], seed: int) -> list[int]:
     return [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded]
 
 
-def sketch(hashes: Iterable[int], width: int, sample: int | None = None) -> Sketch:
-    """Return the sketch of a set, or of a sample of it.
-
-    The sample of a large set has the units with the least hashes, so two sketches tell which share
-    of the units differs, where the sketches of all would be full.
-    """
-    taken = sorted(hashes)[:sample]
+def sketch(hashes: Collection[int], width: int) -> Sketch:
     # Most sets have less than a hundred units, for which a loop takes half the time of NumPy.
-    bits = reduce(xor, [1 << (each % width) for each in taken], 0)
-    return Sketch(bits, min(len(taken), 255), width)
+    bits = reduce(xor, [1 << (each % width) for each in hashes], 0)
+    return Sketch(bits, min(len(hashes), 255), width)
 
 
 def digest(hashes: Iterable[int]) -> int:

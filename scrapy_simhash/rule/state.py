@@ -14,11 +14,8 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.normalisation import code_points
+from scrapy_simhash.fingerprint.normalisation import LONGEST, code_points
 
-#: Bytes of a state, which stand at the end of the facts.
-STATE_SIZE = 3
-_LONGEST_CONTENT = 1 << 20  # characters
 #: Counts, ages and datelines stand in shorter lines; characters.
 SHORT_LINE = 100
 _NUMBER = re.compile(r"\d[\d.,]*")
@@ -49,12 +46,11 @@ _COPYRIGHT_OR_ID = re.compile(
     re.IGNORECASE,
 )
 # An id of 64 bits, or a UUID. Longer ones are the checksums of files.
-_RUN_OF_ID = b"\1" * 12  # so many letters and digits stand together in each
 # It begins with a letter of the id, because a search for a \b takes twice the time.
 _VISIT = re.compile(
     r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
-_SPACE, _MARK, _HEX_LETTER, _DIGIT_KIND = 1, 2, 3, 4
+_SPACE, _MARK, _DIGIT = 1, 2, 3
 # Quotes are none of a number, as a minus and a colon are, and another release has others.
 _SPACES = '\t\n\r "\u00a0\u00ab\u00bb\u2000-\u200b\u201c-\u201f\u202f\u3000'
 _MARKS = (
@@ -63,7 +59,7 @@ _MARKS = (
 )
 
 
-def state_of(content: str, key: bytes = b"") -> bytes:
+def state_of(content: str, key: bytes = b"") -> int:
     """Return a hash of what a page says, without what changes by itself.
 
     Marks of punctuation play no part but beside a digit, nor do signs of icon fonts, nor does
@@ -73,14 +69,10 @@ def state_of(content: str, key: bytes = b"") -> bytes:
         content: lines; the first 1,048,576 characters count.
         key: makes another hash of the same text.
     """
-    text = "\n".join(map(lasting, content[:_LONGEST_CONTENT].split("\n")))
-    codes = code_points(text)
+    text = "\n".join(map(lasting, content[:LONGEST].split("\n")))
+    codes = code_points(_VISIT.sub(" ", text)).copy()
     kinds = _kinds().take(codes, mode="clip")
-    if _RUN_OF_ID in (kinds >= _HEX_LETTER).tobytes():
-        codes = code_points(_VISIT.sub(" ", text))
-        kinds = _kinds().take(codes, mode="clip")
-    codes = codes.copy()
-    is_digit = kinds == _DIGIT_KIND
+    is_digit = kinds == _DIGIT
     is_beside = np.zeros(len(codes), np.bool_)
     is_beside[1:] |= is_digit[:-1]
     is_beside[:-1] |= is_digit[1:]
@@ -89,24 +81,12 @@ def state_of(content: str, key: bytes = b"") -> bytes:
     stays = ~is_gap
     stays[1:] |= ~is_gap[:-1]
     said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
-    return blake2b(said, digest_size=STATE_SIZE, key=key).digest()
+    return hashed(said, key)
 
 
-def is_same(facts: bytes, others: bytes, distance: int) -> bool:
-    """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
-
-    In doubt it has changed: a page that is delivered without a change costs work, and a change that
-    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
-    in a long text may leave all of their bits as they are.
-
-    Args:
-        facts: of the page; see :func:`.facts_of`.
-        others: of the page as it was.
-        distance: of their fingerprints, in bits.
-    """
-    if facts and others:
-        return facts[-STATE_SIZE:] == others[-STATE_SIZE:]
-    return distance == 0
+def hashed(said: bytes, key: bytes) -> int:
+    """Return 24 bits, which are other ones for another key."""
+    return int.from_bytes(blake2b(said, digest_size=3, key=key).digest(), "little")
 
 
 def lasting(line: str) -> str:
@@ -155,8 +135,7 @@ def _end_of_count_or_age(line: str, number: re.Match[str]) -> int:
 def _kinds() -> npt.NDArray[np.uint8]:
     """Return for each code point what kind it is of; 0 for all others."""
     kinds = np.zeros(0x10001, np.uint8)
-    kinds[ord("a") : ord("g")] = _HEX_LETTER
-    for kind, ranges in ((_SPACE, _SPACES), (_MARK, _MARKS), (_DIGIT_KIND, "0-9\uff10-\uff19")):
+    for kind, ranges in ((_SPACE, _SPACES), (_MARK, _MARKS), (_DIGIT, "0-9\uff10-\uff19")):
         for first, last in re.findall(r"(\\?.)(?:-(.))?", ranges, re.DOTALL):
             kinds[ord(first[-1]) : ord(last or first[-1]) + 1] = kind
     return kinds

@@ -11,7 +11,6 @@ _SENTENCES = tuple(f"a sentence that all pages of the site have {n}" for n in ra
 SHARED = {
     "numbers": ("1", "2"),
     "sentences": _SENTENCES,
-    "text": _SENTENCES,
     "rest": tuple(f"entry {n}" for n in range(12)),
 }
 MENU = tuple(f"another entry {n}" for n in range(12))
@@ -25,11 +24,8 @@ def page(*names: int, size: float = 5000, menu: tuple[str, ...] = (), **own: Any
         units["rest"] = [*menu]
     hashes = {sort: hashes_of(each, 7) for sort, each in units.items()}
     said = digest(hashes["numbers"]) ^ digest(hashes["words"]) ^ digest(hashes["sentences"])
-    fixed: dict[str, Any] = dict.fromkeys(("unsaid", "canonical"), 0) | {"site": 1}
-    fixed |= dict.fromkeys(("thin", "alone", "paged"), False) | dict.fromkeys(
-        ("fills", "backed"), True
-    )
-    fixed |= {"said": said, "state": said.to_bytes(3, "little"), "headings": 100 * title + heading}
+    fixed: dict[str, Any] = dict.fromkeys(("unsaid", "canonical", "thin", "alone", "paged"), 0)
+    fixed |= {"said": said, "state": said, "headings": 100 * title + heading}
     return Facts(
         title=title,
         heading=heading,

@@ -134,28 +134,6 @@ def test_an_h2_is_a_name_unless_a_long_text_speaks_of_the_others_and_not_of_it()
 def test_the_name_of_a_page_is_a_heading_or_what_the_text_speaks_of(title, known):
     named = facts(title="Lamp Day 2", headings=())
     assert facts(title=title, **known).title == named.title
-    assert facts(title=title, **known).site == facts(title="It | Repair Circle", headings=()).site
-
-
-def test_a_title_that_is_no_heading_and_not_in_the_text_names_the_site():
-    printed = facts(title="The Herald", headings=("The ferry returns",))
-    assert printed.title == 0
-    assert printed.site == facts(title="The ferry returns | The Herald").site
-
-
-@pytest.mark.parametrize(
-    ("title", "site"),
-    [
-        ("A story | The Paper", "The Paper"),
-        ("一个故事_新浪网", "新浪网"),
-        ("List (Commons Lang 3.11 API)", "Commons Lang 3.12 API"),
-    ],
-)
-def test_the_rest_of_a_title_is_the_name_of_the_site(title, site):
-    found = facts(title=title, headings=())
-    assert found.site == facts(title=f"Another story - {site}", headings=()).site != 0
-    assert found.site != facts(title="A story - Another site", headings=()).site
-    assert facts(title="A story", headings=()).site == 0
 
 
 @pytest.mark.parametrize(
@@ -187,8 +165,10 @@ def test_the_rest_of_a_title_is_the_name_of_the_site(title, site):
     ],
 )
 def test_a_text_backs_a_heading_whose_words_it_has(heading, text, backed):
-    assert facts(text=text, title=heading, headings=()).backed is backed
-    assert facts(text=text, title="", headings=(heading,)).backed is backed
+    """It needs no other name then, such as the ``h2`` above it."""
+    for names in ({"title": heading, "headings": ()}, {"title": "", "headings": (heading,)}):
+        one, other = (facts(text=text, subheading=model, **names) for model in ("K510", "K520"))
+        assert (one.headings == other.headings) is backed
 
 
 @pytest.mark.parametrize("name", ["Cây cầu cũ mở lại", "Η παλιά γέφυρα", "ペンキをぬった橋"])
@@ -237,14 +217,7 @@ def test_lengths_in_bytes_are_kept_within_a_twentieth(text, size):
 def test_a_list_that_links_to_its_parts_is_paged(query, paged):
     """Links that sort it lead to the same entries, and numbers of entries have gaps."""
     links = "".join(f"<li><a href='/mills?{query.format(n)}'>{n}</a>" for n in range(3))
-    assert facts(extract(f"<h1>Mills</h1><p>All of them.</p><ul>{links}</ul>")).paged is paged
-
-
-@pytest.mark.parametrize(("menu", "fills"), [(1900, True), (2100, False)])
-def test_a_text_fills_a_page_that_shows_no_more_than_twice_of_other_things(menu, fills):
-    text = "a" * 1000
-    assert facts(text=text, shown=f"{text}\n{'m' * menu}").fills == fills
-    assert facts(text=text, shown="").fills
+    assert facts(extract(f"<h1>Mills</h1><p>All of them.</p><ul>{links}</ul>")).paged == paged
 
 
 @pytest.mark.parametrize("unit", ["a", "1.", "第", "\ufdfa", "第 ", "chapter ", " - ", "\ud800"])

@@ -29,8 +29,6 @@ RELATED = {
         a/list?_wpnonce=20e7&add_to_wishlist=7 a/list
         a/in?returnto=Flour a/in?returnto=Yeast
         a/in.php?redirect_to=%2F7 a/in.php
-        a/news/tea a/news/tea/amp/
-        a/news/tea.html a/news/tea.amp.html
         a/news/tea a/news/tea?outputType=amp""",
     Kinship.VIEW: """
         a/list a/list?sort=name
@@ -41,7 +39,6 @@ RELATED = {
         a/tea/item/7 a/item/7
         a/tea/black/earl-grey.html a/tea/earl-grey.html
         a/tea/7?page=2 a/7?page=2
-        a/in/7?lang=en a/7
         a/news/tea a/amp/news/tea
         a/index.php/Flour a/index.php?action=edit&title=Flour
         a/w/On:A/B a/w?days=30&title=On%3AA%2FB
@@ -49,8 +46,7 @@ RELATED = {
         a/board,1.0.html a/board,1.0/sort,name.html
         a/list;sort=name a/list
         a/s.php?article44 a/s.php?id_article=44&page=print
-        a/print/44 a/news/44/tea.html
-        a/20451-tea-is-back a/20451-tea-returns""",
+        a/print/44 a/news/44/tea.html""",
     Kinship.BRANCH: """
         a/4.2/install a/3.0/install
         a/en/latest/install.html a/en/5.0.dev0/install/
@@ -80,6 +76,8 @@ RELATED = {
         a/list?cid=1 a/list?cid=2
         a/item?hscode=8471 a/item?hscode=8472
         a/day?t=1200 a/day
+        a/in/7?lang=en a/7
+        a/20451-tea-is-back a/20451-tea-returns
         a/20451-tea-is-back a/20452-tea-is-back
         a/news/20451-tea a/archive/20451-back
         a/20240512-tea a/20240512-coffee

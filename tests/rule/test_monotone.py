@@ -26,8 +26,7 @@ class Made:
         self.units = {sort: [self._unit() for _ in range(chance.randint(3, 12))] for sort in SORTS}
         self.units["pairs"] = [self._unit() for _ in range(chance.randint(1, 5))]
         labels = [str(place) for place, _ in enumerate(self.units["pairs"])]
-        self.fixed = {name: chance.random() < 0.7 for name in ("fills", "backed")}
-        self.fixed |= {"thin": chance.random() < 0.3, "labels": labels}
+        self.fixed = {"thin": chance.random() < 0.3, "labels": labels}
         self.size = 2 ** chance.uniform(6, 14)
 
     def _unit(self) -> str:

@@ -178,15 +178,15 @@ def headings() -> Iterator[Case]:
 
 def publications() -> Iterator[Case]:
     """Two sites may print a story under headings of their own, and notices differ in theirs."""
-    other = page(2, 2, site=2, menu=MENU)
+    other = page(2, 2, menu=MENU)
     yield SITES, STORY, other, 48, "same-text"
     yield SITES, STORY, other, 49, "other-heading"
-    printed = page(2, 2, site=2, menu=MENU, sentences=LET[:2])
+    printed = page(2, 2, menu=MENU, sentences=LET[:2])
     yield SITES, page(sentences=RENTED[:2]), printed, 0, "same-text"
     for notice in (
-        page(2, 2, site=2),
-        page(2, 2, site=2, menu=MENU, unsaid=0b110, size=1400),
-        page(2, 2, site=2, menu=MENU, sentences=LET),
+        page(2, 2),
+        page(2, 2, menu=MENU, unsaid=0b110, size=1400),
+        page(2, 2, menu=MENU, sentences=LET),
     ):
         yield SITES, page(sentences=RENTED), notice, 0, "other-heading"
     # A title or an h1 is the same, or the title of one page is the h1 of the other.
@@ -202,12 +202,7 @@ def publications() -> Iterator[Case]:
         (page(5, 6), page(4, 7), "other-heading"),
         (page(0, 0), page(0, 7), "other-heading"),
     ):
-        yield (
-            SITES,
-            *(replace(each, backed=False, fills=False) for each in (one, second)),
-            24,
-            ruled,
-        )
+        yield SITES, one, second, 24, ruled
 
 
 def thin() -> Iterator[Case]:
@@ -287,14 +282,12 @@ PAGES = st.builds(
     page,
     st.integers(0, 2),
     st.integers(0, 2),
-    site=st.integers(0, 2),
     numbers=st.sampled_from([(), ("3",), ("4", "5", "6")]),
     words=st.sampled_from([(), ("red",), ("blue",)]),
     sentences=st.sampled_from([(), RENTED, LET, LET[:1]]),
     menu=st.sampled_from([(), MENU]),
     size=st.sampled_from([200, 400, 600, 2000, 5000]),
     thin=st.booleans(),
-    backed=st.booleans(),
 )
 
 
