@@ -26,10 +26,10 @@ from benchmarks.documents import DATA, html_of, read_marked
 from benchmarks.kinds import make_kinds
 from benchmarks.templates import own_text, shingles
 from scrapy_simhash.extraction import likelihood
-from scrapy_simhash.extraction.likelihood import Lines, first_look, second_look
+from scrapy_simhash.extraction.likelihood import first_look, second_look
 from scrapy_simhash.extraction.main_text import candidates
-from scrapy_simhash.extraction.outline import Floats, Ints, Outline
-from scrapy_simhash.extraction.page import encoded, read_page
+from scrapy_simhash.extraction.outline import Floats, Ints
+from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.saved_pages import SavedPage
@@ -73,9 +73,8 @@ class Example:
     parts: set[int]
     share: float
     texts: list[str]
-    lines: Lines
-    outline: Outline
-    groups: Ints
+    page: Page
+    numbers: Ints
     first: Floats
     right: Floats
     weights: Floats
@@ -85,24 +84,22 @@ def example(
     name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
 ) -> Example | None:
     page = read_page(encoded(html_of(document)))
-    outline = Outline(page, page.holders)
-    lines = candidates(page, outline)
-    if lines is None:
+    numbers = candidates(page)
+    if not len(numbers):
         return None
-    groups = outline.groups(lines.places)
-    texts = [page.texts[line] for line in lines.numbers]
+    texts = [page.texts[line] for line in numbers]
     letters, wanted = normalise(body), shingles(body)
     right = np.array([_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts])
-    weights = np.minimum(lines.sizes, likelihood.LONGEST_LINE) + 4
+    weights = np.minimum(page.sizes[numbers], likelihood.LONGEST_LINE) + 4
     of_body = weights[right].sum()
     if of_body < MIN_BODY:
         return None
     weights = weights / of_body
     weights[~right] *= min(1, MOST_BESIDE / max(weights[~right].sum(), 1e-9))
-    look = first_look(lines, outline, groups)
+    look = first_look(page, numbers)
     parts = {crc32(host.encode()[::-1]) % PARTS for host in hosts}
     return Example(
-        name, body, parts, share, texts, lines, outline, groups, look, right * 1.0, share * weights
+        name, body, parts, share, texts, page, numbers, look, right * 1.0, share * weights
     )
 
 
@@ -160,16 +157,13 @@ class Model:
 
     def odds(self, one: Example) -> Floats:
         bias, weights = self.first
-        look = second_look(one.lines, one.outline, one.groups, weights @ one.first + bias)
+        look = second_look(one.page, one.numbers, weights @ one.first + bias)
         return self.second[1] @ look + self.second[0]
 
 
 def model(found: Sequence[Example]) -> Model:
     first = fitted([one.first for one in found], found)
-    looks = [
-        second_look(one.lines, one.outline, one.groups, first[1] @ one.first + first[0])
-        for one in found
-    ]
+    looks = [second_look(one.page, one.numbers, first[1] @ one.first + first[0]) for one in found]
     return Model(first, fitted(looks, found))
 
 

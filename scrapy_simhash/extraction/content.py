@@ -6,16 +6,16 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
 
 from scrapy_simhash.extraction.main_text import is_thin as says_little
 from scrapy_simhash.extraction.marks import said
-from scrapy_simhash.extraction.outline import Flags, Floats, Ints, Outline
+from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST_LINES,
@@ -58,31 +58,27 @@ _PRICE = re.compile(
 )
 # No piece of an id, such as 4f3a9c21.
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
-_DIGIT = re.compile(r"\d")
 _COLON = re.compile("[:\uff1a]")
 #: A count hardly ever has such a number by chance.
 _ID = re.compile(r"\d{3,}")
-#: The levels between the lines of a row and the element that holds it.
-_LEVELS = 3
-_QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
 _COUNT = re.compile(r"([^\d:\uff1a]{1,30})[:\uff1a]\s?\d[\d.,]*$")
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 
 class Content(NamedTuple):
-    """The lines of a page that are its own.
+    """The lines of a page that are its own; each array has one value for each line.
 
     Attributes:
-        own: for each line of the page whether it is content.
-        text: the numbers of the lines of the main text; empty if no text stands out.
+        own: the line is content.
+        text: it is main text; no line is if no text stands out.
+        said: it stands outside links, or is the value of a field.
         is_list: links make up most of the content.
-        said: for each line whether it stands outside links, or is the value of a field.
     """
 
     own: Flags
-    text: Ints
-    is_list: bool
+    text: Flags
     said: Flags
+    is_list: bool
 
 
 class _Lines(NamedTuple):
@@ -90,10 +86,6 @@ class _Lines(NamedTuple):
 
     Attributes:
         page: the page.
-        outline: the elements around its lines.
-        places: the element that a line stands in.
-        sizes: characters.
-        roles: of the elements around a line.
         is_said: the line stands outside links.
         is_long: it does, and is a sentence.
         site: the roles of the site's parts, as bits.
@@ -102,10 +94,6 @@ class _Lines(NamedTuple):
     """
 
     page: Page
-    outline: Outline
-    places: Ints
-    sizes: Floats
-    roles: Ints
     is_said: Flags
     is_long: Flags
     site: int
@@ -114,7 +102,7 @@ class _Lines(NamedTuple):
 
     def size(self, which: Flags) -> float:
         """Return the characters of some lines."""
-        return float(self.sizes @ which)
+        return float(self.page.lengths @ which)
 
     def since(self, line: int) -> Flags:
         """Return the plain lines from one on."""
@@ -123,28 +111,25 @@ class _Lines(NamedTuple):
         return plain
 
 
-def content_of(page: Page, outline: Outline, likely: Ints) -> Content:
+def content_of(page: Page, is_likely: Flags) -> Content:
     """Return the content of a page.
 
     Args:
         page: a page.
-        outline: the elements around all of them.
-        likely: the numbers of the lines that are likely main text.
+        is_likely: for each line whether it is likely main text.
     """
-    is_likely = np.zeros(len(page.texts), np.bool_)
     if not page.texts:
-        return Content(is_likely, likely, False, is_likely)
-    is_likely[likely] = True
-    lines = _lines_of(page, outline, is_likely)
+        return Content(is_likely, is_likely, is_likely, False)
+    lines = _lines_of(page, is_likely)
     own = _own(lines, is_likely)
-    is_said = said(page, lines.roles)
+    is_said = said(page, page.roles)
     if not any(name in page.title for name in page.headings):
-        in_header = ~lines.is_long & (lines.roles & (lines.site | FOOTER) == OUTER)
+        in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
         own |= _may_be_name(lines, is_said & ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
-    return Content(own, np.flatnonzero(text), is_list, is_said)
+    return Content(own, text, is_said, is_list)
 
 
 def _own(lines: _Lines, is_likely: Flags) -> Flags:
@@ -152,14 +137,15 @@ def _own(lines: _Lines, is_likely: Flags) -> Flags:
 
     All that stands below the heading is content if it is most of the page.
     """
+    page = lines.page
     subject, is_thin = _subject(lines, is_likely)
     region = _region(lines, subject, _MOST_OF_FIELDS if is_thin else _MOST_OF_TEXT)
-    branches = lines.outline.branches(region)[lines.places]
+    branches = page.outline.branches(region)[page.places]
     own: Flags = subject | ((branches == region) & ~lines.is_sites)
     own |= _elsewhere(lines, branches, region, is_thin=is_thin)
     own[_counts_of_authors(lines, own)] = False
-    own[_days(lines.page)] = False
-    heading = lines.page.heading_line
+    own[_days(page)] = False
+    heading = page.heading_line
     below = lines.since(int(subject.argmax()) if heading is None else heading)
     if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
         own |= below
@@ -172,15 +158,14 @@ def _is_list(lines: _Lines, own: Flags) -> bool:
     return bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
 
 
-def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
+def _lines_of(page: Page, is_likely: Flags) -> _Lines:
     """Find the site's parts.
 
     They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
     site, unless elements of such a kind hold most of the text. Beside ``main``, headers and footers
     of the site are its own whatever they hold.
     """
-    roles = outline.roles[outline.places]
-    sizes = page.lengths.astype(np.float64)
+    roles, sizes = page.roles, page.lengths
     is_said = ~page.in_links
     text = is_said & is_likely
     if sizes @ text < _LONG:
@@ -195,10 +180,6 @@ def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
     site = believed & ~HINTS
     return _Lines(
         page=page,
-        outline=outline,
-        places=outline.places,
-        sizes=sizes,
-        roles=roles,
         is_said=is_said,
         is_long=is_said & (sizes >= _LONG),
         site=site,
@@ -207,7 +188,7 @@ def _lines_of(page: Page, outline: Outline, is_likely: Flags) -> _Lines:
     )
 
 
-def _believed(roles: Ints, sizes: Floats) -> int:
+def _believed(roles: Ints, sizes: Ints) -> int:
     """Return the roles that speak against a line: such elements do not hold most of the text."""
     found = (roles[:, None] & AGAINST_LINES).astype(np.bool_)
     return int(AGAINST_LINES @ (sizes @ found <= max(_NO_TEXT, sizes.sum() / 2)))
@@ -223,7 +204,7 @@ def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     if not says_little(lines.page, text):
         return text, False
     below = lines.since(lines.page.heading_line or 0)
-    if (in_main := below & (lines.roles & MAIN != 0)).any():
+    if (in_main := below & (lines.page.roles & MAIN != 0)).any():
         below = in_main
     said = below & lines.is_said
     if lines.size(below) > (_MUCH + 1) * lines.size(said):
@@ -234,21 +215,21 @@ def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
 
 def _region(lines: _Lines, subject: Flags, share: float) -> int:
     """Return the smallest element that holds the subject and the nearest ``h1`` above it."""
-    outline = lines.outline
+    page, outline = lines.page, lines.page.outline
     # The heading alone may be most of a page that says little.
-    below = subject & (lines.roles & TITLE == 0)
+    below = subject & (page.roles & TITLE == 0)
     said = below if below.any() else subject
-    sums = outline.sums(np.bincount(lines.places, lines.sizes * said, len(outline.numbers)))
+    sums = outline.sums(np.bincount(page.places, page.lengths * said, len(outline.numbers)))
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
     if (heading := _heading(lines, subject)) is None:
         return region
-    first, last = sorted((region, int(lines.places[heading])))
+    first, last = sorted((region, int(page.places[heading])))
     return int(np.flatnonzero(outline.holds(first, last))[-1])
 
 
 def _heading(lines: _Lines, subject: Flags) -> int | None:
     """Return the line of the nearest ``h1`` above the subject, else of the first one."""
-    headings = np.flatnonzero(lines.roles & TITLE)
+    headings = np.flatnonzero(lines.page.roles & TITLE)
     above = headings[headings <= subject.argmax()]
     return next(iter([*above[-1:], *headings[:1]]), None)
 
@@ -259,47 +240,39 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     It is what ``main`` has, what readers write, long sentences, and fields, unless tags or names
     speak against them.
     """
+    page = lines.page
     is_short = lines.is_said & ~lines.is_long
     # A line after a link belongs to a teaser, unless the link is in a menu.
     follows = is_short & (branches != region)
-    follows[1:] &= lines.page.in_links[:-1] & (branches[:-1] == branches[1:])
+    follows[1:] &= page.in_links[:-1] & (branches[:-1] == branches[1:])
     follows[0] = False
-    own: Flags = lines.is_plain & (lines.is_long | (lines.roles & (MAIN | COMMENT) != 0))
+    own: Flags = lines.is_plain & (lines.is_long | (page.roles & (MAIN | COMMENT) != 0))
     # Fields may be in an aside, and fields of the region in a tab that is not open. A page
     # that says little may have them anywhere.
     beside = HIDDEN if is_thin else ~ASIDE
     no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
-    rows = _rows(lines, is_short, follows, region)
-    own[rows] |= lines.roles[rows] & (no_fields | SUBHEADING | CHOICE)[rows] == 0
+    rows = _rows(page, branches, is_short, follows)
+    own[rows] |= (page.roles & (no_fields | SUBHEADING | CHOICE) == 0)[rows]
     single = is_short & ~follows & ~own & ~lines.is_sites
-    terms = lines.roles & TERM != 0
+    terms = page.roles & TERM != 0
     own |= single & (terms | np.append(False, terms[:-1]))
-    texts = lines.page.texts
-    own[[line for line in np.flatnonzero(single).tolist() if _is_fact(texts[line])]] = True
+    own[[line for line in np.flatnonzero(single).tolist() if _is_fact(page.texts[line])]] = True
     return own
 
 
-def _rows(lines: _Lines, is_short: Flags, follows: Flags, region: int) -> Ints:
+def _rows(page: Page, branches: Ints, is_short: Flags, follows: Flags) -> list[int]:
     """Find rows of fields: three short lines or more, made alike, that stand together.
 
-    They may stand in elements of one, because the cells of a table stand in rows, but not in an
-    element around the region. They are no fields if most of them follow links.
+    They stand in one part of the page, and in elements of one, because the cells of a table stand
+    in rows. They are no fields if most of them follow links.
     """
-    outline = lines.outline
-    made = outline.manners[lines.places]
-    alike = np.bincount(made[is_short], minlength=len(outline.numbers))
-    after = np.bincount(made[follows], minlength=len(outline.numbers))
-    numbers = np.flatnonzero(is_short & (2 * after <= alike)[made])
-    outside = ~outline.holds(region, region)
-    outside[region] = True
-    around, climbed = lines.places[numbers], np.zeros_like(numbers)
-    for _ in range(_LEVELS):
-        above = outline.parents[around]
-        climbed += outside[above]
-        around = np.where(outside[above], above, around)
-    together = [*zip(around.tolist(), climbed.tolist(), made[numbers].tolist(), strict=True)]
-    sizes = Counter(together)
-    return numbers[[row[1] > 0 and sizes[row] >= _ROW for row in together]]
+    parents = page.outline.parents
+    numbers = np.flatnonzero(is_short & (page.places != branches))
+    together = np.maximum(branches, parents[parents[parents[page.places]]])[numbers]
+    rows = [*zip(together.tolist(), page.manners[numbers].tolist(), strict=True)]
+    sizes, after = Counter(rows), Counter(compress(rows, follows[numbers].tolist()))
+    is_field = [sizes[row] >= max(_ROW, 2 * after[row]) for row in rows]
+    return [*compress(numbers.tolist(), is_field)]
 
 
 def _may_be_name(lines: _Lines, others: Flags) -> Flags:
@@ -314,7 +287,7 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     for line in np.flatnonzero(others & lines.is_sites).tolist():
         others[line] = _COLON.split(page.texts[line])[-1].strip() not in page.title
     named = {*_ID.findall(page.target)}
-    is_plain = others & (lines.roles & SUBHEADING == 0)
+    is_plain = others & (page.roles & SUBHEADING == 0)
     others[is_plain & (page.linked > 0)] = False
     for line in np.flatnonzero(is_plain).tolist():
         text = page.texts[line]
@@ -325,34 +298,30 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
 
 def _is_fact(text: str) -> bool:
     """Return whether a line is a field by itself: with a price or with many numbers."""
-    # Most lines have no digit, and one search is faster than three.
-    return bool(_DIGIT.search(text)) and (
-        bool(_PRICE.search(text))
-        or len(_NUMBER.findall(text)) >= _MANY_NUMBERS
-        or len(_QUOTE.findall(text)) > 1
-    )
+    numbers = _NUMBER.findall(text)
+    return len(numbers) >= _MANY_NUMBERS or bool(_PRICE.search(text))
 
 
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines such as "Posts: 17" of the authors of texts.
 
-    They are made alike, and beside each text they have one label or two. Fields of what the text is
-    about have three or more, or stand in one element with it.
+    They are made alike, and there are one or two of them beside each text. Fields of what the text
+    is about are three or more, or stand in one element with it.
     """
-    parents = lines.outline.parents[lines.places]
-    with_text = np.bincount(parents[lines.is_long], minlength=len(lines.outline.numbers)) > 0
-    manners = lines.outline.manners[lines.places]
+    page = lines.page
+    parents = page.outline.parents[page.places]
+    with_text = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
+    shorts = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
+    matches = ((line, _COUNT.match(page.texts[line])) for line in shorts)
+    labels = {line: match[1] for line, match in matches if match}
+    if not labels:
+        return []
     texts = lines.is_long.cumsum()
-    counts = defaultdict[int, list[int]](list)
-    labels = defaultdict[int, dict[int, set[str]]](lambda: defaultdict(set))
-    for line in np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist():
-        if count := _COUNT.match(lines.page.texts[line]):
-            counts[manners[line]].append(line)
-            labels[manners[line]][texts[line]].add(count[1])
-    for manner, beside in labels.items():
-        if len(beside) == 1 or max(map(len, beside.values())) >= _ROW:
-            del counts[manner]
-    return [*chain.from_iterable(counts.values())]
+    kinds = {(page.manners[line], texts[line], label) for line, label in labels.items()}
+    beside = Counter(manner for manner, _ in {kind[:2] for kind in kinds})
+    number = Counter(manner for manner, _, _ in kinds)
+    authors = {m for m in beside if beside[m] > 1 and number[m] < _ROW * beside[m]}
+    return [line for line in labels if page.manners[line] in authors]
 
 
 def _days(page: Page) -> list[int]:

@@ -15,9 +15,14 @@ import numpy as np
 from scrapy_simhash.extraction.addresses import absolute, without_path
 from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import canonical_address, held, site_name
-from scrapy_simhash.extraction.main_text import is_thin, main_text, thin_text
+from scrapy_simhash.extraction.main_text import (
+    TAKEN,
+    is_thin,
+    main_text,
+    thin_text,
+    with_short_lines,
+)
 from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
-from scrapy_simhash.extraction.outline import Outline
 from scrapy_simhash.extraction.page import Page, encoded, read_page
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
@@ -195,17 +200,15 @@ def _extraction(
 def _whole(page: Page, text: str) -> Extraction:
     """Return what is taken from a page of which nothing tells where its lists are."""
     every = np.ones(len(page.texts), np.bool_)
-    is_said = said(page, np.zeros(len(page.texts), np.intp))
-    content = Content(every, np.flatnonzero(every), False, is_said)
+    content = Content(every, every, said(page, np.zeros_like(page.roles)), False)
     return replace(_extraction(page, text, content), listed=frozenset())
 
 
 def _main(page: Page, *, is_content: bool) -> Extraction:
-    outline = Outline(page, page.holders)
-    main = main_text(page, outline)
-    content = content_of(page, outline, main.taken)
+    weights = main_text(page)
+    content = content_of(page, weights >= TAKEN)
     if is_content:
-        content = content._replace(own=np.ones_like(content.own), text=main.taken)
+        content = content._replace(own=np.ones_like(content.own), text=weights >= TAKEN)
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
@@ -214,12 +217,13 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
         if is_content or content.is_list or not lines:
             lines = page.lines(content.own)
         return _extraction(page, thin_text(page, lines + values), content, values, thin=True)
-    main = main.of(content.text).with_short_lines(page, outline, content.own)
-    text = [page.texts[line] for line in main.taken.tolist()]
+    weights[~content.text & (weights >= TAKEN)] = 0
+    weights = with_short_lines(page, weights, content.own)
+    text = page.lines(weights >= TAKEN)
     return replace(
         _extraction(page, "\n".join(text), content, values),
-        weighed="\n".join([page.texts[line] for line in main.lines.tolist()]),
-        weights=tuple(main.weights.tolist()),
+        weighed="\n".join(page.lines(weights > 0)),
+        weights=tuple(weights[weights > 0].tolist()),
     )
 
 

@@ -9,13 +9,14 @@ its company, and one paragraph more or less moves little.
 count bytes, marks and elements, because words would tie them to a language.
 """
 
-from typing import NamedTuple
+import re
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_simhash.extraction import roles
-from scrapy_simhash.extraction.outline import Floats, Ints, Outline
+from scrapy_simhash.extraction.outline import Floats, Ints
+from scrapy_simhash.extraction.page import Page
 
 #: A shorter line weighs less than its bytes: it may be a label, a byline, a link.
 FULL_LINE = 80
@@ -26,6 +27,8 @@ POWER = 1.5
 #: comments are main text only where there is no article.
 ENOUGH = 1000
 
+_MARK = re.compile("[,.;:!?，、。；：！？]")
+_ENDS = tuple('.:!?。；：！？…"”’」』')
 _DOUBTFUL = roles.DOUBTFUL | roles.COMMENT
 #: The roles that the first look knows, in the order of its weights.
 ROLES = np.array(
@@ -37,7 +40,6 @@ ROLES = np.array(
         roles.CAPTION,
         roles.DIALOG,
         roles.HIDDEN,
-        roles.NOTICE,
         _DOUBTFUL,
         roles.LINK,
         roles.UNLIKELY,
@@ -49,82 +51,67 @@ ROLES = np.array(
 _LIGHT = (roles.AGAINST | roles.COMMENT | roles.LINK) & ~roles.UNLIKELY
 
 
-class Lines(NamedTuple):
-    """The lines of a page that may be main text, one number each in every array.
-
-    Attributes:
-        numbers: their numbers among all lines.
-        places: the element that a line stands in, by its number in the outline.
-        sizes: bytes in UTF-8, without spaces.
-        linked: the share of it in links.
-        marks: how many marks of punctuation it has.
-        ends: whether it ends as a sentence does.
-        below_heading: whether it comes after the first ``h1``, if there is one.
-        above_heading: whether it comes before that.
-    """
-
-    numbers: Ints
-    places: Ints
-    sizes: Floats
-    linked: Floats
-    marks: Ints
-    ends: npt.NDArray[np.bool_]
-    below_heading: npt.NDArray[np.bool_]
-    above_heading: npt.NDArray[np.bool_]
+def likelihoods(page: Page, numbers: Ints) -> Floats:
+    """Return for some lines of a page how likely each is main text, as log odds."""
+    first = _FIRST @ first_look(page, numbers) + _FIRST_BIAS
+    return _SECOND @ second_look(page, numbers, first) + _SECOND_BIAS
 
 
-def likelihoods(lines: Lines, outline: Outline) -> Floats:
-    """Return for each line how likely it is, as log odds."""
-    groups = outline.groups(lines.places)
-    first = _FIRST @ first_look(lines, outline, groups) + _FIRST_BIAS
-    return _SECOND @ second_look(lines, outline, groups, first) + _SECOND_BIAS
-
-
-def first_look(lines: Lines, outline: Outline, groups: Ints) -> Floats:
-    """Return what a line and the elements around it tell: a row for each feature.
+def first_look(page: Page, numbers: Ints) -> Floats:
+    """Return what some lines and the elements around them tell: a row for each feature.
 
     Args:
-        lines: at least one.
-        outline: of their page.
-        groups: of each line, see :meth:`Outline.groups`.
+        page: the page.
+        numbers: of its lines; at least one.
     """
-    places, sizes = lines.places, lines.sizes
-    own_roles = outline.roles[places]
-    text = sizes * (1 - lines.linked)
-    upto = text.cumsum()
-    total = text.sum() + 1
-    rest = total - upto
-    weights = np.minimum(1, sizes / FULL_LINE) * text * np.where(own_roles & _LIGHT, 0.1, 1)
-    manners = outline.manners[places]
-    since = upto - upto.max(where=lines.above_heading, initial=0)
+    sizes, texts = page.sizes[numbers], [page.texts[number] for number in numbers.tolist()]
+    linked = np.minimum(page.linked[numbers] / page.lengths[numbers], 1)
+    text = sizes * (1 - linked)
+    groups = page.outline.groups(page.places[numbers])
     held = np.bincount(groups, text)[groups]
     other = _rows(
-        len(places),
-        np.bincount(manners, weights)[manners] / (weights.sum() + 1),
-        np.log2(np.bincount(manners)[manners]),
-        lines.above_heading,
-        lines.below_heading / (1 + np.maximum(since, 0) / 500),
-        rest / total,
-        np.minimum(upto - text, rest) < 0.03 * total,
-        np.log2(total),
+        len(numbers),
+        *_about_place(page, numbers, text),
         np.minimum(np.log2(sizes), np.log2(FULL_LINE)),
-        lines.linked,
-        np.minimum(lines.marks, 3),
-        lines.ends,
+        linked,
+        [min(len(_MARK.findall(text)), 3) for text in texts],
+        [text.endswith(_ENDS) for text in texts],
         held / np.bincount(groups, sizes)[groups],
         np.log2(1 + held / np.bincount(groups)[groups]),
     )
-    return np.concatenate((own_roles & ROLES[:, None] > 0, other))
+    return np.concatenate((page.roles[numbers] & ROLES[:, None] > 0, other))
 
 
-def second_look(lines: Lines, outline: Outline, groups: Ints, first: Floats) -> Floats:
+def _about_place(page: Page, numbers: Ints, text: Floats) -> list[npt.ArrayLike]:
+    """Return what lines made alike, the heading, and the text before and after tell of lines."""
+    weights = np.minimum(1, page.sizes[numbers] / FULL_LINE) * text
+    weights *= np.where(page.roles[numbers] & _LIGHT, 0.1, 1)
+    manners = page.manners[numbers]
+    heading = page.heading_line
+    above = numbers < (heading or 0)
+    upto, total = text.cumsum(), text.sum() + 1
+    rest = total - upto
+    since = np.maximum(upto - upto.max(where=above, initial=0), 0)
+    return [
+        np.bincount(manners, weights)[manners] / (weights.sum() + 1),
+        np.log2(np.bincount(manners)[manners]),
+        above,
+        (heading is not None and ~above) / (1 + since / 500),
+        rest / total,
+        np.minimum(upto - text, rest) < 0.03 * total,
+        np.log2(total),
+    ]
+
+
+def second_look(page: Page, numbers: Ints, first: Floats) -> Floats:
     """Return what the first look's log odds tell of each line's company: a row for each feature."""
-    places, sizes = lines.places, lines.sizes
+    outline, places, sizes = page.outline, page.places[numbers], page.sizes[numbers]
+    groups = outline.groups(places)
     likely = 1 / (1 + np.exp(-first))
     weights = np.minimum(sizes, LONGEST_LINE)
     gains = weights * likely
     total = gains.sum()
-    doubtful = (outline.roles[places] & _DOUBTFUL) > 0
+    doubtful = (page.roles[numbers] & _DOUBTFUL) > 0
     manners = outline.manners
     long = gains[sizes >= FULL_LINE].sum() / total
     own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))
@@ -194,7 +181,6 @@ _FIRST = np.array(
         -0.472,  # in a caption
         -1.69,  # in a dialog
         -0.88,  # hidden
-        -3.64,  # in a notice
         -1.13,  # in an element whose name is doubtful
         -0.978,  # in a link
         -0.522,  # in an element whose name is unlikely

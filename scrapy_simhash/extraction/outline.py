@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST,
     CHOICE,
@@ -37,8 +36,10 @@ class Outline:
     search for them never recurses, and depth does it no harm.
 
     Args:
-        page: to take the elements from.
-        holders: elements in its body, in document order.
+        body: of a page.
+        holders: elements in it, in document order.
+        headings: its elements ``h1``.
+        choices: the blocks around checkboxes.
 
     Attributes:
         numbers: of all elements; the first is the body.
@@ -51,10 +52,15 @@ class Outline:
         around: for each the nearest that does not only shape running text: it or one around it.
     """
 
-    def __init__(self, page: Page, holders: Iterable[Element]) -> None:
-        headings = [el for _, el in page.titles["h1"][:3]]
+    def __init__(
+        self,
+        body: Element,
+        holders: Iterable[Element],
+        headings: Iterable[Element],
+        choices: set[Element],
+    ) -> None:
         around_heading = {el for each in headings for el in (each, *each.iterancestors())}
-        numbers: dict[Element, int] = {page.body: 0}
+        numbers: dict[Element, int] = {body: 0}
         kinds: dict[tuple[str, str], int] = {}
         known_manners: dict[tuple[int, int], int] = {}
         places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [-1]
@@ -76,7 +82,7 @@ class Outline:
                     role &= ~(AGAINST | NAMED_FOOTER | COMMENT)
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
-                if el in page.choices:
+                if el in choices:
                     role |= CHOICE
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 kind = kinds.setdefault((tag, name), place)

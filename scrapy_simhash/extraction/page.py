@@ -8,15 +8,13 @@ from itertools import chain, compress, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from lxml import etree
 
 from scrapy_simhash.extraction.addresses import Folder, absolute, path_of
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
 from scrapy_simhash.extraction.moments import with_moments
+from scrapy_simhash.extraction.outline import Flags, Ints, Outline
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
-
-Ints = npt.NDArray[np.intp]
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
@@ -32,6 +30,7 @@ _MARKED = {
     **{tag: tag for tag in ("base", "meta", "script", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
+    **dict.fromkeys(("div", "i", "span", "td"), "icon"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
 }
 _PARTS_OF_SITE = ("nav", "header", "footer", "aside")
@@ -53,15 +52,6 @@ _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " 
 #: The front page of a site, as a link to it is resolved.
 _HOME = re.compile(r"(?://[^/?]{1,255})?/(?:index\.\w{1,5})?")
 _CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]")
-# In these an element without text says what it shows; that of a link belongs to a teaser.
-_TOLD = [
-    etree.XPath(
-        f"descendant::*/@{name}[not(../node() or ../../self::a or"
-        " contains(' a frame iframe img input link ', concat(' ', name(..), ' ')))]",
-        smart_strings=False,
-    )
-    for name in ("aria-label", "title")
-]
 
 
 class Page:
@@ -95,6 +85,10 @@ class Page:
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
+        outline: those that stand around lines.
+        places: the block that a line stands in, by its number in the outline.
+        roles: the roles of that and of all around it, as bits.
+        manners: for each line a number that all lines share which are made alike.
     """
 
     body: Element
@@ -108,7 +102,7 @@ class Page:
     holders: list[Element]
     lengths: Ints
     linked: Ints
-    in_links: npt.NDArray[np.bool_]
+    in_links: Flags
     embedded: list[str]
     images: list[Element]
     told: list[str]
@@ -120,6 +114,10 @@ class Page:
     tools: list[str]
     titles: dict[str, list[tuple[int, Element]]]
     elements: list[Element]
+    outline: Outline
+    places: Ints
+    roles: Ints
+    manners: Ints
 
     def __init__(self, body: Element, url: str) -> None:
         self.body = body
@@ -128,7 +126,7 @@ class Page:
         self.tools = []
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
 
-    def lines(self, which: npt.NDArray[np.bool_]) -> list[str]:
+    def lines(self, which: Flags) -> list[str]:
         """Return the texts of some lines."""
         return [*compress(self.texts, which.tolist())]
 
@@ -231,24 +229,22 @@ def encoded(html: str | bytes) -> bytes:
 
 def with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
-    cuts = []
-    in_tag = False
-    for start in range(0, len(data), _LONG_TAG):
-        end = start + _LONG_TAG
-        closed = data.rfind(b">", start, end)
-        if closed >= 0:
-            in_tag = data.find(b"<", closed, end) >= 0
-            continue
-        # Inside the quotes of one long value, a cut changes nothing but the value.
-        if in_tag:
-            part = data[start:end]
-            if len(part.split()) + sum(map(part.count, (b'"', b"'", b"/"))) > _MANY_WORDS:
-                cuts.append(start)
-        in_tag = in_tag or data.find(b"<", start, end) >= 0
-    if not cuts:
+    # A tag that is longer fills one of these parts, and few pages have such tags.
+    starts = range(0, len(data), _LONG_TAG)
+    if all(data.find(b">", start, start + _LONG_TAG) >= 0 for start in starts):
         return data
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    return b">".join(pieces)
+    pieces = data.split(b">")
+    return b">".join(_cut(piece) if len(piece) > _LONG_TAG else piece for piece in pieces)
+
+
+def _cut(piece: bytes) -> bytes:
+    """Return what stands before a ``>``, with more of these in a tag that has many words."""
+    before, opening, tag = piece.partition(b"<")
+    if len(tag.split()) + sum(map(tag.count, (b'"', b"'", b"/"))) <= _MANY_WORDS:
+        return piece
+    # Inside the quotes of one long value, a cut changes nothing but the value.
+    parts = (tag[at : at + _LONG_TAG] for at in range(0, len(tag), _LONG_TAG))
+    return before + opening + b">".join(parts)
 
 
 def read_page(html: str | bytes, url: str = "") -> Page:
@@ -271,7 +267,7 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
     shown = filter(_is_shown, islice(embedded, MOST))
     page.embedded = [*filter(None, (_picture_address(el, page.folder) for el in shown))]
-    icons = chain.from_iterable([find(body)[:MOST] for find in _TOLD])
+    icons = [*islice(filter(None, map(_icon_name, marked["icon"])), MOST)]
     page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
     page.scripts = marked["script"]
     page.stated = [*stated(page.metas, page.scripts)]
@@ -286,6 +282,11 @@ def read_page(html: str | bytes, url: str = "") -> Page:
     page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
     page.images = _read_lines(page)[:MOST]
     _rename(page)
+    headings = [el for _, el in page.titles["h1"][:3]]
+    page.outline = Outline(body, page.holders, headings, page.choices)
+    page.places = page.outline.places
+    page.roles = page.outline.roles[page.places]
+    page.manners = page.outline.manners[page.places]
     # Words of pictures in links belong to teasers.
     told_images = (el for el in page.images if el.get("alt") and el.getparent().tag != "a")
     words = (el.get("alt") for el in told_images if _is_shown(el))
@@ -362,6 +363,14 @@ def _is_asked(field: Element) -> bool:
         return False
     form = next(field.iterancestors("form"), None)
     return form is not None and form.get("method", "").lower() == "get"
+
+
+def _icon_name(el: Element) -> str:
+    """Return what an element without text says that it shows; in a link it belongs to a teaser."""
+    if el.text or len(el) or el.getparent().tag == "a":
+        return ""
+    name: str = el.get("aria-label") or el.get("title", "")
+    return name
 
 
 def _block_around(el: Element) -> Element:
@@ -529,7 +538,7 @@ def _dropped_tool(heading: Element) -> Iterator[str]:
         link.text = link.tail = None
 
 
-def sizes_of(text: str) -> npt.NDArray[np.intp]:
+def sizes_of(text: str) -> Ints:
     """Return how many bytes each line of a text has without spaces."""
     codes = np.frombuffer(f"\n{text}\n".encode("utf-8", "surrogatepass"), np.uint8)
     breaks = np.flatnonzero(codes == ord("\n"))

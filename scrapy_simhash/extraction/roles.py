@@ -29,8 +29,6 @@ FLOW_TAGS = frozenset(
 )
 
 NAVIGATION, FOOTER, ASIDE, HEADER, CAPTION, DIALOG, HIDDEN = (1 << bit for bit in range(7))
-#: A notice about cookies, by its names.
-NOTICE = 1 << 7
 #: Teasers, sidebars and the like, by their names.
 DOUBTFUL = 1 << 8
 #: Menus, heads, tools and the like, by their names.
@@ -68,7 +66,6 @@ AGAINST_LINES = np.array(
         NAMED_FOOTER,
         DIALOG,
         HIDDEN,
-        NOTICE,
         ASIDE,
         DOUBTFUL,
         UNLIKELY,
@@ -105,8 +102,7 @@ _ARIA_ROLES = {
     "main": MAIN | SECTION,
     "navigation": NAVIGATION,
 }
-# A form that is filled in from a cookie is no notice.
-_NOTICE = re.compile(r"cookie(?<!from-cookie)|consent")
+_NOTICE = re.compile("cookie|consent")
 # Each alternative begins with a letter, and no two with the same one, because the search then looks
 # closer at few characters only.
 _DOUBTFUL = re.compile(
@@ -124,11 +120,11 @@ def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int
     role, first = _TAGS.get(tag, 0), ""
     for name, value in attributes:
         # The id of a section is the slug of its heading: it tells the topic, not the role.
-        if name == "class":
-            of_names, first = _role_and_first(value[:LONGEST_NAMES])
-            role |= of_names
-        elif name == "id" and tag != "section":
-            role |= _role_and_first(value[:LONGEST_NAMES])[0]
+        if name == "class" or (name == "id" and tag != "section"):
+            of_names, named = _role_and_first(value[:LONGEST_NAMES])
+            # A form is no notice, but may be filled in from a cookie.
+            role |= of_names & ~DIALOG if tag == "form" else of_names
+            first = named if name == "class" else first
         elif name in _TELLING:
             role |= _role_of_attribute(name, value)
     return role, first
@@ -145,7 +141,7 @@ def _role_of_attribute(name: str, value: str) -> int:
 @lru_cache(maxsize=8192)
 def _role_and_first(classes: str) -> tuple[int, str]:
     names = classes.lower()
-    role = NOTICE if _NOTICE.search(names) else 0
+    role = DIALOG if _NOTICE.search(names) else 0
     if _COMMENT.search(names):
         role |= COMMENT
     if _UNLIKELY.search(names):

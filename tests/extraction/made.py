@@ -79,9 +79,6 @@ PARTS = {
     "dated teasers": Part(
         "outside", False, each("<p><a href=/{0}>{0}</a></p><div>{0}, May</div>"), names(3, 3)
     ),
-    "quote": Part(
-        "outside", True, each("<div>{}</div>"), lambda seed: [f"Last {seed + 33}.24 Up 0.21"]
-    ),
     "price": Part("outside", True, each("<div>{}</div>"), lambda seed: [f"From {seed + 12} €"]),
     "address": Part("outside", True, PARAGRAPHS, lambda seed: [f"Mill {seed}, 8501, 05 44, 173"]),
     "row outside": Part("outside", True, each("<td>{}</td>", "<table><tr>{}</table>"), fields),

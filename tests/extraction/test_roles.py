@@ -22,8 +22,8 @@ def role(markup: str) -> int:
         ("<div hidden>", roles.HIDDEN),
         ("<div aria-hidden=true>", roles.HIDDEN),
         ("<div style='color: red; display : none'>", roles.HIDDEN),
-        ("<div class='cookie-note'>", roles.NOTICE),
-        ("<div id=CONSENT>", roles.NOTICE),
+        ("<div class='cookie-note'>", roles.DIALOG),
+        ("<div id=CONSENT>", roles.DIALOG),
         ("<ol class=comment-list>", roles.COMMENT),
         ("<div class=main-menu>", roles.UNLIKELY),
         ("<aside class=related>", roles.ASIDE | roles.DOUBTFUL),
@@ -33,10 +33,14 @@ def test_tags_attributes_and_names_tell_roles(markup, expected):
     assert role(markup) == expected
 
 
-@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open", "from-cookie"])
+@pytest.mark.parametrize("name", ["commentary", "story-body", "comments-open"])
 def test_names_of_content_tell_nothing(name):
     """A word is not doubtful for containing one that is."""
     assert role(f"<div class={name}>") == 0
+
+
+def test_a_form_that_is_filled_in_from_a_cookie_is_no_notice():
+    assert role("<form class=user-info-from-cookie>") == 0
 
 
 def test_a_section_is_not_judged_by_its_slug():
