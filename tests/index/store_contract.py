@@ -122,14 +122,15 @@ class StoreContract:
         assert answer.found.entries.keys() == {*near}
         assert admit(store, page("c"), since=answer.found.ends[0]).written[0] is not None
 
-    def test_a_part_is_refused_if_a_state_that_it_checks_has_changed(self, store):
+    def test_a_part_is_refused_if_a_state_that_it_checks_has_changed_and_told_of_it(self, store):
         first, second = admitted(store, page("a"), page("b"), state=LEASED)
         parts = [
             Part((), {first: CONFIRMED}, {}, {first: None}),
             Part((), {second: LEASED}, {}, {second: CONFIRMED}),
         ]
-        written = store.commit(parts).written
+        written, found = store.commit(parts)
         assert (written[0], written[1] is None) == (None, False)
+        assert found.entries[first].state == LEASED
         states = {at: stored.state for at, stored in store.read([first, second]).items()}
         assert states == {first: LEASED, second: CONFIRMED}
         assert store.commit(parts).written == [None, None]

@@ -52,6 +52,14 @@ def test_pages_that_claim_together_get_the_answers_of_one_after_the_other(store)
     assert index.claim_all([]) == []
 
 
+def test_a_page_that_another_crawler_has_taken_over_is_confirmed_by_either(store):
+    index, other = store.open(), store.open()
+    index.claim(page("a"))
+    assert other.claim(page("a")).outcome == REVISIT
+    index.confirm(["a"])
+    assert [entry.provisional for entry in other] == [False]
+
+
 def test_a_page_that_waits_for_one_before_it_keeps_the_place_that_it_takes(store):
     """The page "copy" takes the place of "old", so the later page of that key is no revisit."""
     index = store.open(judge=same_facts, lease=LEASE)
