@@ -75,3 +75,8 @@ def test_page_without_text_is_empty_and_one_of_few_letters_too_short():
 def test_a_page_that_names_its_path_stays_on_its_host():
     page = b"<p>Nothing is at /other.test/tea"
     assert base_address("http://a.test//other.test/tea?q", page) == "http://a.test//other.test/tea"
+
+
+def test_the_excerpt_of_an_item_has_its_text_alone():
+    text = "Rooms: 3\nPrice: 19.90\nA house by the sea, with a garden."
+    assert analyse_body(text_body(text), RECIPE, 100).excerpt == " ".join(text.split())

@@ -20,7 +20,6 @@ class Crawl:
         self.upkeep = Upkeep(self, self, lease=60.0)  # type: ignore[arg-type]
         self.told: list[bool] = []
         self.news: list[Report] = []
-        self.error: Exception | None = None
         self.is_late = False
         self._owed: list[tuple[Future[Any], Any]] = []
         self.answer()
@@ -33,8 +32,6 @@ class Crawl:
     def report(self, news: Report) -> Unsettled:
         if any(news) or news.renewed is not None:
             self.news.append(news)
-            if self.error is not None:
-                raise self.error
         return self._unsettled
 
     def read(self, call: Any) -> None:
@@ -191,9 +188,11 @@ def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_kno
 
 
 def test_an_index_that_fails_is_left_alone_for_a_while(crawl, caplog):
-    crawl.error = RuntimeError("a fault")
-    crawl.upkeep.hold("failed")
-    crawl.end("failed", failed=True)
+    def fail(news: Report) -> None:
+        crawl.news.append(news)
+        raise RuntimeError("a fault")
+
+    crawl.report = fail
     crawl.keep_up()
     assert len(crawl.news) == len(caplog.records) == 1
 
