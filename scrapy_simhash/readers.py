@@ -60,10 +60,13 @@ def text_alone(text: str) -> Extraction:
     )
 
 
-def read_item(data: bytes, _: str | None) -> Extraction:
+def whole_text(text: str) -> Extraction:
     """Return a text that is compared whole, because it is no page."""
-    text = data.decode("utf-8", "surrogatepass")
     return Extraction(text, content=text, alone=True)
+
+
+def read_item(data: bytes, _: str | None) -> Extraction:
+    return whole_text(data.decode("utf-8", "surrogatepass"))
 
 
 def read_text(data: bytes, charset: str | None) -> Extraction:

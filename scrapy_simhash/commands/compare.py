@@ -30,12 +30,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
-from scrapy_simhash.core.analysis import (
-    PageAnalysis,
-    analyse_body,
-    body_of,
-    text_body,
-)
+from scrapy_simhash.core.analysis import PageAnalysis, analyse_body, analyse_text, body_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import base_address, page_key
@@ -121,7 +116,7 @@ def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
 def _text_side(name: str, chosen: FilterSettings) -> _Side:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
     text = Path(name).read_text("utf-8", "replace") if is_file else name
-    analysis = analyse_body(text_body(text), replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
+    analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
     # A text that somebody types is no item of a form: what other programs say is its distance.
     return _Side(text, replace(analysis, facts=b""))
 

@@ -21,6 +21,7 @@ from scrapy_simhash.readers import (
     read_item,
     reader_of,
     text_alone,
+    whole_text,
 )
 from scrapy_simhash.rule.facts import facts_of
 
@@ -119,7 +120,7 @@ def analyse_body(body: Body, recipe: Recipe, excerpt_length: int = 0) -> PageAna
         extraction = read_body(body, recipe)
         if extraction is None:
             return PageAnalysis(None, reason="too_short")
-        analysis = _analyse(extraction, recipe, excerpt_length)
+        analysis = analyse_text(extraction.text, recipe, excerpt_length, extraction)
         return replace(analysis, unmatched=extraction.unmatched)
     except MemoryError:
         return PageAnalysis(None, reason="memory", error="it takes too much memory")
@@ -158,9 +159,19 @@ def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
     return replace(extraction, unmatched=page.unmatched)
 
 
-def _analyse(extraction: Extraction, recipe: Recipe, excerpt_length: int) -> PageAnalysis:
-    """Fingerprint a text, unless it is shorter than the recipe's minimum length."""
-    if not extraction.text.strip():
+def analyse_text(
+    text: str,
+    recipe: Recipe,
+    excerpt_length: int = 0,
+    extraction: Extraction | None = None,
+) -> PageAnalysis:
+    """Fingerprint a text, unless it is shorter than the recipe's minimum length.
+
+    ``extraction`` is what an extractor found on the page beside the text. A text without it is
+    compared whole, as an item is.
+    """
+    extraction = extraction or whole_text(text)
+    if not text.strip():
         return PageAnalysis(None, reason="empty")
     lines, weights = extraction.to_fingerprint
     normal_lines = normalise(lines, by_line=bool(weights))

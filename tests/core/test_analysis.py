@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.core.analysis import analyse_body, text_body
+from scrapy_simhash.core.analysis import analyse_text, text_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.keys import base_address
@@ -15,9 +15,9 @@ RECIPE = replace(named_recipe("default"), min_length=10)
 
 
 def test_separators_do_not_make_a_text_long_enough():
-    assert analyse_body(text_body("nine, 字字字字 -- !"), RECIPE).reason == "too_short"
+    assert analyse_text("nine, 字字字字 -- !", RECIPE).reason == "too_short"
     enough = "ten, 字字字字 -- ten!"
-    assert analyse_body(text_body(enough), RECIPE).fingerprint == RECIPE.fingerprint(enough)
+    assert analyse_text(enough, RECIPE).fingerprint == RECIPE.fingerprint(enough)
 
 
 def words_and_the_first(text: str) -> list[str]:
@@ -28,7 +28,7 @@ def words_and_the_first(text: str) -> list[str]:
 def test_features_of_a_project_are_not_asked_for_a_text_that_is_too_short():
     spec = FeatureSpec(f"{__name__}.words_and_the_first", 1)
     recipe = replace(RECIPE, extractor="none", spec=spec)
-    assert analyse_body(text_body("."), recipe).reason == "too_short"
+    assert analyse_text(".", recipe).reason == "too_short"
 
 
 def test_pages_and_texts_of_any_length_have_facts():
@@ -36,7 +36,7 @@ def test_pages_and_texts_of_any_length_have_facts():
     assert page.fingerprint is not None
     for text in (
         page,
-        *(analyse_body(text_body("Ten letters and more. " * n), RECIPE) for n in (1, 50)),
+        *(analyse_text("Ten letters and more. " * n, RECIPE) for n in (1, 50)),
     ):
         assert len(text.facts) == FACTS_SIZE
 
@@ -79,4 +79,4 @@ def test_a_page_that_names_its_path_stays_on_its_host():
 
 def test_the_excerpt_of_an_item_has_its_text_alone():
     text = "Rooms: 3\nPrice: 19.90\nA house by the sea, with a garden."
-    assert analyse_body(text_body(text), RECIPE, 100).excerpt == " ".join(text.split())
+    assert analyse_text(text, RECIPE, 100).excerpt == " ".join(text.split())
