@@ -30,7 +30,7 @@ _MARKED = {
     **{tag: tag for tag in ("base", "meta", "script", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
-    **dict.fromkeys(("div", "i", "span", "td"), "icon"),
+    **dict.fromkeys(("i", "span", "td"), "icon"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
 }
 _PARTS_OF_SITE = ("nav", "header", "footer", "aside")

@@ -192,6 +192,7 @@ def test_what_a_picture_or_an_icon_says_in_an_attribute_is_said(markup, words):
     [
         "<i title='Stars: 4'>****</i>",
         "<button title='Stars: 4'></button>",
+        "<div title='Stars: 4'></div>",
         "<a href=/4 title='Stars: 4'></a>",
         "<a href=/4> <i title='Stars: 4'></i> four</a>",
         '<a href=/4><img src=/2.jpg alt="Stars: 4">Four</a>',
