@@ -229,22 +229,24 @@ def encoded(html: str | bytes) -> bytes:
 
 def with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
-    # A tag that is longer fills one of these parts, and few pages have such tags.
-    starts = range(0, len(data), _LONG_TAG)
-    if all(data.find(b">", start, start + _LONG_TAG) >= 0 for start in starts):
+    cuts = []
+    in_tag = False
+    for start in range(0, len(data), _LONG_TAG):
+        end = start + _LONG_TAG
+        closed = data.rfind(b">", start, end)
+        if closed >= 0:
+            in_tag = data.find(b"<", closed, end) >= 0
+            continue
+        # Inside the quotes of one long value, a cut changes nothing but the value.
+        if in_tag:
+            part = data[start:end]
+            if len(part.split()) + sum(map(part.count, (b'"', b"'", b"/"))) > _MANY_WORDS:
+                cuts.append(start)
+        in_tag = in_tag or data.find(b"<", start, end) >= 0
+    if not cuts:
         return data
-    pieces = data.split(b">")
-    return b">".join(_cut(piece) if len(piece) > _LONG_TAG else piece for piece in pieces)
-
-
-def _cut(piece: bytes) -> bytes:
-    """Return what stands before a ``>``, with more of these in a tag that has many words."""
-    before, opening, tag = piece.partition(b"<")
-    if len(tag.split()) + sum(map(tag.count, (b'"', b"'", b"/"))) <= _MANY_WORDS:
-        return piece
-    # Inside the quotes of one long value, a cut changes nothing but the value.
-    parts = (tag[at : at + _LONG_TAG] for at in range(0, len(tag), _LONG_TAG))
-    return before + opening + b">".join(parts)
+    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    return b">".join(pieces)
 
 
 def read_page(html: str | bytes, url: str = "") -> Page:
