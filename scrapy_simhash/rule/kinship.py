@@ -28,8 +28,8 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, except for marks of a visit"
     DECLARED = "one site, and a page declares the address of the other canonical"
-    VIEW = "one host; a query, a print view, the name in a query, or folders in the path"
-    SIBLING = "one site, and the pages declare one canonical address, which is of neither"
+    VIEW = "one host; a query, a print view, the name in a query, or folders before the path"
+    SIBLING = "one site; one canonical address of neither, or one name in a folder and in its part"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
     SITES = "two sites"
@@ -75,7 +75,7 @@ def kinship(key: str, other: str) -> Kinship:
     if is_one_query and not is_one_host and (a.name == b.name or a.path == b.path):
         return Kinship.BRANCH
     has_one_title = is_one_query and is_one_host and _has_one_title(a, b)
-    return Kinship.VIEW if has_one_title else Kinship.DOMAIN
+    return Kinship.SIBLING if has_one_title else Kinship.DOMAIN
 
 
 def _is_view(a: Place, b: Place) -> bool:
@@ -92,10 +92,13 @@ def _is_view(a: Place, b: Place) -> bool:
 def _has_one_title(a: Place, b: Place) -> bool:
     """Return whether two names are one of several words, and a page has the other's folders.
 
-    A shop has an article in a category and in a part of that.
+    A shop has an article in a category and in a part of that. A number more is another record's, as
+    in a query, such as the month of a report.
     """
     folders, others = ({*place.path.split("/")} for place in (a, b))
-    return a.name == b.name and "-" in a.name and (folders <= others or others <= folders)
+    is_part = folders <= others or others <= folders
+    is_part = is_part and not any(map(str.isdecimal, folders ^ others))
+    return a.name == b.name and "-" in a.name and is_part
 
 
 def _released(place: Place) -> str:

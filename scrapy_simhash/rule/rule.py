@@ -130,9 +130,10 @@ class Pair:
         """True of two views; branches with little text are asked the same, as cities on two hosts.
 
         Names of cities and results of votes are as near as two releases of a page, unless both
-        pages declare one canonical address.
+        pages declare one canonical address under like headings.
         """
-        is_little = self.size < LONG_TEXT and not self.a.canonical == self.b.canonical != 0
+        is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
+        is_little = self.size < LONG_TEXT and not is_one_page
         return self.kin in VIEWS or (self.kin is Kinship.BRANCH and is_little)
 
     @property
@@ -162,16 +163,16 @@ class Pair:
 
         On one domain the whole titles and the ``h1`` are the same. Two views or releases, and two
         sites, which put their names into titles, have one name in common: a title, an ``h1``, or
-        the title of a page that is the ``h1`` of the other, as of a print view.
+        the title of a page that is the ``h1`` of the other, as of a print view. In one template,
+        the title may be one of many pages, so two ``h1`` are not alike under it.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
             return a.headings == b.headings
-        # In one template, all lists of members may have one title.
         has_two_names = 0 != a.heading != b.heading != 0
         # Of two h1 under one title, none is the site's name if each text has what is its own.
         are_said = self.is_one_template or (a.title == b.title and self.unsaid == 0)
-        if has_two_names and are_said and self.kin is Kinship.SITES:
+        if has_two_names and are_said:
             return False
         return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 

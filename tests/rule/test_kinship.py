@@ -37,7 +37,6 @@ RELATED = {
         a/item?id=7&session=the_second_afternoon a/item?id=7
         a/item?token=tea a/item
         a/tea/item/7 a/item/7
-        a/tea/black/earl-grey.html a/tea/earl-grey.html
         a/tea/7?page=2 a/7?page=2
         a/news/tea a/amp/news/tea
         a/index.php/Flour a/index.php?action=edit&title=Flour
@@ -47,6 +46,8 @@ RELATED = {
         a/list;sort=name a/list
         a/s.php?article44 a/s.php?id_article=44&page=print
         a/print/44 a/news/44/tea.html""",
+    Kinship.SIBLING: """
+        a/tea/black/earl-grey.html a/tea/earl-grey.html""",
     Kinship.BRANCH: """
         a/4.2/install a/3.0/install
         a/en/latest/install.html a/en/5.0.dev0/install/
@@ -87,6 +88,7 @@ RELATED = {
         a/guitar a/guitar/amplifier
         a/tea/black/list a/tea/list
         a/tea/black/earl-grey a/tea/green/earl-grey
+        a/2026/flood-report a/2026/05/flood-report
         a/tea/ a/
         a/tea/index.html a/index.html
         a/index2.html a/

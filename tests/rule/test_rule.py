@@ -154,6 +154,10 @@ def counts() -> Iterator[Case]:
             one, other = (sized(size, **{sort: [*units]}) for units in own)
             yield BRANCH, one, other, 14, ruled
     yield BRANCH, sized(1400), sized(1400, sentences=LET[:1]), 14, COPY
+    # They may replace sentences if both declare one page, unless each has a name of its own.
+    one, other = (sized(1400, sentences=own, canonical=7) for own in (RENTED, LET))
+    yield BRANCH, one, other, 14, COPY
+    yield BRANCH, one, replace(other, headings=202, title=2, heading=2), 14, "own-text"
 
 
 def headings() -> Iterator[Case]:
@@ -165,15 +169,18 @@ def headings() -> Iterator[Case]:
     # What a page holds in attributes or for programs is no part of the lines that it shows.
     yield DOMAIN, STORY, page(2, 2, said=1), 0, "own-values"
     yield VIEW, STORY, page(2, 2, said=1), 0, "other-heading"
-    # Views have one title or h1. A print view may have the name of the page only as its h1.
+    # Views have one h1, or one title. A print view may have the name of the page only as its h1.
     for kin in (VIEW, DECLARED, SIBLING):
         for story in (page(1, 0, size=280), page(1, 1, size=280)):
             yield kin, story, page(0, 1, size=280), 0, COPY
             yield kin, story, page(0, 2, size=280), 0, "other-heading"
             yield DOMAIN, story, page(0, 1, size=280), 0, "other-heading"
-    for names, ruled in (((1, 2), COPY), ((2, 1), COPY), ((2, 2), "other-heading")):
+    for names, ruled in (((1, 2), "other-heading"), ((2, 1), COPY), ((2, 2), "other-heading")):
         yield VIEW, STORY, page(*names, numbers=["7"]), 48, ruled
         yield DOMAIN, STORY, page(*names, numbers=["7"]), 48, "own-values"
+    # One title may be that of all pages of a site; a short text under it may have any h1.
+    for kin in (VIEW, DECLARED, SIBLING, BRANCH):
+        yield kin, page(1, 1, size=280), page(1, 2, size=280), 0, "other-heading"
 
 
 def publications() -> Iterator[Case]:
