@@ -41,7 +41,8 @@ if head[1] ~= ARGV[1] then return {head[1] or ''} end
 -- After a failover that lost the end of the log, its positions are not used again.
 local first = math.max(tonumber(head[2]), tonumber(ARGV[2]))
 local leaf_count, half = tonumber(head[3] or LEAVES), LEAVES
-if not (first >= 0 and first < POSITIONS and leaf_count >= LEAVES) then return {} end
+if not (first >= 0 and first < POSITIONS) then return {} end
+if not (leaf_count >= LEAVES and leaf_count <= POSITIONS / LOAD) then return {} end
 -- Leaves before the last doubling that was begun: those from here on came by it.
 while 2 * half <= leaf_count do half = 2 * half end
 local last, effort, leaf_prefix = first, 0, prefix .. head[1] .. ';'

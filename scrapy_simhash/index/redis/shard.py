@@ -139,6 +139,7 @@ class Shard:
             self._generation = header["generation"]
             self._base = _base_of(self._generation)
             self.last = _last_place(header)
+            _leaf_bound(header)  # whose count may be damaged
         self._set_clock(begun, *time_there)
 
     @contextlib.contextmanager
@@ -247,7 +248,7 @@ class Shard:
         """Return position and entry, given the entry as Redis has it."""
         fingerprint = 1 + entry[0]
         body = fingerprint + self._width
-        run = int.from_bytes(entry[1:fingerprint], "big")
+        run = int.from_bytes(entry[1 : min(fingerprint, 5)], "big")  # as commit.lua reads it
         stored = Stored((run, lease), entry[body:], entry[fingerprint:body])
         return self.position(place, entry[fingerprint:]), stored
 

@@ -151,6 +151,26 @@ def test_a_last_position_that_cannot_be_is_told_as_damage(victim, end):
         keep(index, values(70)[0] ^ 1, "near")
 
 
+@pytest.mark.parametrize("count", [b"inf", b"nan", b"-inf", b"1e300", b"2097153", b"8191", b"x"])
+def test_a_number_of_leaves_that_cannot_be_is_told_as_damage(victim, count):
+    victim.restore()
+    index = victim.open()
+    victim.client.hset(victim.keys(":meta")[0], "leaves", count)
+    for act in (lambda: keep(index, values(1, seed=5)[0]), victim.open, lambda: index.census()):
+        with pytest.raises(StoreDamaged):
+            act()
+
+
+def test_an_entry_whose_run_has_too_many_bytes_can_be_deleted(victim):
+    victim.restore()
+    index = victim.open()
+    (group,) = victim.keys(":0")
+    entry = victim.client.lindex(group, 5)
+    run = b"\x05\0\0\0\0\x01"
+    victim.client.lset(group, 5, run + entry[1 + entry[0] :])
+    assert index.gone([str(values(70)[4])]) == 1
+
+
 @pytest.mark.parametrize("count", [b"0", b"-1", b"1025", b"99999999999", b"x"])
 def test_an_index_whose_number_of_shards_cannot_be_is_damaged_when_it_is_opened(victim, count):
     victim.restore()
