@@ -30,9 +30,14 @@ class _Row:
     def read(cls, living: dict[str, float], **fields: Any) -> _Row:
         run = Run(**fields)
         for name, value in run._asdict().items():
-            if not isinstance(value, _TYPES[name]):
+            if not isinstance(value, _TYPES[name]) or not _is_small(value):
                 raise TypeError(f"the {name} of a run is {value!r:.20}")
         return cls(run, {name: float(end) for name, end in living.items()})
+
+
+def _is_small(value: object) -> bool:
+    """Return whether a value, if it is a number, has no more bits than the times of entries."""
+    return not isinstance(value, (int, float)) or 0 <= value < 1 << 32
 
 
 def _counted(run: Run, by_run: Mapping[int, int]) -> Run:
@@ -56,6 +61,8 @@ class _Cell:
             content = json.loads(packed or b'{"last": 0, "rows": []}')
             self.last = int(content["last"])
             self.rows = [_Row.read(**values) for values in content["rows"]]
+            if max([self.last, *(row.run.number for row in self.rows)]) >= failed_in(0):
+                raise ValueError("the number of a run is too large")
         except (
             ValueError,
             TypeError,

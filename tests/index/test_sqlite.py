@@ -1,6 +1,8 @@
 """What only a file can go through: foreign, damaged, full, locked, read-only, killed writers."""
 
 import contextlib
+import json
+import math
 import os
 import random
 import socket
@@ -21,7 +23,7 @@ from scrapy_simhash.index.store import (
     StoreMismatch,
     StoreUnavailable,
 )
-from scrapy_simhash.index.values import Arrival, Entry
+from scrapy_simhash.index.values import Arrival, Entry, Run
 from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, query, spec
 
 
@@ -160,6 +162,25 @@ def test_a_list_of_runs_that_cannot_be_read_is_damage(path, last):
         index.swap("index:runs", None, b'{"last": %b, "rows": []}' % last.encode())
         with pytest.raises(StoreDamaged, match="list of runs"):
             index.begin_run()
+
+
+RUN = Run(1, "s", 1.0)._asdict() | {"living": {}}
+
+
+@pytest.mark.parametrize(
+    ("last", "change"),
+    [
+        *((1, {name: value}) for name in ("begun", "ended") for value in (1e300, -1.0, math.inf)),
+        *((number, {}) for number in (1 << 31, 1 << 63)),
+        *((1, {"number": number}) for number in (-1, 1 << 31, 10**400)),
+    ],
+)
+def test_a_run_at_a_time_or_of_a_number_that_cannot_be_is_damage(path, last, change):
+    cell = json.dumps({"last": last, "rows": [RUN | change]}).encode()
+    with contextlib.closing(opened(path)) as index:
+        index.swap("index:runs", None, cell)
+        with pytest.raises(StoreDamaged, match="list of runs"):
+            index.runs()
 
 
 def test_overwritten_pages_are_damage(path):
