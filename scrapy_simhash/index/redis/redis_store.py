@@ -233,23 +233,25 @@ class RedisStore:
         return {position: rows[position] for position in positions if position in rows}
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
-        number = after % len(self._shards)
-        place = self._shards[number].place(after)
-        for shard in self._shards[number:]:
+        for shard in self._shards[after % len(self._shards) :]:
             last = shard.last_place()
             values = self._values(shard, last) if blocks else None
-            for first in range(place + 1, last + 1, KEYS_AT_ONCE):
-                places = range(first, min(first + KEYS_AT_ONCE, last + 1))
-                for position, stored in self._at(shard, places).items():
-                    if values is not None:
-                        stored = _completed(stored, values[shard.place(position)])
-                    yield position, stored
-            place = 0
+            for position, stored in self._between(shard, shard.place(after), last):
+                if values is not None:
+                    stored = _completed(stored, values[shard.place(position)])
+                yield position, stored
+            after = 0
 
-    def _at(self, shard: Shard, places: Iterable[int]) -> dict[int, Stored]:
-        """Return the entries at some places, by position."""
-        part = Part(checks={shard.position(place): _NEVER for place in places})
-        return self._committed({shard: [part]})[shard].found.entries
+    def _between(self, shard: Shard, place: int, last: int) -> Iterator[tuple[int, Stored]]:
+        """Yield the entries from behind a place to the last one, until the index is cleared."""
+        generation = shard.generation
+        for first in range(place + 1, last + 1, KEYS_AT_ONCE):
+            places = range(first, min(first + KEYS_AT_ONCE, last + 1))
+            part = Part(checks={shard.position(place): _NEVER for place in places})
+            entries = self._committed({shard: [part]})[shard].found.entries
+            if shard.generation != generation:
+                return
+            yield from entries.items()
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries up to a place, shape (n, blocks).

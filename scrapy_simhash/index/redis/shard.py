@@ -86,6 +86,7 @@ class Shard:
 
     Attributes:
         where: what messages call it.
+        generation: what tells the index from one that was deleted.
         last: the last place that has an entry, as far as this crawler knows.
 
     Raises:
@@ -94,8 +95,8 @@ class Shard:
 
     def __init__(self, client: Client, spec: IndexSpec, name: str, number: int, count: int) -> None:
         self.where = f"the index {name!r} at {client.address.shown}"
-        self.meta, self.leases, self._prefix = (
-            client.key(part, name) for part in ("meta", "leases", "")
+        self.meta, self.leases, self._cleared, self._prefix = (
+            client.key(part, name) for part in ("meta", "leases", "cleared", "")
         )
         self.last = 0
         self._client = client
@@ -136,8 +137,8 @@ class Shard:
                 "make room (set maxmemory-policy to noeviction); delete this index to start anew"
             )
         with self.readable():
-            self._generation = header["generation"]
-            self._base = _base_of(self._generation)
+            self.generation = header["generation"]
+            self._base = _base_of(self.generation)
             self.last = _last_place(header)
             _leaf_bound(header)  # whose count may be damaged
         self._set_clock(begun, *time_there)
@@ -168,13 +169,13 @@ class Shard:
 
     def group(self, number: int) -> str:
         """Return the key of a group of entries, as commit.lua names it."""
-        return f"{self._prefix}{self._generation}:{number}"
+        return f"{self._prefix}{self.generation}:{number}"
 
     def leaf(self, block: int, number: int) -> bytes:
         """Return the key of a leaf, as commit.lua names it."""
         later, low = divmod(number, LEAVES)
         name = bytes([block, *low.to_bytes(2, "big")]) + (bytes([later]) if later else b"")
-        return f"{self._prefix}{self._generation};".encode() + name
+        return f"{self._prefix}{self.generation};".encode() + name
 
     def place(self, position: int) -> int:
         """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
@@ -195,7 +196,7 @@ class Shard:
         """Return the command that commits parts, given what each page looks for."""
         spec = self._spec
         limits = (self._width, spec.reach, spec.blocks, BUCKET_LIMIT, KEY_LIMIT)
-        arguments: list[Any] = [self._generation, self.last, *limits]
+        arguments: list[Any] = [self.generation, self.last, *limits]
         for part in parts:
             arguments += self._arguments_of(part, looks)
         return ("EVALSHA", _COMMIT, 3, self.meta, self.leases, self._prefix, *arguments)
@@ -264,9 +265,12 @@ class Shard:
         return text_fields(self._client.call("HGETALL", self.meta), self.where)
 
     def last_place(self) -> int:
-        """Return the last place of the log."""
+        """Return the last place of the log that is there now."""
         with self.readable():
-            return _last_place(self.header())
+            header = self.header()
+            if header.get("generation") != self.generation:
+                self.begin()
+            return _last_place(header)
 
     def leaf_bound(self) -> int:
         """Return a number that no leaf of a block has, even if some split meanwhile."""
@@ -274,24 +278,30 @@ class Shard:
             return _leaf_bound(self.header())
 
     def clear(self) -> None:
-        """Delete all keys, and begin another generation."""
+        """Delete all keys, those that an interrupted call left, too; begin another generation."""
+        if self._client.call("EXISTS", self._cleared):
+            self._delete_cleared()
         # Together, because an index of which only a part is there is a damaged one. From now on
         # other crawlers write into another generation.
-        deletion = ("UNLINK", self.meta, self.leases)
-        answer, _ = self._client.send([("HGETALL", self.meta), deletion])
+        copy = ("COPY", self.meta, self._cleared, "REPLACE")
+        self._client.send([copy, ("UNLINK", self.meta, self.leases)])
+        self._delete_cleared()
+        self.begin()
+
+    def _delete_cleared(self) -> None:
+        """Delete the groups and leaves of the index whose header was put aside, and then that."""
         leaves = _leaf_bound({})
         with contextlib.suppress(StoreDamaged, ValueError):  # a damaged index is cleared, too
-            header = text_fields(answer, self.where)
-            self._generation = header.get("generation", self._generation)
+            header = text_fields(self._client.call("HGETALL", self._cleared), self.where)
+            self.generation = header.get("generation", self.generation)
             self.last = max(self.last, _last_place(header))
             leaves = _leaf_bound(header)
         # Others may have written more between the two commands.
         numbers = product(range(self._spec.blocks + 1), range(leaves))
         groups = map(self.group, range(self.last // GROUP + GROUP))
-        keys = chain(groups, starmap(self.leaf, numbers))
+        keys = chain(groups, starmap(self.leaf, numbers), [self._cleared])
         while batch := [*islice(keys, KEYS_AT_ONCE)]:
             self._client.call("UNLINK", *batch)
-        self.begin()
 
 
 def _base_of(generation: str) -> int:

@@ -1,5 +1,6 @@
 """What was lost in Redis: single entries are passed over, and what is gone as a whole is told."""
 
+import itertools
 import logging
 import tracemalloc
 
@@ -143,7 +144,7 @@ def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened,
         keep(index, value)
 
     def sent(commands):
-        if commands[0][0] == "HGETALL":
+        if commands[0][0] == "COPY":
             for value in pages[40:]:
                 keep(other, value)
         return send(commands)
@@ -155,3 +156,39 @@ def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened,
     assert {key.rpartition(b":")[2] for key in client.keys("*")} == {b"meta", b"leases", b"index"}
     assert len(other) == 0
     assert keep(other, pages[0]) == "unique"
+
+
+def test_clear_deletes_what_an_interrupted_clear_has_left(client, url, opened, monkeypatch):
+    index = opened(url)
+    keep(index, values(1)[0])
+    call = index._store._client.call
+
+    def interrupted(*command):
+        if command[0] == "UNLINK":
+            raise KeyboardInterrupt
+        return call(*command)
+
+    monkeypatch.setattr(index._store._client, "call", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        index.clear()
+    assert len(opened(url)) == 0
+    assert len(client.keys()) > 4
+    opened(url).clear()
+    assert len(client.keys()) == 3  # of which one has the runs
+
+
+@pytest.mark.parametrize("read", [0, 1])
+def test_an_index_that_is_cleared_while_it_is_read_is_not_mixed_with_the_next(url, opened, read):
+    index, other = opened(url), opened(url)
+    index.put(Entry(str(value), fp(value)) for value in values(1100))
+    index.clear()
+    pages = {str(value): fp(value) for value in values(1200, seed=1)}
+    other.put(Entry(key, pages[key]) for key in pages)
+    entries = index.with_blocks()
+    some = [*itertools.islice(entries, read)]
+    if read:
+        other.clear()
+        other.put(Entry(str(value), fp(value)) for value in values(1200, seed=2))
+    some += entries
+    assert len(some) == (1024 if read else 1200)
+    assert all(entry.fingerprint.blocks == pages[entry.key].blocks for entry in some)
