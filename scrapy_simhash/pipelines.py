@@ -76,7 +76,7 @@ class NearDuplicatePipeline:
             page = delivery.page_in_progress
             verdict = await self._dedup.check(document, original=page)
             if not page or verdict.original != page:
-                self._act(verdict, delivery)
+                self._act(item, verdict, delivery)
                 return
         # It goes with its page, which an earlier run may have delivered.
         if delivery.unchanged:
@@ -88,7 +88,7 @@ class NearDuplicatePipeline:
         else:
             self._counts["items_kept"] += 1
 
-    def _act(self, verdict: Verdict, delivery: Delivery) -> None:
+    def _act(self, item: Any, verdict: Verdict, delivery: Delivery) -> None:
         """Count an item by its verdict, and raise if it is dropped."""
         action: Action | None = None
         if verdict.kind == "duplicate":
@@ -98,7 +98,7 @@ class NearDuplicatePipeline:
         if verdict.kind == "skipped":
             self._counts["items_skipped"] += 1
         elif verdict.owned:
-            delivery.item_claimed(verdict.key)
+            delivery.item_claimed(verdict.key, item)
             if verdict.unchanged and self._settings.recrawl == "changed":
                 self._drop_unchanged(verdict.key)
             self._counts["items_kept"] += 1

@@ -6,10 +6,10 @@ and what its callback yields. Scrapy's signals say how each item ends.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -22,6 +22,13 @@ from scrapy_simhash.keys import key_of
 if TYPE_CHECKING:
     from scrapy_simhash.core.upkeep import Upkeep
     from scrapy_simhash.settings import FilterSettings
+
+
+class _Claim(NamedTuple):
+    """An item that became an original, and the key that it had then."""
+
+    key: str
+    item: Any
 
 
 class Delivery:
@@ -58,8 +65,8 @@ class Delivery:
         # A later pipeline may make another object of an item, or none, so only numbers are sure.
         self._items_on_the_way = items
         self._items_in_pipeline = 0
-        # The keys of items that became originals, and are in the pipelines after ours.
-        self._claimed: list[str] = []
+        # They are in the pipelines after ours.
+        self._claims: list[_Claim] = []
 
     @property
     def page_in_progress(self) -> str | None:
@@ -89,31 +96,33 @@ class Delivery:
         finally:
             self._items_in_pipeline -= 1
 
-    def item_claimed(self, key: str) -> None:
+    def item_claimed(self, key: str, item: Any) -> None:
         """Note that an item became an original."""
-        self._claimed.append(key)
+        self._claims.append(_Claim(key, item))
 
-    def item_ended(self, key: str | None, *, failed: bool) -> None:
+    def item_ended(self, item: Any, key: str | None, *, failed: bool) -> None:
         """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
         self._items_on_the_way = max(0, self._items_on_the_way - 1)
         if self.key is not None:
             self._upkeep.ended(self.key, failed=failed)
-        if key in self._claimed:
-            self._end_claims([key], failed=failed)
-        elif failed:
-            # A pipeline has changed its key, so it may be any of them.
-            self._end_claims([*self._claimed], failed=True)
+        # A pipeline may have changed the key of the item, or made another item with the same key.
+        ended = [claim for claim in self._claims if claim.item is item]
+        ended = (ended or [claim for claim in self._claims if claim.key == key])[:1]
+        if failed and not ended:  # it may be any of them
+            ended = self._claims
+        self._end_claims(ended, failed=failed)
         self._end_last_claims()
 
     def _end_last_claims(self) -> None:
         """End the claims of which another item, or None, was made, once all items have ended."""
         if self._items_on_the_way == self._items_in_pipeline:
-            self._end_claims([*self._claimed], failed=False)
+            self._end_claims(self._claims, failed=False)
 
-    def _end_claims(self, keys: Iterable[str], *, failed: bool) -> None:
-        for key in keys:
-            self._claimed.remove(key)
-            self._upkeep.ended(key, failed=failed)
+    def _end_claims(self, claims: Sequence[_Claim], *, failed: bool) -> None:
+        for claim in [*claims]:
+            # Not by equality, because an item may be anything.
+            self._claims = [each for each in self._claims if each is not claim]
+            self._upkeep.ended(claim.key, failed=failed)
 
 
 class Deliveries:
@@ -198,7 +207,7 @@ class Deliveries:
         self._of_item.pop(id(item), None)
         delivery = self.of(response) if isinstance(response, Response) else self._outside
         key = item_key(item, self._settings.item_key_field) if self._compares_items else None
-        delivery.item_ended(key, failed=signal is signals.item_error)
+        delivery.item_ended(item, key, failed=signal is signals.item_error)
 
 
 def item_key(item: Any, field: str) -> str | None:

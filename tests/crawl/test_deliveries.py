@@ -1,0 +1,27 @@
+"""The claims of items: each ends as its item ends."""
+
+from itertools import permutations, product
+from math import inf
+from unittest.mock import Mock, call
+
+import pytest
+
+from scrapy_simhash.crawl.deliveries import Delivery
+
+
+@pytest.mark.parametrize("is_outside", [False, True])
+def test_an_item_fails_alone_whatever_keys_a_later_pipeline_gives(is_outside):
+    """Its key may be that of another item by now."""
+    claimed = ("a", "b")
+    keys = product(("a", "b", "c", None), repeat=2)
+    fates = product((False, True), repeat=2)
+    for now, failed, order in product(keys, fates, permutations(range(2))):
+        upkeep = Mock(in_progress=Mock(return_value=False))
+        delivery = Delivery(upkeep, items=inf if is_outside else 2)
+        items = [{"url": key} for key in claimed]
+        for key, item in zip(claimed, items, strict=True):
+            delivery.item_claimed(key, item)
+        for n in order:
+            delivery.item_ended(items[n], now[n], failed=failed[n])
+        ends = [call(claimed[n], failed=failed[n]) for n in order]
+        assert upkeep.ended.mock_calls == ends
