@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from scrapy.utils.project import inside_project
 
 from scrapy_simhash.offline.interrupts import ending_by_interrupt
 
@@ -38,6 +39,12 @@ SUBCOMMANDS = (
 _EXIT_STATUS = """\
 exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or there is nothing;
 2, an argument, a file or a store cannot be used; 130, interrupted.
+"""
+
+_PLACES = ("ADDONS", "DOWNLOADER_MIDDLEWARES")
+_NO_ADDON = """
+This project does not load the add-on. In settings.py, replace an empty ADDONS = {} by this line:
+ADDONS = {"scrapy_simhash.Addon": 500}
 """
 
 
@@ -115,6 +122,9 @@ class SimhashCommand(ScrapyCommand):
         refuse_unknown(self.settings)
         if opts.subcommand is None:
             self._parser.print_help()
+            placed = str([self.settings.getdict(name) for name in _PLACES])
+            if inside_project() and "scrapy_simhash" not in placed:
+                sys.stdout.write(_NO_ADDON)
         else:
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
 

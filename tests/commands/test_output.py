@@ -31,6 +31,16 @@ def test_the_command_alone_lists_its_subcommands(capsys):
     assert all(f"\n    {name}" in out for name in SUBCOMMANDS)
 
 
+@pytest.mark.parametrize("name", ["ADDONS", "DOWNLOADER_MIDDLEWARES"])
+def test_the_command_alone_says_if_a_project_lacks_the_add_on(name, tmp_path, capsys, monkeypatch):
+    says = '\nADDONS = {"scrapy_simhash.Addon": 500}\n'
+    monkeypatch.chdir(tmp_path)
+    assert says not in printed(capsys)
+    (tmp_path / "scrapy.cfg").write_text("")
+    assert printed(capsys).endswith(says)
+    assert says not in printed(capsys, settings={name: {"scrapy_simhash.Addon": 500}})
+
+
 def test_scrapy_start_up_loads_nothing_heavy():
     code = (
         "import sys, scrapy_simhash.commands; heavy = ('numpy', 'trafilatura', "
