@@ -9,7 +9,9 @@ from urllib.parse import parse_qsl
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.extensions.httpcache import DummyPolicy
 from scrapy.settings import BaseSettings
+from scrapy.settings.default_settings import HTTPCACHE_POLICY
 from scrapy.utils.job import job_dir
 
 from scrapy_simhash.core.dedup import Dedup
@@ -176,7 +178,7 @@ def _repeats_downloads(settings: BaseSettings) -> bool:
     """Return whether each page comes from Scrapy's cache, however old it is."""
     if not settings.getbool("HTTPCACHE_ENABLED") or settings.getint("HTTPCACHE_EXPIRATION_SECS"):
         return False
-    return "DummyPolicy" in str(settings["HTTPCACHE_POLICY"])
+    return settings["HTTPCACHE_POLICY"] in (HTTPCACHE_POLICY, DummyPolicy)
 
 
 def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
