@@ -42,7 +42,9 @@ from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="an index, or a file of fingerprints")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="an index, or fingerprints (.parquet, .jsonl)"
+    )
     add_shared_options(parser, "index", "recipe")
 
 

@@ -73,8 +73,8 @@ def _table_of_runs(runs: list[Run]) -> list[dict[str, Any]]:
         {
             "run": run.number,
             "spider": run.spider,
-            "begun": moment(run.begun),
-            "ended": moment(run.ended) if run.ended else "-",
+            "begun": f"{moment(run.begun)}Z",
+            "ended": f"{moment(run.ended)}Z" if run.ended else "-",
             "state": _state(run, is_last=run.number == last[run.spider]),
             "seen": run.seen,
             "missing": run.missing,

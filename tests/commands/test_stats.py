@@ -4,7 +4,9 @@ import json
 import random
 import re
 import sqlite3
+import time
 from contextlib import closing
+from datetime import datetime
 
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -36,6 +38,16 @@ def test_stats_are_those_of_the_index(stores, capsys):
     assert 1000 * 112 < stats["bytes"] < 1000 * 5000
     out = printed(capsys, "stats", "--index", store.url)
     assert all(text in out for text in ("1,001", DEFAULT.identity, "distance    48\n"))
+
+
+def test_times_of_runs_say_that_they_are_utc(tmp_path, capsys):
+    with closing(open_index(f"sqlite:///{tmp_path}/i", spec(spider="news"))) as index:
+        index.begin_run()
+        index.end_run(finished=True)
+    [run] = json.loads(printed(capsys, "stats", "--index", tmp_path / "i", "--json"))["runs"]
+    for name in ("begun", "ended"):
+        told = datetime.strptime(run[name], "%Y-%m-%d %H:%M:%S%z")
+        assert abs(time.time() - told.timestamp()) < 60
 
 
 def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):
