@@ -60,10 +60,15 @@ def on_redis() -> Iterator[dict[str, Any]]:
             def from_url(cls, url: str, **options: Any) -> Redis:
                 return stack.enter_context(Redis.from_url(url, **options))
 
+        url = (
+            stack.enter_context(servers.redis_server()).url
+            if servers.PROGRAM
+            else stack.enter_context(servers.fake_server())
+        )
         yield {
             **ONE_AT_A_TIME,
             "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
             "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-            "REDIS_URL": stack.enter_context(servers.redis_server()).url,
+            "REDIS_URL": url,
             "REDIS_PARAMS": {"redis_cls": Closed},
         }
