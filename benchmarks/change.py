@@ -30,7 +30,7 @@ from benchmarks.measuring import Table
 from benchmarks.recrawl import content
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.rule.facts import is_same
+from scrapy_simhash.rule.state import is_same
 
 RECIPE = named_recipe("default")
 LATER = {"bullseye": "bookworm", "bookworm": "trixie"}

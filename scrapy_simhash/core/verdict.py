@@ -15,8 +15,8 @@ from scrapy_simhash.index.values import (
     Match,
     Outcome,
 )
-from scrapy_simhash.rule.facts import is_same
 from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
+from scrapy_simhash.rule.state import is_same
 
 VerdictKind = Literal[Outcome, "skipped"]
 

@@ -26,7 +26,7 @@ from scrapy_simhash.rule.sketch import (
     sketch,
     units_of,
 )
-from scrapy_simhash.rule.state import state_of
+from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
 #: The bits of each sketch. A byte with its size follows.
 SKETCHES = {
@@ -50,7 +50,7 @@ _SIZES = {
     "thin": 1,
     "alone": 1,
     "paged": 1,
-    "state": 3,
+    "state": STATE_SIZE,
 }
 #: The units in the sample of the site's own lines.
 _SAMPLE = 32
@@ -180,23 +180,6 @@ def _is_paged(marks: tuple[str, ...]) -> bool:
     """Return whether links lead to parts of a list that follow each other, unlike its entries."""
     parts = {(part[1], int(part[2])) for part in map(_PART.fullmatch, marks) if part}
     return any((name, number + 1) in parts for name, number in parts)
-
-
-def is_same(facts: bytes, others: bytes, distance: int) -> bool:
-    """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
-
-    In doubt it has changed: a page that is delivered without a change costs work, and a change that
-    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
-    in a long text may leave all of their bits as they are.
-
-    Args:
-        facts: of the page; see :func:`.facts_of`.
-        others: of the page as it was.
-        distance: of their fingerprints, in bits.
-    """
-    if facts and others:
-        return facts[-_SIZES["state"] :] == others[-_SIZES["state"] :]
-    return distance == 0
 
 
 def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:

@@ -169,10 +169,7 @@ class Pair:
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
             return a.headings == b.headings
-        has_two_names = 0 != a.heading != b.heading != 0
-        # Of two h1 under one title, none is the site's name if each text has what is its own.
-        are_said = self.is_one_template or (a.title == b.title and self.unsaid == 0)
-        if has_two_names and are_said:
+        if 0 != a.heading != b.heading != 0 and self.is_one_template:
             return False
         return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 

@@ -18,6 +18,8 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST, code_points
 
 #: Counts, ages and datelines stand in shorter lines; characters.
 SHORT_LINE = 100
+#: Bytes of a state, which stand at the end of the facts.
+STATE_SIZE = 3
 _NUMBER = re.compile(r"\d[\d.,]*")
 _WORD_BEFORE = re.compile(
     r"([^\W\d_]+|visitor no\.|visitor number)[\s:(\uff1a\uff08]{0,3}$", re.IGNORECASE
@@ -82,6 +84,23 @@ def state_of(content: str, key: bytes = b"") -> int:
     stays[1:] |= ~is_gap[:-1]
     said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
     return hashed(said, key)
+
+
+def is_same(facts: bytes, others: bytes, distance: int) -> bool:
+    """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
+
+    In doubt it has changed: a page that is delivered without a change costs work, and a change that
+    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
+    in a long text may leave all of their bits as they are.
+
+    Args:
+        facts: of the page; see :func:`.facts_of`.
+        others: of the page as it was.
+        distance: of their fingerprints, in bits.
+    """
+    if facts and others:
+        return facts[-STATE_SIZE:] == others[-STATE_SIZE:]
+    return distance == 0
 
 
 def hashed(said: bytes, key: bytes) -> int:

@@ -200,9 +200,7 @@ def publications() -> Iterator[Case]:
     for one, second, ruled in (
         (page(5, 0), page(5, 7), COPY),
         (page(5, 6), page(5, 7), "other-heading"),
-        (page(5, 6), page(5, 7, menu=MENU), "same-text"),
-        (page(5, 6, sentences=RENTED), page(5, 7, menu=MENU, sentences=LET), "other-heading"),
-        (page(5, 6), page(5, 7, menu=MENU, sentences=LET, unsaid=0b11), COPY),
+        (page(5, 6), page(5, 7, menu=MENU), COPY),
         (page(4, 6), page(5, 6), COPY),
         (page(5, 6), page(4, 5), "other-heading"),
         (page(5, 6), page(4, 5, menu=MENU), COPY),

@@ -4,8 +4,7 @@ import pytest
 
 from scrapy_simhash.core.analysis import analyse_body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.rule.facts import is_same
-from scrapy_simhash.rule.state import lasting, state_of
+from scrapy_simhash.rule.state import is_same, lasting, state_of
 from tests.pages import analysed, article, distance_of
 
 RECIPE = named_recipe("default")
