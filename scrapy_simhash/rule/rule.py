@@ -85,8 +85,7 @@ def kinships(page: Page, other: Page) -> Iterator[Kinship]:
             yield Kinship.DECLARED
         elif a.canonical == b.canonical != 0:
             yield Kinship.SIBLING
-    # A page without main text may be another record, and so it has to say the same.
-    yield Kinship.DOMAIN if kin not in VIEWS and (a.thin or b.thin) else kin
+    yield kin
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
@@ -126,6 +125,14 @@ class Pair:
         return self.a.thin or self.b.thin
 
     @property
+    def asked(self) -> Kinship:
+        """The kinship by whose row of the table the pages are asked what only one of them has.
+
+        A page without main text may be another record, and so it has to say the same.
+        """
+        return Kinship.DOMAIN if self.is_thin and self.kin not in VIEWS else self.kin
+
+    @property
     def is_view(self) -> bool:
         """True of two views; branches with little text are asked the same, as cities on two hosts.
 
@@ -134,7 +141,7 @@ class Pair:
         """
         is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
         is_little = self.size < LONG_TEXT and not is_one_page
-        return self.kin in VIEWS or (self.kin is Kinship.BRANCH and is_little)
+        return self.asked in VIEWS or (self.asked is Kinship.BRANCH and is_little)
 
     @property
     def size(self) -> float:
@@ -185,14 +192,14 @@ class Pair:
         is_whole = self.kin in VIEWS and not (self.a.paged or self.b.paged)
         if is_whole and a.likeness(b) > HALF and a.apart(b) < HALF * a.width:
             return False
-        is_list = self.kin is Kinship.DOMAIN and self.size < SHORT_TEXT
+        is_list = self.asked is Kinship.DOMAIN and self.size < SHORT_TEXT
         for page in (self.a, self.b):
             is_list = is_list and page.numbers.size + page.words.size < page.listed.size
         return (a.added(b) if is_list else a.replaced(b)) >= 1
 
 
 def _far(pair: Pair) -> str:
-    kin = pair.kin
+    kin = pair.asked
     if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
         return FAR
     # Short texts may come from one program.
@@ -202,7 +209,7 @@ def _far(pair: Pair) -> str:
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, fields and entries."""
-    a, b, kin = pair.a, pair.b, pair.kin
+    a, b, kin = pair.a, pair.b, pair.asked
     numbers = a.numbers.replaced(b.numbers)
     if kin is Kinship.SITES:
         return "own-values" if _are_records(pair) else ""
@@ -237,7 +244,7 @@ def _are_records(pair: Pair) -> bool:
 
 
 def _sentences(pair: Pair) -> str:
-    a, b, kin = pair.a, pair.b, pair.kin
+    a, b, kin = pair.a, pair.b, pair.asked
     differ = pair.is_view and a.sentences.replaced(b.sentences) > 0
     if kin is Kinship.DOMAIN:
         differ = a.said != b.said

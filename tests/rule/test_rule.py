@@ -218,6 +218,9 @@ def thin() -> Iterator[Case]:
     yield DOMAIN, linked, STORY, 0, "own-values"
     yield DOMAIN, plain, page(2, 2, thin=True), 0, "other-heading"
     yield VIEW, plain, page(words=("[x] tea",), thin=True), 10, "thin-page"
+    # The titles of two sites name them, and the table under one h1 is one table.
+    yield SITES, page(4, 6, thin=True), page(5, 6, thin=True), 48, "thin-page"
+    yield SITES, page(4, 6, thin=True), page(5, 6, thin=True, numbers="3"), 0, "own-values"
     pictures = [page(listed=["logo", name], thin=True) for name in ("dawn", "dusk")]
     yield VIEW, *pictures, 10, "own-values"
 
