@@ -115,7 +115,13 @@ class Sketch(NamedTuple):
         return max(self.own(other))
 
     def own_share(self, other: "Sketch") -> float:
-        """Return the share of own units in the set that has fewer of them, from 0 to 1."""
+        """Return the share of own units in the set that has fewer of them, from 0 to 1.
+
+        It is 1 if the sketches do not tell it: of more units than twice their bits, some other ones
+        change as many bits as all other ones do.
+        """
+        if max(self.size, other.size) > 2 * self.width:
+            return 1.0
         own, others = self.own(other)
         return min(own / max(self.size, 1), others / max(other.size, 1), 1.0)
 

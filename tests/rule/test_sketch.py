@@ -29,6 +29,12 @@ def test_units_that_only_one_page_has_are_counted_unless_they_are_too_many():
     assert sketch([], WIDTH).apart(one._replace(bits=(1 << 64) - 1)) == float("inf")
 
 
+@given(st.sets(st.integers(0, 2**64 - 1), min_size=129, max_size=254))
+def test_a_set_with_many_more_units_than_bits_does_not_tell_how_many_are_others(units):
+    whole, other = (sketch(each, 64) for each in (sorted(units), [-unit for unit in units]))
+    assert whole.own_share(other) == other.own_share(whole) == 1
+
+
 @given(*[st.sets(st.integers(0, 2**64 - 1), max_size=200)] * 2)
 def test_a_set_has_no_more_units_of_its_own_than_it_has(one, other):
     a, b = sketch([*one], WIDTH), sketch([*other], WIDTH)
