@@ -503,18 +503,19 @@ def _read_lines(page: Page) -> list[Element]:
 def _rename(page: Page) -> None:
     """Make another heading the ``h1`` if the ``h1`` is the name of the site.
 
-    It leads to the front page, and the other heading stands in the title.
+    It leads to the front page, and the other heading stands in the title. That may be the heading
+    of a box beside the page, so the page begins where it did.
     """
     sites = [el for _, el in page.titles["h1"] if _leads_home(el, page.folder)]
     every = chain.from_iterable(page.titles.values()) if sites else ()
     names = {"", *map(inner_text, sites)}
-    named = ((at, el) for at, el in every if inner_text(el) in page.title)
-    for at, heading in named:
+    named = (el for _, el in every if inner_text(el) in page.title)
+    for heading in named:
         if inner_text(heading) not in names:
             for el in sites:
                 el.tag = "div"
             heading.tag = "h1"
-            page.titles["h1"] = [(at, heading)]
+            page.titles["h1"] = [(page.heading_line or 0, heading)]
             break
 
 

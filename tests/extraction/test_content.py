@@ -326,6 +326,12 @@ def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front
     assert extract(theme.replace("T |", "S |")).headings == ("Mill news",)
 
 
+def test_what_stands_above_a_box_whose_heading_is_in_the_title_is_content():
+    box = "<div><h3>Flats</h3><p>One line only</div>"
+    page = f"<title>Flats | Inn</title><h1><a href=/>Inn</a></h1><p>Flat 7</p>{box}"
+    assert "Flat 7" in extract(page).own
+
+
 def test_links_are_text_on_a_list_alone():
     stories = "".join(f"<li><a href=/{n}>{article(n, 14)}</a>" for n in range(20, 30))
     assert not extract(page(f"<h1>News</h1><ul>{stories}</ul>")).thin
