@@ -318,9 +318,10 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
         return []
     texts = lines.is_long.cumsum()
     kinds = {(page.manners[line], texts[line], label) for line, label in labels.items()}
-    beside = Counter(manner for manner, _ in {kind[:2] for kind in kinds})
-    number = Counter(manner for manner, _, _ in kinds)
-    authors = {m for m in beside if beside[m] > 1 and number[m] < _ROW * beside[m]}
+    beside = Counter(kind[:2] for kind in kinds)
+    number = Counter(manner for manner, _ in beside)
+    fields = {manner for (manner, _), size in beside.items() if size >= _ROW}
+    authors = {manner for manner in number if number[manner] > 1} - fields
     return [line for line in labels if page.manners[line] in authors]
 
 

@@ -326,6 +326,12 @@ def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front
     assert extract(theme.replace("T |", "S |")).headings == ("Mill news",)
 
 
+def test_fields_of_all_entries_are_content_if_one_entry_has_three():
+    fields = ["Rooms: 1</div><div>Floor: 5</div><div>Doors: 6", "Rooms: 2", "Rooms: 3"]
+    flats = "".join(POST.format(n, *flat) for n, flat in enumerate(zip(fields, LONG, strict=True)))
+    assert {f"Rooms: {n}" for n in (1, 2, 3)} <= {*own(f"<main><h1>Flats</h1>{flats}</main>")}
+
+
 def test_what_stands_above_a_box_whose_heading_is_in_the_title_is_content():
     box = "<div><h3>Flats</h3><p>One line only</div>"
     page = f"<title>Flats | Inn</title><h1><a href=/>Inn</a></h1><p>Flat 7</p>{box}"
