@@ -71,6 +71,8 @@ logger = logger_of(__name__)
 #: Pages that claim, are put, or are looked for by their keys at a time: a shared store serves no
 #: other crawler meanwhile.
 CLAIMS_AT_ONCE = 64
+#: Entries that get another state at a time, for the same reason.
+ACTS_AT_ONCE = 512
 
 
 class Index:
@@ -453,6 +455,14 @@ class Index:
 
     def _act(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
         """Act on states of entries, given as they are believed to be; return how they are then."""
+        rest = iter(states.items())
+        after: dict[int, State | None] = {}
+        while batch := dict(islice(rest, ACTS_AT_ONCE)):
+            after |= self._acted(batch)
+        return after
+
+    def _acted(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
+        """Act on states of entries together."""
         after: dict[int, State | None] = {}
         for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}

@@ -3,6 +3,7 @@
 import pytest
 
 from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index.index import ACTS_AT_ONCE
 from scrapy_simhash.index.values import Arrival, Entry
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import FAR, ORIGINAL, fp, keys, page, query, release, values
@@ -64,3 +65,20 @@ def test_an_entry_of_any_key_can_be_removed(store, key):
     index.put([Entry(key, fp(0)), Entry("a", fp(FAR))])
     assert index.gone([key]) == 1
     assert keys(index) == ["a"]
+
+
+def test_entries_get_another_state_a_bounded_number_at_a_time(store, monkeypatch):
+    index = store.open()
+    keys = [str(number) for number in range(2 * ACTS_AT_ONCE + 1)]
+    index.put(Entry(key, fp(value)) for key, value in zip(keys, values(len(keys)), strict=True))
+    sizes = list[int]()
+    commit = index._store.commit
+
+    def counted(parts, lookups=None):
+        sizes.append(len(parts))
+        return commit(parts, lookups)
+
+    monkeypatch.setattr(index._store, "commit", counted)
+    assert index.gone(keys) == len(keys)
+    assert sizes == [ACTS_AT_ONCE, ACTS_AT_ONCE, 1]
+    assert len(index) == 0
