@@ -25,13 +25,12 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     """Return the URL of the Redis that scrapy-redis uses.
 
     Raises:
-        SettingError: REDIS_URL cannot be used, or REDIS_PARAMS is no dictionary.
+        SettingError: REDIS_URL, or host or port, cannot be used, or REDIS_PARAMS is no dictionary.
     """
     params = _params(settings)
-    url = str(params.get("url") or "")
-    if url:
-        _check(url)
-    address = urlsplit(url or _address(params))
+    url = str(params.get("url") or _address(params))
+    _check(url)
+    address = urlsplit(url)
     options = _options(params)
     if address.scheme != "unix" and address.path.strip("/"):
         del options["db"]
@@ -63,7 +62,7 @@ def _check(url: str) -> None:
         registry.store_of(url)
         parse_location(url)
     except ValueError as error:
-        raise SettingError(f"REDIS_URL: {error}") from None
+        raise SettingError(f"REDIS_URL, or REDIS_HOST and REDIS_PORT: {error}") from None
 
 
 def _address(params: dict[str, Any]) -> str:

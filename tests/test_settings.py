@@ -168,7 +168,7 @@ if sys.version_info >= (3, 11):  # before, it is taken for the name of a user
 
 
 @pytest.mark.parametrize("value", UNUSABLE)
-@pytest.mark.parametrize("name", ["REDIS_URL", "REDIS_PARAMS"])
+@pytest.mark.parametrize("name", ["REDIS_URL", "REDIS_HOST", "REDIS_PARAMS"])
 def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name, value):
     with pytest.raises(SettingError, match=name) as caught:
         read(**SCRAPY_REDIS, **{name: value})
