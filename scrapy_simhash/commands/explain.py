@@ -79,8 +79,9 @@ def _from_log(logs: Sequence[Path], page: Selection) -> Iterator[str]:
             continue
         if page.has(line.key, line.url):
             last = line
-        # A page that has changed since is a copy of this one no more.
-        copies.discard(line.key)
+        if line.what != "spared":
+            # A page that has changed since is a copy of this one no more.
+            copies.discard(line.key)
         if line.original and page.has(line.original):
             copies.add(line.key)
     if last is not None and last.what == "spared":

@@ -80,6 +80,12 @@ def test_the_log_says_what_became_of_a_page(log, capsys):
         assert "index" not in out
 
 
+def test_a_copy_that_a_later_run_does_not_request_is_one_still(log, capsys):
+    with log.open("a") as lines:
+        lines.write(to_json(spared(f"{COPY}b", "/*", time=1.9e9)) + "\n")
+    assert "repeated by 1 page\n" in printed(capsys, "explain", A, "--log", log)
+
+
 def test_the_index_alone_is_enough(url, capsys):
     out = printed(capsys, "explain", A, settings={"SIMHASH_INDEX_URL": url})
     assert f"original, in the index since {SINCE} UTC" in out
