@@ -40,7 +40,7 @@ class HtmlReport:
     bits: int = 256
 
     def groups(self) -> list[Group]:
-        """Return the drops in groups, 1,000 at most, so that the report stays below 3 MB."""
+        """Return the drops in groups, 1,000 at most, which take a few megabytes."""
         pages = sum(self.table.counts(self.name, "verdict").values())
         many = min(MANY, most_hidden(pages))
         return groups_of([*self.table.drops(self.name, many, 1000)], many)
