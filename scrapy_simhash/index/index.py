@@ -291,9 +291,10 @@ class Index:
         because it has begun or renewed a lease within a lease's time; else a new run.
         """
         now = self.now()
-        number = self._run_list.begin(resumed, now, now + self.spec.lease)
+        begun = self._run_list.begin(resumed, now, now + self.spec.lease)
         runs = self.runs()
-        run = next(run for run in runs if run.number == number)
+        # Whoever clears the index at this moment has the list forget the run.
+        run = next((run for run in runs if run.number == begun.number), begun)
         self._era = Era.of(run, runs)
         return run
 

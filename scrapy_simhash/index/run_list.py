@@ -115,8 +115,8 @@ class RunList:
         old = (row for row in rows if row.run.number < first)
         return {row.run.number for row in old if not self._living(row, now)}
 
-    def begin(self, resumed: int | Literal["last"] | None, now: float, expires: float) -> int:
-        """Join a run, or begin one; return its number."""
+    def begin(self, resumed: int | Literal["last"] | None, now: float, expires: float) -> Run:
+        """Join a run, or begin one; return it without its entries."""
         # Entries may be counted of a higher run, if the list was lost.
         highest = max(map(run_of, self._store.counts().by_run), default=0)
         for cell in self._attempts():
@@ -129,8 +129,8 @@ class RunList:
                 each.living.pop(self._crawler, None)
             row.run = row.run._replace(ended=None)
             row.living[self._crawler] = expires
-            number = row.run.number
-        return number
+            run = row.run
+        return run
 
     def renew(self, expires: float) -> None:
         """Let the crawler count as dead at a later time."""

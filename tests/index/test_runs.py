@@ -135,3 +135,17 @@ def test_clear_forgets_the_runs_but_not_their_numbers(store):
     index.clear()
     assert index.runs() == []
     assert index.begin_run().number > 1
+
+
+def test_a_run_goes_on_though_the_index_is_cleared_while_it_begins(store):
+    index, other = store.open(), store.open()
+    runs = index._run_list.runs
+
+    def after_a_clear() -> list[Run]:
+        other.clear()
+        return runs()
+
+    index._run_list.runs = after_a_clear
+    assert index.begin_run().number == 1
+    assert index.claim(page("a")).outcome == ORIGINAL
+    assert other.begin_run().number == 2
