@@ -58,6 +58,8 @@ _PRICE = re.compile(
 )
 # No piece of an id, such as 4f3a9c21.
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
+# Two in a line are the quote of a share, and what it gained.
+_QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
 _COLON = re.compile("[:\uff1a]")
 #: A count hardly ever has such a number by chance.
 _ID = re.compile(r"\d{3,}")
@@ -297,9 +299,9 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
 
 
 def _is_fact(text: str) -> bool:
-    """Return whether a line is a field by itself: with a price or with many numbers."""
-    numbers = _NUMBER.findall(text)
-    return len(numbers) >= _MANY_NUMBERS or bool(_PRICE.search(text))
+    """Return whether a line is a field by itself: with a price, a quote or many numbers."""
+    is_long = len(_NUMBER.findall(text)) >= _MANY_NUMBERS
+    return is_long or bool(_PRICE.search(text)) or len(_QUOTE.findall(text)) > 1
 
 
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:

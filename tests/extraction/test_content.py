@@ -332,6 +332,11 @@ def test_fields_of_all_entries_are_content_if_one_entry_has_three():
     assert {f"Rooms: {n}" for n in (1, 2, 3)} <= {*own(f"<main><h1>Flats</h1>{flats}</main>")}
 
 
+def test_two_numbers_with_decimals_are_the_quote_of_a_share():
+    assert "33.24 -0.21" in own(beside("<p>33.24 -0.21</p>"))
+    assert "Rain, 12.50 mm" not in own(beside("<p>Rain, 12.50 mm</p>"))
+
+
 def test_what_stands_above_a_box_whose_heading_is_in_the_title_is_content():
     box = "<div><h3>Flats</h3><p>One line only</div>"
     page = f"<title>Flats | Inn</title><h1><a href=/>Inn</a></h1><p>Flat 7</p>{box}"
