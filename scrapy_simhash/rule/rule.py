@@ -200,11 +200,12 @@ class Pair:
 
 def _far(pair: Pair) -> str:
     kin = pair.asked
-    if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
+    most = {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1)
+    if pair.near > most:
         return FAR
     # Short texts may come from one program.
     is_short = pair.size < SHORT_TEXT and kin in (Kinship.BRANCH, Kinship.SITES, Kinship.TEXT)
-    return "short" if is_short and pair.near > HALF else ""
+    return "short" if is_short and pair.near > HALF * most else ""
 
 
 def _values(pair: Pair) -> str:

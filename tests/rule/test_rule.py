@@ -112,11 +112,11 @@ def distances() -> Iterator[Case]:
     for kin in Kinship:
         yield kin, STORY, STORY, farthest(kin), COPY
         yield kin, STORY, STORY, farthest(kin) + 1, "far"
-    # Short texts of one program have to be nearer.
-    short = sized(450)
+    # Short texts of one program have to be twice as near.
+    short, other = sized(450), sized(450, menu=MENU)
     for kin in (BRANCH, TEXT, SITES):
-        yield kin, short, sized(450, menu=MENU), 24, COPY
-        yield kin, short, sized(450, menu=MENU), 25, "short"
+        yield kin, short, other, farthest(kin) // 2, COPY
+        yield kin, short, other, farthest(kin) // 2 + 1, "short"
 
 
 def lengths() -> Iterator[Case]:
