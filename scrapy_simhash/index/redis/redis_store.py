@@ -246,12 +246,23 @@ class RedisStore:
         """Yield the entries from behind a place to the last one, until the index is cleared."""
         generation = shard.generation
         for first in range(place + 1, last + 1, KEYS_AT_ONCE):
-            places = range(first, min(first + KEYS_AT_ONCE, last + 1))
+            places = self._places(shard, first, min(first + KEYS_AT_ONCE, last + 1))
             part = Part(checks={shard.position(place): _NEVER for place in places})
             entries = self._committed({shard: [part]})[shard].found.entries
             if shard.generation != generation:
                 return
             yield from entries.items()
+
+    def _places(self, shard: Shard, first: int, end: int) -> list[int]:
+        """Return the places from a first one on that have entries; most may be deleted."""
+        numbers = range(first // GROUP, (end - 1) // GROUP + 1)
+        groups = self._client.send([("LRANGE", shard.group(n), 0, -1) for n in numbers])
+        return [
+            place
+            for number, group in zip(numbers, groups, strict=True)
+            for place, entry in enumerate(group, number * GROUP)
+            if entry and first <= place < end
+        ]
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries up to a place, shape (n, blocks).
