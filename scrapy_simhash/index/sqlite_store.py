@@ -380,7 +380,9 @@ class SqliteStore:
         return True
 
     def counts(self) -> Counts:
-        by_run = dict(self._run("SELECT run, pages FROM runs WHERE pages != 0"))
+        # A number that cannot be is passed over; a check tells of it.
+        sql = "SELECT run, pages FROM runs WHERE typeof(pages) = 'integer'"
+        by_run = dict(self._run(f"{sql} AND pages > 0 AND (run | pages) >> 32 = 0"))
         ((leases,),) = self._run("SELECT count(*) FROM leases")
         return Counts(by_run, leases)
 

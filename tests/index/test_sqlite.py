@@ -183,6 +183,17 @@ def test_a_run_at_a_time_or_of_a_number_that_cannot_be_is_damage(path, last, cha
             index.runs()
 
 
+@pytest.mark.parametrize("pages", ["'text'", "x'00'", "1.5", "-9", (1 << 63) - 1])
+def test_a_number_of_entries_that_cannot_be_is_passed_over_and_told_of(path, pages):
+    with contextlib.closing(opened(path)) as index:
+        index.put([Entry("a", fp(0))])
+    execute(path, f"UPDATE runs SET pages = {pages}")
+    with contextlib.closing(opened(path)) as index:
+        assert len(index) == 0
+        assert index.begin_run().number == 1
+        assert len(index.check()) == 1
+
+
 def test_overwritten_pages_are_damage(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 2000)

@@ -161,6 +161,15 @@ def test_a_number_of_leaves_that_cannot_be_is_told_as_damage(victim, count):
             act()
 
 
+@pytest.mark.parametrize("pages", [b"-9", b"9" * 30])
+def test_a_number_of_entries_that_cannot_be_is_passed_over_and_told_of(victim, pages):
+    victim.restore()
+    index = victim.open()
+    victim.client.hset(victim.keys(":meta")[0], "0:pages", pages)
+    assert len(index) == 0
+    assert len(index.check()) == 1
+
+
 def test_an_entry_whose_run_has_too_many_bytes_can_be_deleted(victim):
     victim.restore()
     index = victim.open()
