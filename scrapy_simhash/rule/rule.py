@@ -200,12 +200,12 @@ class Pair:
 
 def _far(pair: Pair) -> str:
     kin = pair.asked
-    most = {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1)
-    if pair.near > most:
+    if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
         return FAR
-    # Short texts may come from one program.
+    # Short texts may come from one program, unless two sites have two templates.
+    is_mirrored = kin is Kinship.SITES and not pair.is_one_template
     is_short = pair.size < SHORT_TEXT and kin in (Kinship.BRANCH, Kinship.SITES, Kinship.TEXT)
-    return "short" if is_short and pair.near > HALF * most else ""
+    return "short" if is_short and pair.near > (HALF / MOST if is_mirrored else HALF) else ""
 
 
 def _values(pair: Pair) -> str:

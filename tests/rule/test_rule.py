@@ -112,11 +112,13 @@ def distances() -> Iterator[Case]:
     for kin in Kinship:
         yield kin, STORY, STORY, farthest(kin), COPY
         yield kin, STORY, STORY, farthest(kin) + 1, "far"
-    # Short texts of one program have to be twice as near.
-    short, other = sized(450), sized(450, menu=MENU)
+    # Short texts have to be nearer, most of all those that may come from one program.
+    short, mirrored = sized(450), sized(450, menu=MENU)
     for kin in (BRANCH, TEXT, SITES):
-        yield kin, short, other, farthest(kin) // 2, COPY
-        yield kin, short, other, farthest(kin) // 2 + 1, "short"
+        yield kin, short, short, 24, COPY
+        yield kin, short, short, 25, "short"
+    yield SITES, short, mirrored, 32, COPY
+    yield SITES, short, mirrored, 33, "short"
 
 
 def lengths() -> Iterator[Case]:
