@@ -6,13 +6,14 @@ part that is a heading of the page; else the part of whose words the text has th
 
 import re
 from collections.abc import Iterable
+from hashlib import blake2b
 from itertools import combinations
 from typing import NamedTuple
 
 from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
 from scrapy_simhash.fingerprint.segmentation import MARKS
-from scrapy_simhash.rule.state import hashed, lasting
+from scrapy_simhash.rule.state import lasting
 
 #: A text of this length says what its page is; bytes.
 LONG_TEXT = 1500
@@ -138,7 +139,8 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
     joined = "\0".join(texts)
     if not joined.strip("\0"):
         return 0
-    return hashed(joined.encode("utf-8", "surrogatepass"), key) or 1
+    hashed = blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=3, key=key)
+    return int.from_bytes(hashed.digest(), "little") or 1
 
 
 def _words(heading: str, text: str, shortest: int = 4) -> tuple[list[str], list[str]]:

@@ -83,7 +83,7 @@ def state_of(content: str, key: bytes = b"") -> int:
     stays = ~is_gap
     stays[1:] |= ~is_gap[:-1]
     said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
-    return hashed(said, key)
+    return int.from_bytes(blake2b(said, digest_size=STATE_SIZE, key=key).digest(), "little")
 
 
 def is_same(facts: bytes, others: bytes, distance: int) -> bool:
@@ -101,11 +101,6 @@ def is_same(facts: bytes, others: bytes, distance: int) -> bool:
     if facts and others:
         return facts[-STATE_SIZE:] == others[-STATE_SIZE:]
     return distance == 0
-
-
-def hashed(said: bytes, key: bytes) -> int:
-    """Return 24 bits, which are other ones for another key."""
-    return int.from_bytes(blake2b(said, digest_size=3, key=key).digest(), "little")
 
 
 def lasting(line: str) -> str:
