@@ -34,7 +34,7 @@ from scrapy_simhash.report.difference import difference_lines
 from scrapy_simhash.report.log_table import CHANGES, LogTable, PageChange
 from scrapy_simhash.report.words import moment
 
-# Of a page, at most.
+# At most this many differences of a page are shown.
 _DIFFERENCES = 5
 
 

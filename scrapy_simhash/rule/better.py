@@ -55,21 +55,23 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     is_declared, other_is_declared = other_canonical == one, canonical == other
     if is_declared != other_is_declared:
         return "canonical" if is_declared else ""
-    for reason, own, others in zip([*REASONS][1:], _rank(mine), _rank(theirs), strict=True):
-        if own < others:
+    faults = _faults(theirs)
+    for reason, fault in _faults(mine).items():
+        if fault < faults[reason]:
             return reason
-        if others < own:
+        if faults[reason] < fault:
             break
     return ""
 
 
 @lru_cache(maxsize=1024)
-def _rank(parts: SplitResult) -> tuple[Any, ...]:
-    """Return what speaks against an address, for each reason but the first."""
+def _faults(parts: SplitResult) -> dict[str, Any]:
+    """Return what speaks against an address, by the reason that another one is better."""
     address = f"{parts.path}?{parts.query}" if parts.query else parts.path
     markers = len(_MARKER.findall(address)) + bool(_MOBILE_HOST.match(parts.netloc))
     pairs = frozenset(filter(None, parts.query.split("&")))
-    return markers, pairs, parts.scheme == "http", len(parts.path)
+    is_plain = parts.scheme == "http"
+    return {"marker": markers, "parameters": pairs, "https": is_plain, "path": len(parts.path)}
 
 
 class Canonicals:
