@@ -521,9 +521,9 @@ def _rename(page: Page) -> None:
 
 def _leads_home(heading: Element, folder: Folder) -> bool:
     """Return whether all of a heading is a link to the front page of a site."""
-    link = next(iter(heading), heading)
-    target = folder.resolved(link.get("href", "")) if len(heading) == 1 else ""
-    return bool(_HOME.fullmatch(target))
+    if len(heading) != 1 or inner_text(heading) != inner_text(heading[0]):
+        return False
+    return bool(_HOME.fullmatch(folder.resolved(heading[0].get("href", ""))))
 
 
 def _dropped_tool(heading: Element) -> Iterator[str]:

@@ -324,6 +324,7 @@ def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front
     assert "Guests" not in found.own
     assert extract(theme.replace("/>Mill", "/7>Mill")).headings == ("Mill news",)
     assert extract(theme.replace("T |", "S |")).headings == ("Mill news",)
+    assert extract(theme.replace("<h1>", "<h1>On ")).headings == ("On Mill news",)
 
 
 def test_fields_of_all_entries_are_content_if_one_entry_has_three():
