@@ -170,13 +170,15 @@ class Pair:
 
         On one domain the whole titles and the ``h1`` are the same. Two views or releases, and two
         sites, which put their names into titles, have one name in common: a title, an ``h1``, or
-        the title of a page that is the ``h1`` of the other, as of a print view. In one template,
-        the title may be one of many pages, so two ``h1`` are not alike under it.
+        the title of a page that is the ``h1`` of the other, as of a print view. The title may be
+        one for many pages, so two ``h1`` are not alike under it, unless two sites have a template
+        each.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
             return a.headings == b.headings
-        if 0 != a.heading != b.heading != 0 and self.is_one_template:
+        may_be_mirror = self.kin is Kinship.SITES and not self.is_one_template
+        if 0 != a.heading != b.heading != 0 and not may_be_mirror:
             return False
         return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 

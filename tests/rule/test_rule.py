@@ -182,7 +182,8 @@ def headings() -> Iterator[Case]:
         yield DOMAIN, STORY, page(*names, numbers=["7"]), 48, "own-values"
     # One title may be that of all pages of a site; a short text under it may have any h1.
     for kin in (VIEW, DECLARED, SIBLING, BRANCH):
-        yield kin, page(1, 1, size=280), page(1, 2, size=280), 0, "other-heading"
+        for menu in ((), MENU):
+            yield kin, page(1, 1, size=280), page(1, 2, size=280, menu=menu), 0, "other-heading"
 
 
 def publications() -> Iterator[Case]:
