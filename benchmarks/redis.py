@@ -5,10 +5,10 @@
     python -m benchmarks.redis --beside 1000000
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
-Each has a key of some 60 bytes and 80 bytes of facts. CPU is that of the server and of the client,
-memory is the server's, and what is written is the growth of its append-only file. In the race each
-process claims a copy of each cluster, in batches of its own sizes; the pages share half of their
-block values, as those of one template do.
+Each has a key of some 60 bytes and facts as long as those of a page. CPU is that of the server and
+of the client, memory is the server's, and what is written is the growth of its append-only file. In
+the race each process claims a copy of each cluster, in batches of its own sizes; the pages share
+half of their block values, as those of one template do.
 
 A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at once,
 without the pages, and measures what the next ones cost. ``--flood`` measures what pages of one
@@ -33,6 +33,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival, IndexSpec
+from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
@@ -48,7 +49,7 @@ def pages(seed: int = 1) -> Iterator[Arrival]:
         value, blocks = chance.getrandbits(256), chance.randbytes(4 * BLOCKS)
         name = f"section/{number % 31}/article-{chance.getrandbits(32):x}.html"
         key = f"https://www.example-{number % 997}.com/{name}"
-        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(80))
+        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(FACTS_SIZE))
 
 
 class Costs:
@@ -164,7 +165,7 @@ def flood() -> Iterator[Arrival]:
     for number in itertools.count():
         blocks = shared + chance.randbytes(2 * BLOCKS)
         fingerprint = Fingerprint(chance.getrandbits(256), 256, blocks)
-        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(80))
+        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(FACTS_SIZE))
 
 
 def changed(page: Arrival, chance: Random) -> Arrival:

@@ -65,10 +65,6 @@ def whole_text(text: str) -> Extraction:
     return Extraction(text, content=text, alone=True)
 
 
-def read_item(data: bytes, _: str | None) -> Extraction:
-    return whole_text(data.decode("utf-8", "surrogatepass"))
-
-
 def read_text(data: bytes, charset: str | None) -> Extraction:
     return text_alone(decode_html(data, charset).replace("\r", "\n").replace("\0", " "))
 
@@ -225,7 +221,7 @@ def _read_values(text: str, values: Values) -> bool:
 
 
 def _of_values(values: Iterable[str], said: bytes) -> Extraction | None:
-    """Return the text of some values, which two documents share if they say the same bytes."""
+    """Return values as a text, with a label of all that a document says; None if it is short."""
     text = "\n".join(filter(None, islice(values, MOST_VALUES)))[:MOST_TEXT]
     if len(text) < 300:
         return None

@@ -103,7 +103,8 @@ def actions(value: Any) -> Actions:
             f"a regular expression and one of them: {error}"
         ) from None
     for _, action in pairs:
-        own_action(action) or checked_action(action)
+        if own_action(action) is None:
+            checked_action(action)
     return Actions(tuple(pairs))
 
 

@@ -67,7 +67,7 @@ def test_every_file_of_the_package_is_in_the_wheel_and_the_sdist(built):
         if path.is_file() and path.suffix != ".pyc"
     }
     suffixes = {Path(name).suffix for name in package}
-    assert suffixes == {".py", ".lua", ".html", ".css", ".js", ".typed"}
+    assert suffixes == {".py", ".lua", ".html", ".css", ".typed"}
     in_wheel = set(zipfile.ZipFile(wheel).namelist())
     with tarfile.open(sdist) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}

@@ -157,7 +157,7 @@ def _join(paths: list[Path], options: Namespace, chosen: FilterSettings) -> None
 
 @contextmanager
 def _engine(files: list[Path], beside: str) -> Iterator[DuckDB]:
-    """Return an engine, with a folder beside a file for what its memory does not hold."""
+    """Yield an engine, with a folder beside a file for what its memory does not hold."""
     with (
         TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder,
         closing(DuckDB(files, Path(folder))) as engine,

@@ -18,7 +18,6 @@ from scrapy_simhash.readers import (
     ITEM,
     kind_of,
     load_reader,
-    read_item,
     reader_of,
     text_alone,
     whole_text,
@@ -142,7 +141,7 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
             return _extract_by_hand(html, body.url, recipe)
         return extract(html, recipe.extractor, body.url)
     if body.is_text:
-        return read_item(body.data, None)
+        return whole_text(body.data.decode("utf-8", "surrogatepass"))
     content = load_reader(body.reader)(body.data, body.charset)
     if isinstance(content, str):
         return text_alone(content)

@@ -35,11 +35,11 @@ Callback = Callable[[bool], None]
 
 
 class Rounds:
-    """Something that is done again and again; a round that has begun at the end is finished.
+    """Work that is done round after round; :meth:`end` lets a round finish that has begun.
 
     Args:
         work: one round; if it fails, the log says so.
-        seconds: the pause between two rounds, and more after a round that took longer.
+        seconds: the pause between two rounds; after a round that took longer, as long as that took.
     """
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
@@ -62,7 +62,7 @@ class Rounds:
                 rest = max(self._seconds, time.monotonic() - started)
             except Exception:  # a crawl goes on, whatever happened once
                 logger.exception("A round of the filter failed; it goes on")
-                rest = 5.0  # the log would be full of it
+                rest = 5.0  # a fault that lasts would fill the log
             await asyncio.sleep(rest)
 
 

@@ -65,7 +65,7 @@ class Delivery:
         # A later pipeline may make another object of an item, or none, so only numbers are sure.
         self._items_on_the_way = items
         self._items_in_pipeline = 0
-        # They are in the pipelines after ours.
+        # Claims of items that are in the pipelines after ours.
         self._claims: list[_Claim] = []
 
     @property
@@ -119,7 +119,7 @@ class Delivery:
             self._end_claims(self._claims, failed=False)
 
     def _end_claims(self, claims: Sequence[_Claim], *, failed: bool) -> None:
-        for claim in [*claims]:
+        for claim in claims:
             # Not by equality, because an item may be anything.
             self._claims = [each for each in self._claims if each is not claim]
             self._upkeep.ended(claim.key, failed=failed)

@@ -27,7 +27,7 @@ class RowExchange:
     Attributes:
         is_away: True until the first rows come, and while the index cannot be asked.
         begin: exchanges rows now and then.
-        end: ends that.
+        end: exchanges no more; an exchange that has begun is finished.
     """
 
     def __init__(

@@ -105,7 +105,7 @@ class Preferred:
         return form.in_vain > 3 + form.pages / 100
 
     def _form(self, key: str) -> _Form:
-        """Return the pages whose addresses have host and first folder in common."""
+        """Return the counts of pages whose addresses have host and first folder as a key has."""
         name = "/".join(key.split("/")[:-1][:4])
         return self._forms.setdefault(name, _Form())
 

@@ -81,7 +81,7 @@ class CrawlRun:
         run = self._dedup.run
         runs: Sequence[Run] = ()
         if run is not None:
-            runs = await self._runs_before(run)
+            runs = await self._noted_runs(run)
             if file := _file_of_job(self._crawler):
                 file.write_text(str(run.number), "ascii")
         others = [each for each in runs if each.number not in self._own_runs]
@@ -107,8 +107,8 @@ class CrawlRun:
                 "scrapy.extensions.httpcache.RFC2616Policy, or no cache"
             )
 
-    async def _runs_before(self, run: Run) -> Sequence[Run]:
-        """Note and return the runs that the index has, of which ``run`` begins."""
+    async def _noted_runs(self, run: Run) -> Sequence[Run]:
+        """Return the runs of the index, of which ``run`` has just begun; note whose they are."""
         if _flushes(self._crawler):
             # scrapy-redis also forgets what it knows of the spider.
             await self._dedup.ask(lambda store: _forget_missing(store, run.number))

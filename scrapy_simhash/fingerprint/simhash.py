@@ -129,18 +129,18 @@ def ngram_sums(
         weights: of each line; lines beyond them do not count.
     """
     points = code_points(text)
-    each = _weights_of_ngrams(points, n, weights)
-    if each.any():
-        values = hash_ngrams(points, n, seed).compress(each)
-        each = each.compress(each)
+    of_ngrams = _weights_of_ngrams(points, n, weights)
+    if of_ngrams.any():
+        values = hash_ngrams(points, n, seed).compress(of_ngrams)
+        of_ngrams = of_ngrams.compress(of_ngrams)
         most = max(weights)
     else:
         values = hash_ngrams(points.compress(points != _LINE_BREAK), n, seed)
-        each = np.ones(len(values), np.uint8)
+        of_ngrams = np.ones(len(values), np.uint8)
         most = 1
-    values, each = _distinct(values, each)
+    values, of_ngrams = _distinct(values, of_ngrams)
     lanes = spread(values, bits)
-    return Sums(bit_sums(lanes, each)[-bits:], lanes[0].compress(2 * each > most))
+    return Sums(bit_sums(lanes, of_ngrams)[-bits:], lanes[0].compress(2 * of_ngrams > most))
 
 
 def _distinct(values: Uint64s, weights: Uint8s) -> tuple[Uint64s, Uint8s]:

@@ -467,17 +467,15 @@ class Index:
         after: dict[int, State | None] = {}
         for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
-            refused = self._refused({at: (state, after[at]) for at, (state, _) in states.items()})
+            refused = self._write({at: (state, after[at]) for at, (state, _) in states.items()})
             after |= dict.fromkeys(refused)
             states = {at: (record.state, states[at][1]) for at, record in refused.items() if record}
             if not states:
                 break
         return after
 
-    def _refused(
-        self, changes: Mapping[int, tuple[State, State | None]]
-    ) -> dict[int, Record | None]:
-        """Write new states of entries; return those entries whose old states were others."""
+    def _write(self, changes: Mapping[int, tuple[State, State | None]]) -> dict[int, Record | None]:
+        """Write new states of entries; return those that had others, None for one that is gone."""
         parts = [
             Part(checks={at: old.pack()}, writes={at: new and new.pack()})
             for at, (old, new) in changes.items()

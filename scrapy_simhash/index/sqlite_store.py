@@ -341,12 +341,12 @@ class SqliteStore:
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
         rows = self._run(sql, (json.dumps([*positions]),))
         if self._file.path:
-            contents = [self._checked(row[0], row[4])[:-KEY_BYTES] for row in rows]
+            contents = [self._checked(at, content)[:-KEY_BYTES] for at, *_, content in rows]
         else:
-            contents = self._neighbours.fingerprints([row[0] for row in rows])
+            contents = self._neighbours.fingerprints([at for at, *_ in rows])
         return {
-            row[0]: _stored(row[1], row[2], row[3], content)
-            for row, content in zip(rows, contents, strict=True)
+            at: _stored(run, lease, body, content)
+            for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
         }
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:

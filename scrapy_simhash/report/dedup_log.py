@@ -214,9 +214,9 @@ def read_lines(
 ) -> Iterator[LogLine | None]:
     """Yield the lines of logs, one log after the other.
 
-    A line that cannot be read, such as the half one of a process that was killed, gives None, and
-    more than one if it is above 16 MB; a file that cannot be read is an OSError. ``passed`` is
-    called with the bytes of each line.
+    A line that cannot be read, such as the half one of a process that was killed, gives None; a
+    line above 16 MB gives several. A file that cannot be read is an OSError. ``passed`` is called
+    with the bytes of each line.
     """
     for path in map(Path, paths):
         with path.open("rb") as file:
@@ -226,7 +226,7 @@ def read_lines(
 
 
 def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
-    """Yield the pages and items of logs; lines that cannot be read are left out.
+    """Yield the pages and items of logs, without spared requests and lines that cannot be read.
 
     Raises:
         FileNotFoundError: a log is not there; raised at the first line, not by the call.

@@ -20,7 +20,7 @@ from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.signatures import MANY, most_hidden
 from scrapy_simhash.rule.rule import REASONS
 
-# A longer one is shown, and no link.
+# A longer address is shown without a link.
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,400}")
 
 

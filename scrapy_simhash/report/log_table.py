@@ -54,7 +54,7 @@ class Crawl(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """A near-duplicate, the page that it repeats if the log has it, and how many others do."""
+    """A near-duplicate, the page that it repeats if the log has it, and all copies of that page."""
 
     line: LogLine
     original: LogLine | None

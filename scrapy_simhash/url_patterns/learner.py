@@ -227,8 +227,8 @@ class Learner:
             return STARS["token"] not in place.signature
         pairs = [(place.name, pair) for pair in enumerate(place.values)]
         known = [pair for pair in pairs if self._pairs.has_any([pair])]
-        # A copy that is no evidence leaves its new values to the next one. Those that come again
-        # are remembered longer.
+        # The new values of a copy that is no evidence are not noted, so the next copy with them is
+        # evidence. Known values that come again are remembered longer.
         self._pairs.note(known or pairs)
         return not known
 

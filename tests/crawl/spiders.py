@@ -35,7 +35,7 @@ class Pages(Spider):
 
 
 class FailingLate(Pages):
-    """Fails with a page, or delivers it, as soon as a copy waits on it."""
+    """Fails with a page, or delivers it, once the stat ``awaited`` counts a copy of it."""
 
     awaited, fails = "dropped", True
 
@@ -53,7 +53,7 @@ class FailingLate(Pages):
         yield {"path": response.url.removeprefix(self.base)}
 
     async def act(self) -> None:
-        """Do something before that."""
+        """Do what a test wants done before the page fails or is delivered."""
 
 
 class Following(Pages):

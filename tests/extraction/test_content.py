@@ -75,18 +75,22 @@ def posts(profile: str, texts: list[str]) -> str:
     return f"<main><h1>The mill</h1>{shown}</main>"
 
 
-def each(pattern: str, count: int, words: int, around: str = "{}") -> str:
+def repeated(pattern: str, count: int, words: int, around: str = "{}") -> str:
     return around.format("".join(pattern.format(n, article(n, words)) for n in range(count)))
 
 
 LONG = [article(n, 40) for n in range(3)]
 # Texts of a line or two stand between long ones.
 MIXED = [article(n, 40 if n % 4 == 0 else 6) for n in range(12)]
-BOXES = each("<div><label><input type=checkbox>Box {0} (4)</label></div>", 3, 1, "<div>{}</div>")
-DATES = each("<p><a href=/{0}>{1}</a></p><div>{0} May</div>", 5, 4, "<div>{}</div>")
-HEADER = each("<p>{1}</p>", 9, 30, "<header>{}</header>") + f"<{{0}}><h1>Rates</h1>{FIELDS}</{{0}}>"
+BOXES = repeated(
+    "<div><label><input type=checkbox>Box {0} (4)</label></div>", 3, 1, "<div>{}</div>"
+)
+DATES = repeated("<p><a href=/{0}>{1}</a></p><div>{0} May</div>", 5, 4, "<div>{}</div>")
+HEADER = (
+    repeated("<p>{1}</p>", 9, 30, "<header>{}</header>") + f"<{{0}}><h1>Rates</h1>{FIELDS}</{{0}}>"
+)
 TIP = article(5, 40)
-GOODS = each("<div><a href=/{0}>{1}</a></div>", 20, 9)
+GOODS = repeated("<div><a href=/{0}>{1}</a></div>", 20, 9)
 LISTED = "<ul><li><a href=/ann>Ann</a><li><a href=/bob>Bob</a></ul>"
 BOX = "<div>It is 12:03<br>Sunny<br>24 degrees</div>"
 ALIKE = "<div class=r>5 baths</div><div class=r>2 rooms</div><div class=r>A 7</div>"
@@ -135,18 +139,18 @@ PLACES: list[tuple[bool, str, str]] = [
     (True, article(21, words=5), f"<div><h1>News</h1><p>{SAID}</p></div><ul>{TEASERS * 5}</ul>"),
     # Lines made alike are fields where they stand in one element.
     (True, "2 rooms", f"<div>{ALIKE}</div><main>{ARTICLE}</main>"),
-    (True, "2 rooms", beside(each("<tr><td><div>{0} rooms</div>", 3, 1, "<table>{}</table>"))),
+    (True, "2 rooms", beside(repeated("<tr><td><div>{0} rooms</div>", 3, 1, "<table>{}</table>"))),
     # A cell that is made like those of posts is no row with them.
     (
         False,
         "It is 12:03",
         "<table><tr><td class=s>It is 12:03</table><div><h1>Posts</h1>"
-        + each("<tr><td class=s>Post {0}<td><p>{1}</p>", 3, 40, "<table>{}</table></div>"),
+        + repeated("<tr><td class=s>Post {0}<td><p>{1}</p>", 3, 40, "<table>{}</table></div>"),
     ),
     (
         False,
         "It is 12:03",
-        BESIDE_TEASERS.format("<p>Hello</p>", each("<h5>{1}</h5>", 4, 20)) + "It is 12:03",
+        BESIDE_TEASERS.format("<p>Hello</p>", repeated("<h5>{1}</h5>", 4, 20)) + "It is 12:03",
     ),
     # Lines of an element right beside the page are no row.
     (True, "Sunny", beside(BOX)),
@@ -168,7 +172,7 @@ PLACES: list[tuple[bool, str, str]] = [
     (
         True,
         "Rooms: 1",
-        each("<div><p>{1}</p><p>Rooms: {0}</p></div>", 3, 40, "<main><h1>Flats</h1>{}</main>"),
+        repeated("<div><p>{1}</p><p>Rooms: {0}</p></div>", 3, 40, "<main><h1>Flats</h1>{}</main>"),
     ),
     (
         True,
@@ -196,8 +200,8 @@ PLACES: list[tuple[bool, str, str]] = [
     (True, "3 May", f"{re.sub('<p>.*?</p>', '', DATES)}<main>{ARTICLE}</main>"),
     (False, "3 May", f"{DATES}<main>{ARTICLE}</main>"),
     # The days of a month are no fields, and fewer numbers are.
-    (True, "3", beside(each("<td>{0}", 28, 1, "<table><tr>{}</table>"))),
-    (False, "3", beside(each("<td>{0}", 29, 1, "<table><tr>{}</table>"))),
+    (True, "3", beside(repeated("<td>{0}", 28, 1, "<table><tr>{}</table>"))),
+    (False, "3", beside(repeated("<td>{0}", 29, 1, "<table><tr>{}</table>"))),
     # A price in a teaser or in a part of the site is the site's.
     (True, "From 12 €", beside("<p>From 12 €</p>")),
     (
@@ -231,9 +235,9 @@ PLACES: list[tuple[bool, str, str]] = [
         True,
         article(3, 6),
         "<h1>Rates</h1><p>Open daily</p>"
-        + each("<p>{1}</p>", 9, 6, "<div role=contentinfo>{}</div>"),
+        + repeated("<p>{1}</p>", 9, 6, "<div role=contentinfo>{}</div>"),
     ),
-    (False, article(3, 6), f"<h1>Rates</h1>{FIELDS}<aside>" + each("<h4>{1}</h4>", 9, 6)),
+    (False, article(3, 6), f"<h1>Rates</h1>{FIELDS}<aside>" + repeated("<h4>{1}</h4>", 9, 6)),
     # A tip of a line or two is not much, nor is one beside an article.
     (False, SAID, f"<h1>Rates</h1>{FIELDS}<aside><p>{SAID}</p></aside>"),
     (False, TIP, f"{ARTICLE}<aside><p>{TIP}</p></aside>"),

@@ -38,6 +38,8 @@ PLACES = 1 << 29
 _MOST_LEAVES = PLACES >> 8
 # Keys, or entries, that one command reads or deletes.
 KEYS_AT_ONCE = 1024
+# Places, or leaves of a block, by which others may lengthen a log between two commands.
+_MEANWHILE = 1024
 # Bits of a generation, which has four letters, of a place, and of a checksum.
 _GENERATION_BITS = 32
 _PLACE_BITS = 32
@@ -289,16 +291,15 @@ class Shard:
         self.begin()
 
     def _delete_cleared(self) -> None:
-        """Delete the groups and leaves of the index whose header was put aside, and then that."""
+        """Delete groups and leaves of the index whose header was put aside; last, the header."""
         leaves = _leaf_bound({})
         with contextlib.suppress(StoreDamaged, ValueError):  # a damaged index is cleared, too
             header = text_fields(self._client.call("HGETALL", self._cleared), self.where)
             self.generation = header.get("generation", self.generation)
             self.last = max(self.last, _last_place(header))
             leaves = _leaf_bound(header)
-        # Others may have written more between the two commands.
         numbers = product(range(self._spec.blocks + 1), range(leaves))
-        groups = map(self.group, range(self.last // GROUP + GROUP))
+        groups = map(self.group, range((self.last + _MEANWHILE) // GROUP))
         keys = chain(groups, starmap(self.leaf, numbers), [self._cleared])
         while batch := [*islice(keys, KEYS_AT_ONCE)]:
             self._client.call("UNLINK", *batch)
@@ -323,7 +324,7 @@ def _leaf_bound(header: dict[str, str]) -> int:
     count = int(header.get("leaves", LEAVES))
     if not LEAVES <= count <= _MOST_LEAVES:
         raise ValueError(f"no index has {count} leaves of a block")
-    return min(count + KEYS_AT_ONCE, _MOST_LEAVES)
+    return min(count + _MEANWHILE, _MOST_LEAVES)
 
 
 def text_fields(fields: Any, where: str) -> dict[str, str]:
