@@ -168,7 +168,7 @@ class Watched(Pages):
 
     async def until_confirmed(self) -> None:
         dedup = self.crawl_filter.dedup
-        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(self.crawl_filter))
+        await until(lambda: len(dedup.upkeep._parts) == 1 and is_told(dedup.upkeep))
         await until(lambda: self.crawler.stats.get_value("simhash/unique") == 3)
         sys.setprofile(None)
         await asyncio.wrap_future(dedup._index.run(int))

@@ -56,6 +56,9 @@ class FailingStore:
     def go_away(self) -> None:
         self.go("refused")
 
+    def come_back(self) -> None:
+        self.go("up")
+
     def confirmed(self) -> list[str]:
         """Return the keys of the pages that were delivered."""
         with contextlib.closing(open_existing(self.url)) as index:

@@ -1,12 +1,14 @@
 """Spiders of whole crawls, and what tests ask of them."""
 
 import asyncio
+import inspect
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from scrapy import Request, Spider
 
+from scrapy_simhash.crawl import filter_of
 from tests.pages import html
 
 ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
@@ -32,6 +34,35 @@ class Pages(Spider):
 
     def counted(self, stat: str) -> int:
         return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))
+
+
+class InTurn(Pages):
+    """Asks for one page after the other; between them, it does or waits for what a test wants."""
+
+    def __init__(self, site: Any, acts: list[Any]) -> None:
+        super().__init__(site, [])
+        self.acts = acts
+
+    async def start(self) -> AsyncIterator[Any]:
+        for act in self.acts:
+            if inspect.iscoroutinefunction(act):
+                await act(self)
+            elif callable(act):
+                await asyncio.to_thread(act)
+            else:
+                before = self.counted("responses")
+                yield Request(self.base + act)
+                await until(lambda before=before: self.counted("responses") > before)
+
+
+async def settled(spider: Pages) -> None:
+    """Wait until the index knows of every page how it fared."""
+    upkeep = filter_of(spider.crawler).dedup.upkeep
+    await until(lambda: is_told(upkeep) and not upkeep._parts)
+
+
+async def stopping(spider: Pages) -> None:
+    await until(lambda: spider.crawler.engine._slot.closing)
 
 
 class FailingLate(Pages):
@@ -115,15 +146,9 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.02)
 
 
-def is_told(crawl_filter: Any) -> bool:
+def is_told(upkeep: Any) -> bool:
     """Return whether the index was told of all pages that have ended."""
-    upkeep = crawl_filter.dedup.upkeep
     return not (upkeep._failed or upkeep._delivered)
-
-
-def is_settled(crawl_filter: Any) -> bool:
-    """Return whether the index knows of every page how it fared."""
-    return is_told(crawl_filter) and not crawl_filter.dedup.upkeep._parts
 
 
 def paths(crawled: Any) -> list[str]:

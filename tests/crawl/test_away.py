@@ -1,15 +1,12 @@
 """Whole crawls whose index goes away and comes back: nothing is lost, and nobody waits for it."""
 
-import asyncio
 import logging
 import resource
 import threading
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl import filter_of
@@ -17,18 +14,11 @@ from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.settings import FilterSettings
-from tests import servers
 from tests.core.failing import FailingStore
-from tests.crawl.spiders import ONE_AT_A_TIME, FailingLate, Pages, is_settled, paths, until
+from tests.crawl.spiders import FailingLate, InTurn, Pages, paths, settled, stopping, until
 from tests.pages import article, html
 
 URL = "redis://nowhere.example/0?name=away"
-
-
-class Others(Pages):
-    """A spider to which the pages of others are originals, also those of earlier runs."""
-
-    name = "others"
 
 
 @pytest.fixture
@@ -48,39 +38,6 @@ def families(site: Any) -> Any:
     return site
 
 
-# What a crawl may wait for.
-SETTLED = "every page so far is settled"
-AWAY = "the store has been found to be away"
-STOPPING = "the crawl stops"
-CAUGHT_UP = "the store is back and has everything"
-
-
-class InTurn(Pages):
-    """Asks for one page after the other; between them, something happens or is waited for."""
-
-    def __init__(self, site: Any, acts: list[Any]) -> None:
-        super().__init__(site, [])
-        self.acts = acts
-
-    async def start(self) -> AsyncIterator[Any]:
-        crawl = filter_of(self.crawler)
-        for act in self.acts:
-            if callable(act):
-                await asyncio.get_running_loop().run_in_executor(None, act)
-            elif act == SETTLED:
-                await until(lambda: is_settled(crawl))
-            elif act == STOPPING:
-                await until(lambda: self.crawler.engine._slot.closing)
-            elif act == AWAY:
-                await until(lambda: crawl.dedup.breaker.away)
-            elif act == CAUGHT_UP:
-                await until(lambda: not crawl.dedup.breaker.away)
-            else:
-                before = self.counted("responses")
-                yield Request(self.base + act)
-                await until(lambda before=before: self.counted("responses") > before)
-
-
 SETTINGS = {"SIMHASH_INDEX_URL": URL}
 
 
@@ -94,7 +51,7 @@ def test_copies_that_come_while_the_index_is_away_are_judged_once(crawl, familie
 
 def test_crawl_stops_if_told_so(crawl, families, store):
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
-    acts = ["/0-0", store.go_away, "/1-0", STOPPING, "/2-0"]
+    acts = ["/0-0", store.go_away, "/1-0", stopping, "/2-0"]
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
@@ -107,7 +64,7 @@ def test_store_that_cannot_be_used_once_it_comes_ends_the_crawl(crawl, families,
         store.error = StoreMismatch("made with another recipe")
 
     store.go_away()
-    acts = ["/0-0", be_another, STOPPING, "/1-0"]
+    acts = ["/0-0", be_another, stopping, "/1-0"]
     crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert "SIMHASH_INDEX_URL: made with another recipe" in caplog.text
@@ -136,50 +93,24 @@ def test_store_that_hangs_holds_up_no_event_loop(crawl, families, store, monkeyp
     assert len(turned_in_time) >= 3
 
 
-# With a real server.
+def test_a_store_that_is_away_for_a_while_costs_no_page(crawl, families, store, caplog):
+    """No text is without a copy, and the store learns what it was not told."""
 
-needs_redis = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server here")
+    async def away(spider: Pages) -> None:
+        await until(lambda: filter_of(spider.crawler).dedup.breaker.away)
 
+    async def back(spider: Pages) -> None:
+        await until(lambda: not filter_of(spider.crawler).dedup.breaker.away)
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.RedisServer]:
-    pytest.importorskip("redis")
-    monkeypatch.setattr("scrapy_simhash.core.breaker.STORE_PAUSE", 0.3)
-    with servers.redis_server("--appendonly yes", "--appendfsync always") as server:
-        yield server
-
-
-def outages(server: servers.RedisServer) -> dict[str, tuple[Any, Any]]:
-    def configure(**options: str) -> None:
-        with server.client() as client:
-            for name, value in options.items():
-                client.config_set(name.replace("_", "-"), value)
-
-    return {
-        "killed": (server.kill, server.start),
-        "full": (
-            lambda: configure(maxmemory_policy="noeviction", maxmemory="1"),
-            lambda: configure(maxmemory="0"),
-        ),
-    }
-
-
-@needs_redis
-@pytest.mark.parametrize("how", ["killed", "full"])
-def test_redis_that_fails_in_the_middle_costs_no_page(crawl, families, server, how, caplog):
-    """No cluster is without a copy."""
-    go_away, come_back = outages(server)[how]
-    acts = ["/0-0", "/1-0", SETTLED, go_away, "/2-0", "/2-1", "/1-1", AWAY, come_back]
-    acts += [SETTLED, CAUGHT_UP, "/2-2", "/0-1", "/3-0"]
-    settings = {"SIMHASH_INDEX_URL": server.url}
-    crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
-    # A server that can be read knows /1-1 to be a copy.
-    assert sorted({*paths(crawled), "/1-1"}) == ["/0-0", "/1-0", "/1-1", "/2-0", "/2-2", "/3-0"]
-    assert crawled.stat("outage") > 0
+    acts = ["/0-0", "/1-0", settled, store.go_away, "/2-0", "/2-1", "/1-1", away, store.come_back]
+    acts += [settled, back, "/2-2", "/0-1", "/3-0"]
+    crawled = crawl(InTurn, settings=SETTINGS, site=families, acts=acts)
+    assert sorted(paths(crawled)) == ["/0-0", "/1-0", "/1-1", "/2-0", "/2-2", "/3-0"]
+    assert crawled.stat("outage") == 2
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 2  # it is away, and it lacks pages at the end
-    again = crawl(Others, settings={**settings, **ONE_AT_A_TIME}, site=families, paths=["/2-1"])
-    assert len(again.dropped) == 1
+    kept = {key.rpartition("/")[2] for key in store.confirmed()}
+    assert kept == {"0-0", "1-0", "2-2", "3-0"}
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest.mock import Mock
@@ -18,12 +17,11 @@ from scrapy.settings import Settings
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 
-from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.deliveries import Deliveries
 from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
-from tests.crawl.spiders import Following, Pages, check_sum, is_settled, paths, until
+from tests.crawl.spiders import Following, InTurn, Pages, check_sum, paths, settled, until
 from tests.pages import article, html, turned
 
 
@@ -68,18 +66,6 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(visit, 
 )
 def test_meta_and_address_decide_what_becomes_of_a_copy(visit, twins, path, meta, verdict):
     assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
-
-
-def test_retry_and_redirect_do_not_make_duplicates(visit, site):
-    page = html(article(1))
-    site.pages = {
-        "/flaky": lambda _: (503 if site.hits["/flaky"] == 1 else 200, {}, page),
-        "/moved": (301, {"Location": "/there"}, b""),
-        "/there": html(article(2)),
-    }
-    crawled = visit(site, "/flaky", "/moved")
-    assert sorted(paths(crawled)) == ["/flaky", "/there"]
-    assert crawled.dropped == []
 
 
 def test_what_is_not_a_page_is_skipped_and_counted(visit, site, caplog):
@@ -196,7 +182,7 @@ def test_middleware_may_give_a_response_another_request(crawl, twins, place):
     assert (crawled.stat("dropped"), crawled.stat("crawled_again")) == (1, 0)
 
 
-class Failing(Pages):
+class Failing(InTurn):
     """Fails on /first, in the way that ``how`` names."""
 
     how = ""
@@ -219,23 +205,12 @@ class FailingPipeline:
         return item
 
 
-@pytest.mark.parametrize(
-    ("how", "together"), [("at once", True), ("half-way", False), ("item", True), ("item", False)]
-)
-def test_twin_of_a_page_that_fails_gets_through(crawl, twins, how, together):
-    """Whether the twin comes later or was dropped while the first was in progress."""
-
-    class Spidering(Failing):
-        async def start(self) -> AsyncIterator[Any]:
-            yield Request(self.base + "/first")
-            if not together:
-                await until(lambda: self.counted("unique"))
-                await until(lambda: is_settled(filter_of(self.crawler)))
-            yield Request(self.base + "/second", priority=-1)
-
-    Spidering.how = how
+@pytest.mark.parametrize("how", ["at once", "half-way", "item"])
+def test_twin_of_a_page_that_fails_gets_through(crawl, twins, how):
+    spider = type("OneFails", (Failing,), {"how": how})
     settings = {"ITEM_PIPELINES": {FailingPipeline: 300} if how == "item" else {}}
-    assert "/second" in paths(crawl(Spidering, settings=settings, site=twins, paths=[]))
+    crawled = crawl(spider, settings=settings, site=twins, acts=["/first", settled, "/second"])
+    assert "/second" in paths(crawled)
 
 
 def failing_extractor(html: str) -> str:
@@ -295,24 +270,15 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
                 raise IgnoreRequest
             return response
 
-    class InTurn(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            yield Request(self.base + "/late")
-            for number, path in enumerate(("/first", "/second"), 1):
-                yield Request(self.base + path)
-                await until(lambda number=number: self.counted("responses") >= number)
-            await until(lambda: self.crawler.stats.get_value("item_scraped_count"))
-            has_come.set()
+    async def delivered(spider: Pages) -> None:
+        await until(lambda: spider.crawler.stats.get_value("item_scraped_count"))
+        in_time.append(spider)
 
-    def late(_: Any) -> Any:
-        has_come.wait(100)
-        return 200, {"Content-Type": "text/html"}, html(article(7))
-
-    has_come = threading.Event()
-    twins.pages["/late"] = late
-    crawled = crawl(InTurn, settings={"DOWNLOADER_MIDDLEWARES": {Late: 543}}, site=twins, paths=[])
-    assert has_come.is_set()
-    assert sorted(paths(crawled)) == ["/late", "/second"]
+    in_time: list[Pages] = []
+    settings = {"DOWNLOADER_MIDDLEWARES": {Late: 543}}
+    crawled = crawl(InTurn, settings=settings, site=twins, acts=["/first", "/second", delivered])
+    assert in_time
+    assert paths(crawled) == ["/second"]
 
 
 class Front(Following):

@@ -13,7 +13,6 @@ from scrapy.http import HtmlResponse
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.preferred import Preferred, _canonical_url
-from scrapy_simhash.crawl.requests import bare_request
 from scrapy_simhash.crawl.summary import Judged
 from tests.crawl.spiders import Following, Pages, paths
 from tests.pages import article, html
@@ -48,12 +47,6 @@ def test_the_canonical_address_is_delivered_and_each_is_fetched_once(crawl, prin
     assert {*prints.hits.values()} == {1}
     assert crawled.stat("dropped") == 10
     assert crawled.stat("preferred/in_vain") == 0
-
-
-def test_with_first_the_page_that_came_first_is_delivered(visit, prints):
-    crawled = visit(prints, "/", spider=Following)
-    assert len([path for path in paths(crawled) if "print" in path]) == 5
-    assert crawled.stat("preferred/waited") == 0
 
 
 def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(crawl, site):
@@ -211,15 +204,6 @@ def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(crawl, 
     assert crawled.stat("preferred/waited") == 1
 
 
-def test_pages_wait_no_more_where_too_many_wait_in_vain(visit, site):
-    names = [f"/old/{n}" for n in range(60)]
-    for n, name in enumerate(names):
-        site.pages[name] = page(n, f"/gone/{n}")
-    crawled = visit(site, *names, **SETTINGS)
-    assert sorted(paths(crawled)) == sorted(names)
-    assert sum(hits for path, hits in site.hits.items() if "gone" in path) == 4
-
-
 @pytest.mark.parametrize(("in_vain", "waits"), [(4, True), (5, False)])
 def test_pages_wait_while_no_more_than_three_and_one_of_a_hundred_waited_in_vain(in_vain, waits):
     crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
@@ -304,19 +288,3 @@ def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(visit, si
     has_waited = {"simhash_waited": f"{site.url}/print"}
     assert paths(visit(site, "/print", meta=has_waited, **SETTINGS)) == ["/print"]
     assert site.hits == {"/print": 1}
-
-
-def test_the_request_of_an_address_that_a_page_names_has_nothing_to_tell(site):
-    given = Request(
-        site.url + "/print",
-        headers={"Authorization": "secret", "X-Api-Key": "secret", "Accept": "text/html"},
-        cookies={"session": "secret"},
-        cb_kwargs={"mine": 1},
-        meta={"depth": 2, "cookiejar": 1},
-    )
-    asked = bare_request("http://127.0.0.1:1/page", given, "key")
-    assert "secret" not in str([asked.headers, asked.cookies, asked.meta, asked.body])
-    assert asked.headers.getlist("Accept") == [b"text/html"]
-    assert asked.cb_kwargs == {"mine": 1}
-    assert asked.meta["depth"] == 2
-    assert asked.meta["dont_merge_cookies"]

@@ -1,8 +1,6 @@
 """Sparing in whole crawls: what is not sent, what is always sent, and what is learned together."""
 
 import json
-import random
-import threading
 from contextlib import closing
 from typing import Any, ClassVar
 
@@ -13,7 +11,6 @@ from scrapy.core.scheduler import Scheduler
 from scrapy_simhash.exceptions import SparedPage
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
-from tests import servers
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -48,10 +45,10 @@ def nothing_kept() -> None:
     Links.errors.clear()
 
 
-def stock(site: Any, first: int = 0, start: str = "/", ids: str = "x", more: Any = ()) -> None:
-    """Put items on a list; each item has a print view. ``more`` are other links of the list."""
+def stock(site: Any, first: int = 0, start: str = "/", ids: str = "x") -> None:
+    """Put items on a list; each item has a print view."""
     names = [f"/item?id={n}{ids}" for n in range(NUMBER)]
-    site.pages[start] = html(article(first + 999), links=(*names, *more))
+    site.pages[start] = html(article(first + 999), links=(*names,))
     for n, name in enumerate(names):
         page = html(article(first + n), links=(f"{name}&print=1",))
         site.pages[name] = site.pages[f"{name}&print=1"] = page
@@ -171,41 +168,11 @@ def test_a_known_page_that_is_spared_is_not_missing(crawl, site, tmp_path):
     assert again.stat("failed") == again.stat("spared/skipped") > NUMBER / 2
 
 
-def shared_copies(url: str, site: Any) -> int:
-    """Return how many copies of a site the crawlers of an index have told each other of."""
-    rows = SharedRows()
-    with closing(open_existing(url)) as index:
-        rows.read(index)
-    return sum(row.copies for row in rows.rows(site.url.removeprefix("http://")).values())
-
-
-def test_crawlers_on_redis_learn_together(crawl, shop, server, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.exchange.EXCHANGE_SECONDS", 0.1)
-    done = threading.Event()
-
-    def held(_: Any) -> tuple[int, dict[str, str], bytes]:
-        done.wait(200)
-        return 404, {}, b""
-
-    shop.pages["/held"] = held
-    stock(shop, more=("/held",))
+def test_crawls_of_one_index_learn_from_each_other(crawl, shop, tmp_path):
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
+    run(crawl, shop, settings)
     stock(shop, first=1000, start="/more", ids="y")
-    url = f"{server.url}?name=learned"
-    settings = {"SIMHASH_INDEX_URL": url}
-    first = threading.Thread(target=run, args=(crawl, shop, settings | {"CONCURRENT_REQUESTS": 2}))
-    first.start()
-    try:
-        items = [path for path in shop.pages if path.endswith("x")]
-        servers.wait_until(lambda: all(map(shop.hits.get, items)), "the first crawl stops")
-        fetched = prints(shop, "x")
-        servers.wait_until(lambda: shared_copies(url, shop) >= fetched, "nothing is learned")
-        second = run(crawl, shop, settings | {"DOWNLOAD_DELAY": 0.02}, start="/more")
-        assert first.is_alive()
-    finally:
-        done.set()
-        first.join()
-    assert len({item["path"] for item in second.items}) == NUMBER + 1
-    assert prints(shop, "x") < NUMBER / 2
+    second = run(crawl, shop, settings | {"DOWNLOAD_DELAY": 0.02}, start="/more")
     # A crawl that begins without knowledge fetches 6 copies before they make a pattern.
     assert prints(shop, "y") - second.stat("spared/explored") < 6
 
@@ -272,32 +239,3 @@ def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl, shop):
     assert crawled.stat("spared/held_back") > 0
     assert {(got.priority, got.dont_filter) for got in Links.got[1:]} == {(0, False)}
     assert not any("held" in name for got in Links.got for name in got.meta)
-
-
-def test_all_pages_behind_a_log_in_come_when_it_goes_away(crawl, site):
-    """They wait in the queue until nothing else is left, so few were taken for copies by then."""
-    login, asked = html(article(7)), []
-    items = [f"/item?id={n}" for n in range(3 * NUMBER)]
-
-    def item(request: Any) -> tuple[int, dict[str, str], bytes]:
-        asked.append(request.path)
-        page = login if len(asked) <= 10 else html(article(100 + items.index(request.path)))
-        return 200, {"Content-Type": "text/html"}, page
-
-    site.pages = {"/": html(article(1), links=items)} | dict.fromkeys(items, item)
-    crawled = run(crawl, site)
-    assert len(crawled.items) >= 1 + len(items) - 10 - crawled.stat("spared/skipped")
-    assert crawled.stat("spared/skipped") <= 5
-
-
-@pytest.mark.parametrize("address", ["/item/{}", "/shop?id={}"])
-def test_a_catalogue_whose_items_are_alike_and_link_only_items_stays_whole(crawl, site, address):
-    path = address.format
-    site.pages["/"] = html(article(1), links=(path(0),))
-    for n in range(2 * NUMBER):
-        chance = random.Random(n)
-        price = f"{chance.randrange(5, 40)}.{chance.choice((49, 99))}"
-        text = f"{price} euros, {chance.choice(('red', 'blue', 'green'))}. {article(5, 60)}"
-        links = [path(k % (2 * NUMBER)) for k in (n + 1, 7 * n + 1, 13 * n + 1)]
-        site.pages[path(n)] = html(text, title=f"{article(n, 2)} {n}", links=(*links,))
-    assert len(run(crawl, site).items) == 2 * NUMBER + 1

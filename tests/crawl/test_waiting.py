@@ -13,7 +13,7 @@ from scrapy_simhash import Dedup, Document, SyncDedup
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import COPY
 from scrapy_simhash.crawl.waiting import Copies
-from tests.crawl.spiders import Pages, paths, until
+from tests.crawl.spiders import FailingLate, Pages, paths, until
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
@@ -23,29 +23,20 @@ def queued(spider: Pages) -> int:
     return len(spider.crawler.engine._slot.scheduler)
 
 
-class FirstIsSlow(Pages):
-    """The callback of /first waits until the copy has come and lies in the queue; it may fail."""
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_copy_stays_in_the_queue_until_its_original_has_ended(crawl, articles, on_redis, fails):
+    """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
 
-    fails: bool
-
-    async def parse(self, response: Any) -> AsyncIterator[Any]:
-        if response.url.endswith("/first"):
-            await until(lambda: self.counted("dropped"))
+    class Slow(FailingLate):
+        async def act(self) -> None:
+            self.fails = fails
             # It is out of the queue only in the moment in which it is put back.
             await until(lambda: queued(self) == 1)
             await asyncio.sleep(1)
-            if self.fails:
-                raise RuntimeError("the first one fails")
-        for item in super().parse(response):
-            yield item
 
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_copy_stays_in_the_queue_until_its_original_has_ended(crawl, twins, on_redis, fails):
-    """Whatever is killed meanwhile, the copy is in Redis; it is downloaded once."""
-    spider, begun = type("Slow", (FirstIsSlow,), {"fails": fails}), time.monotonic()
-    crawled = crawl(spider, settings=on_redis, site=twins, paths=["/first", "/second"])
-    assert paths(crawled) == (["/second"] if fails else ["/first"])
+    begun = time.monotonic()
+    crawled = crawl(Slow, settings=on_redis, site=articles, paths=[])
+    assert paths(crawled) == (["/0/copy"] if fails else ["/0"])
     assert crawled.stat("crawled_again") == fails
     assert crawled.stats["downloader/request_count"] == 2
     # Each look at it takes a second, in which nothing else is asked.
