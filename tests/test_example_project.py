@@ -17,7 +17,6 @@ from example.site.newsroom import Newsroom
 from example.site.truth import judge
 from example.spiders.pages import PagesSpider
 from scrapy.exceptions import UsageError
-from w3lib.url import canonicalize_url
 
 from scrapy_simhash import SyncDedup
 from scrapy_simhash.report.words import width
@@ -37,15 +36,6 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=EXAMPLE, env=environment, capture_output=True, encoding="utf-8"
     )
-
-
-def test_the_site_is_the_same_each_time_and_its_addresses_are_canonical(site):
-    """The truth holds by address, so addresses must be what the index calls the pages."""
-    answers, again = (
-        {url: page.answer for url, page in made.pages.items()} for made in (site, Newsroom())
-    )
-    assert answers == again
-    assert all(canonicalize_url(url) == url for url in site.pages)
 
 
 def test_the_demo_prints_what_it_dropped_and_what_has_changed():

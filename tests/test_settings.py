@@ -2,12 +2,10 @@
 
 import json
 import ssl
-import sys
 from math import inf
 from typing import Any
 
 import pytest
-from scrapy import Spider
 from scrapy.settings import Settings
 
 from scrapy_simhash.exceptions import SettingError
@@ -64,31 +62,24 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(monkey
         ("SIMHASH_ACTION", "discard", "drop, follow, flag"),
         ("SIMHASH_ACTION", ["drop"] * 10_000, "drop, follow, flag"),
         ("SIMHASH_ACTION", "no.such.action", "cannot be imported"),
-        ("SIMHASH_ACTION", [("x", "no.such.action")], "cannot be imported"),
         ("SIMHASH_ACTION", "scrapy.version_info", "is no callable"),
         ("SIMHASH_SCOPE", "planet", "global, domain, host"),
         ("SIMHASH_RECIPE", "soup", "classic"),
         ("SIMHASH_RECIPE", ["default"], "list"),
-        ("SIMHASH_RECIPE", "x" * 4000, "unknown recipe"),
         ("SIMHASH_EXTRACTOR", "", "main"),
-        ("SIMHASH_EXTRACTOR", "two words", "main"),
         ("SIMHASH_EXTRACTOR", "nowhere.to.be_found", "nowhere"),
         ("SIMHASH_EXTRACTOR", "x." * 2000, ""),
         ("SIMHASH_DISTANCE", 256, "256"),
         ("SIMHASH_DISTANCE", -1, "at least 0"),
         ("SIMHASH_DISTANCE", "many", "whole number"),
         ("SIMHASH_DISTANCE", 3.5, "whole number"),
-        ("SIMHASH_DISTANCE", [3], "whole number"),
         ("SIMHASH_READERS", {"text/csv": "no.such.reader"}, "no.such.reader"),
         ("SIMHASH_READERS", {"tex csv": "text"}, "'tex csv' is no content type"),
         ("SIMHASH_READERS", ["text/csv"], "no readers by content types"),
-        ("SIMHASH_READERS", '{"text/csv"', "no readers by content types"),
         ("SIMHASH_CONTENT", "div[", "'div[' is no CSS selector: Expected ident"),
-        ("SIMHASH_CONTENT", "", "'' is no CSS selector"),
         ("SIMHASH_CONTENT", "svg|a", "'svg|a' is no CSS selector: Undefined namespace"),
         ("SIMHASH_IGNORE", "p::text", "'p::text' is no CSS selector: Pseudo-elements"),
         ("SIMHASH_IGNORE", {"a.example/b": "p"}, "'a.example/b' is no host"),
-        ("SIMHASH_IGNORE", {"a.example": ["p"]}, "['p'] is no CSS selector"),
         ("SIMHASH_IGNORE", ["p"], "neither a CSS selector nor selectors by hosts"),
         ("SIMHASH_IGNORE", '{"a.example"', "Expecting ':'"),
         ("SIMHASH_INDEX_URL", ["memory://"], "list"),
@@ -96,12 +87,10 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(monkey
         ("SIMHASH_ITEM_KEY_FIELD", "", "it is empty"),
         ("SIMHASH_PROCESSES", 100_000, "at most 1,024"),
         ("SIMHASH_LEASE", float("nan"), "a number"),
-        ("SIMHASH_LEASE", "1e300", "at most 1,000,000,000"),
         ("SIMHASH_SPARE_NEVER", '["("]', "no list of regular expressions: missing )"),
         ("SIMHASH_SPARE_NEVER", [3], "is no list of regular expressions"),
         ("SIMHASH_MAX_BODY_SIZE", True, "whole number"),
         ("SIMHASH_SEED", b"secret", "bytes"),
-        ("SIMHASH_SEED", "", "it is empty"),
         ("SIMHASH_DISTANSE", 3, "did you mean SIMHASH_DISTANCE?"),
         ("SIMHASH_" + "X" * 10_000, 1, "there is no such setting"),
         ("SIMHASH_RECRAWL", "changed", "needs an index that outlives the crawl"),
@@ -109,7 +98,6 @@ def test_processes_are_as_many_as_the_extractor_needs_and_the_cores_allow(monkey
         ("SIMHASH_LOG", "no-such-folder/log", "no-such-folder first, because it is not there"),
         ("SIMHASH_LOG", ".", "no path of a file"),
         ("SIMHASH_LOG", ["log"], "no path of a file"),
-        ("SIMHASH_LOG", "pyproject.toml/log", "pyproject.toml"),
         ("SIMHASH_LOG", "a\0b", "no path of a file"),
     ],
 )
@@ -145,11 +133,6 @@ def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line()
     assert read(SIMHASH_CONTENT="article").recipe.content == {"": "article"}
 
 
-def test_crawl_with_an_unusable_setting_does_not_start(crawl):
-    with pytest.raises(SettingError, match="SIMHASH_ACTION"):
-        crawl(type("Idle", (Spider,), {"name": "idle"}), settings={"SIMHASH_ACTION": "discard"})
-
-
 @pytest.mark.parametrize("value", ["maybe", ["True"], float("nan")])
 def test_switch_that_is_neither_on_nor_off_is_named(value):
     with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: .* is neither true nor false"):
@@ -163,8 +146,6 @@ def test_reading_the_settings_opens_no_index(tmp_path):
 
 UNUSABLE = ["redis://[s3cret", "redis://user:s3cret\u2100@h/0", "s3cret@h:1"]
 UNUSABLE += ["redis://user:12#s3cret@h:1/0", "redis://user:12?s3cret@h:1/0"]
-if sys.version_info >= (3, 11):  # before, it is taken for the name of a user
-    UNUSABLE.append("redis://[s3cret]@h/0")
 
 
 @pytest.mark.parametrize("value", UNUSABLE)

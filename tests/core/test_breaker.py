@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.core.upkeep import Upkeep
-from scrapy_simhash.index import open_index
-from scrapy_simhash.index.store import StoreMismatch, StoreUnavailable
+from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
 from tests.core.failing import FailingStore
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
@@ -97,17 +96,6 @@ def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(ind
     assert index.report(Report(entries=[entry])).gone == {entry}
 
 
-def test_what_was_settled_in_the_absence_of_the_store_is_told_it_afterwards(index, store):
-    for key in ("0-0", "1-0", "2-0"):
-        claim(index, key)
-    store.go("refused")
-    index.report(Report(failed=["1-0"], delivered=["0-0"]))
-    come_back(index, store)
-    assert store.confirmed() == ["0-0"]
-    assert claim(index, "1-1").outcome == ORIGINAL
-    assert claim(index, "2-1").outcome == DUPLICATE
-
-
 def test_a_page_that_failed_before_another_text_of_it_was_delivered_makes_no_copies(index, store):
     claim(index, "0-0")
     store.go("refused")
@@ -171,17 +159,6 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
     claim(index, "1-0")
     index.report(Report(delivered=["1-0"]))
     assert store.confirmed() == ["1-0"]
-    index.close()
-
-
-def test_a_store_of_another_recipe_is_refused_at_the_start_and_later(store):
-    open_index(store.url, spec(recipe="another")).close()
-    with pytest.raises(StoreMismatch):
-        Breaker(store.open, store.spec)
-    store.go("refused")
-    index = Breaker(store.open, store.spec)
-    come_back(index, store)
-    assert isinstance(index.refused, StoreMismatch)
     index.close()
 
 
