@@ -97,17 +97,6 @@ def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplo
     assert "4 items not compared: 3 no_key, 1 no_text" in caplog.text
 
 
-def test_item_whose_key_a_later_pipeline_changes_is_an_original(yielded):
-    class Storage:
-        def process_item(self, item: Any, spider: Any = None) -> Any:
-            item["url"] = 7
-            return item
-
-    items = texts(dict.fromkeys((A, B), article(1)))
-    crawled = yielded(items, ITEM_PIPELINES={Storage: 300})
-    assert len(crawled.items) == crawled.stat("items_dropped") == 1
-
-
 def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path):
     url = f"sqlite:///{tmp_path}/items.sqlite"
     items = [{"url": A, "text": article(number)} for number in range(3)]

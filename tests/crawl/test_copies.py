@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from scrapy import Request
@@ -14,7 +14,6 @@ from scrapy_simhash.crawl import queue as queue_module
 from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import once_more
 from tests.crawl.spiders import FailingLate, Pages, answering, paths
-from tests.pages import article, html
 
 
 def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(crawl, articles):
@@ -88,25 +87,6 @@ def test_a_request_of_a_copy_is_made_as_if_for_the_first_time():
     request = once_more(Request("http://a.example/", meta=spent))
     assert request.meta == {"depth": 3}
     assert request.dont_filter
-
-
-def test_one_copy_is_delivered_though_several_fail(crawl, site):
-    """A page fails, and so do the copies that come in its place, until one does not."""
-    for number in range(6):
-        site.pages[f"/{number}"] = html(article(1))
-
-    class MostFail(Pages):
-        seen: ClassVar[Counter[str]] = Counter()
-
-        async def parse(self, response: Any) -> Any:
-            self.seen[response.url] += 1
-            await asyncio.sleep(0.2)
-            if len(self.seen) < 4:
-                raise RuntimeError("cannot parse")
-            yield {"path": response.url.removeprefix(self.base)}
-
-    crawled = crawl(MostFail, site=site, paths=[f"/{number}" for number in range(6)])
-    assert len(crawled.items) == 1
 
 
 # Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.

@@ -1,12 +1,11 @@
 """The filter beside other parts of Scrapy and its neighbours."""
 
 import re
-import shutil
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from scrapy import Request, signals
+from scrapy import signals
 
 from tests.crawl.spiders import Pages, check_sum, paths
 
@@ -90,27 +89,6 @@ def test_projects_on_one_redis_share_an_index_by_its_namespace_alone(visit, twin
     assert known(Pages, BOT_NAME="customer_a") == (len(KEPT), 0)
     assert known(OfB, BOT_NAME="customer_b") == (len(KEPT), 0)
     assert known(OfB, BOT_NAME="customer_b", SIMHASH_NAMESPACE="customer_a") == (0, len(KEPT))
-
-
-def test_pages_rendered_by_a_browser_are_compared(visit, twins):
-    pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not installed")
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
-    if browser is None:
-        pytest.skip("no chromium on this machine")
-    handler = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
-
-    class Rendered(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            for place, path in enumerate(self.paths):
-                yield Request(self.base + path, meta={"playwright": True}, priority=-place)
-
-    crawled = visit(
-        *(twins, *ALL),
-        spider=Rendered,
-        DOWNLOAD_HANDLERS=dict.fromkeys(("http", "https"), handler),
-        PLAYWRIGHT_LAUNCH_OPTIONS={"executable_path": browser, "args": ["--no-sandbox"]},
-    )
-    assert paths(crawled) == KEPT
 
 
 def test_browser_page_of_a_dropped_copy_is_closed(visit, twins):
