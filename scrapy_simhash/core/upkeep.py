@@ -116,10 +116,15 @@ class Upkeep:
         """Note that a page, or one more part of it, such as an item, must be delivered."""
         self._parts[key] += 1
 
-    def delivered(self, key: str) -> None:
-        """Note that a page, or a part of it, was delivered; with the last one it is confirmed."""
+    def ended(self, key: str, *, failed: bool) -> None:
+        """Note that a page, or a part of it, was delivered or failed.
+
+        With its last part the page is settled. If one of them failed, a copy may take its place.
+        """
         if key not in self._parts:
             return
+        if failed:
+            self._failing.add(key)
         self._parts[key] -= 1
         if self._parts[key]:
             return
@@ -134,22 +139,15 @@ class Upkeep:
         for callback in copies:
             callback(is_delivered)
 
+    def delivered(self, key: str) -> None:
+        self.ended(key, failed=False)
+
     def failed(self, key: str) -> None:
-        """Note that a page, or a part of it, was not delivered: a copy may take its place."""
-        if key in self._parts:
-            self._failing.add(key)
-            self.delivered(key)
+        self.ended(key, failed=True)
 
     def missed(self, keys: Iterable[str]) -> None:
         """Note that pages were asked for in vain, so that they are not missing in this run."""
         self._missed.update(keys)
-
-    def ended(self, key: str, *, failed: bool) -> None:
-        """Note that a page, or a part of it, was delivered or failed."""
-        if failed:
-            self.failed(key)
-        else:
-            self.delivered(key)
 
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""

@@ -220,7 +220,7 @@ class Crawl:
             if self.upkeep.in_progress(key):
                 if key not in self.bad:
                     self.delivered.add(key)
-                (self.upkeep.failed if key in self.bad else self.upkeep.delivered)(key)
+                self.upkeep.ended(key, failed=key in self.bad)
 
     def round(self, keys: Iterable[str] = ()) -> None:
         self.index.retry()

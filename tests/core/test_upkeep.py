@@ -63,9 +63,6 @@ class Crawl:
         match = Match(entry, key, 0, 0.0, provisional=True)
         self.upkeep.follow(Verdict("duplicate", "copy", matches=(match,)), self.told.append)
 
-    def end(self, key: str, *, failed: bool) -> None:
-        (self.upkeep.failed if failed else self.upkeep.delivered)(key)
-
     def round(self) -> None:
         asyncio.run(self.upkeep._round())
 
@@ -95,12 +92,12 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
     for key in ("good", "bad"):
         crawl.upkeep.hold(key)
         crawl.upkeep.hold(key)
-        crawl.end(key, failed=key == "bad")
+        crawl.upkeep.ended(key, failed=key == "bad")
         assert crawl.upkeep.in_progress(key)
     crawl.round()
     assert crawl.news == []
     for key in ("good", "bad"):
-        crawl.end(key, failed=False)
+        crawl.upkeep.ended(key, failed=False)
     crawl.round()
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["bad"], ["good"])]
@@ -110,11 +107,11 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
 def test_a_page_that_comes_again_is_released_if_it_failed_and_is_not_confirmed(crawl, failed):
     """It may have come with another text, which nobody has delivered."""
     crawl.upkeep.hold("page")
-    crawl.end("page", failed=failed)
+    crawl.upkeep.ended("page", failed=failed)
     crawl.upkeep.hold("page")
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["page"], [])] * failed
-    crawl.end("page", failed=True)
+    crawl.upkeep.ended("page", failed=True)
     crawl.round()
     last = crawl.news[-1]
     assert (last.failed, last.delivered) == (["page"], [] if failed else ["page"])
@@ -125,7 +122,7 @@ def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl, fails):
     """If it failed, the index has heard of that before."""
     crawl.upkeep.hold("page")
     crawl.wait(5, "page")
-    crawl.end("page", failed=fails)
+    crawl.upkeep.ended("page", failed=fails)
     assert crawl.told == [not fails]
     assert [news.failed for news in crawl.news] == [["page"]] * fails
 
@@ -212,7 +209,7 @@ def test_a_page_that_came_after_all_is_not_told_as_failed():
     crawl = Crawl()
     crawl.upkeep.hold("coming")
     crawl.upkeep.hold("there")
-    crawl.end("there", failed=False)
+    crawl.upkeep.ended("there", failed=False)
     crawl.upkeep.missed(["coming", "there", "missed"])
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["missed"], ["there"])]
