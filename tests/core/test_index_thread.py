@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -29,12 +28,8 @@ class Counting:
         self.index = open_index("memory://", self.spec)
         self.sizes: list[int] = []
         self.error = error
-        self.begun, self.may_answer = threading.Event(), threading.Event()
-        self.may_answer.set()
 
     def claim_all(self, arrivals: Any) -> list[Claim]:
-        self.begun.set()
-        assert self.may_answer.wait(100)
         self.sizes.append(len(arrivals))
         if self.error:
             raise self.error
@@ -85,22 +80,6 @@ def test_a_page_waits_a_moment_for_others_that_are_on_their_way(monkeypatch):
     with_thread(index, together, more_to_come=True)
     assert index.sizes == [3, CLAIMS_AT_ONCE]
     with_thread(Counting(), lambda thread: thread.claim(arrival(0)))
-
-
-def test_pages_that_come_while_the_thread_asks_claim_together_after_it():
-    index = Counting()
-    index.may_answer.clear()
-
-    async def work(thread: IndexThread) -> None:
-        first = asyncio.ensure_future(thread.claim(arrival(0)))
-        await asyncio.to_thread(index.begun.wait, 20)
-        rest = [asyncio.ensure_future(thread.claim(arrival(n))) for n in range(1, 9)]
-        await asyncio.sleep(0)
-        index.may_answer.set()
-        await asyncio.gather(first, *rest)
-
-    with_thread(index, work)
-    assert index.sizes == [1, 8]
 
 
 def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(caplog):

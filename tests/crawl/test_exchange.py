@@ -65,21 +65,3 @@ def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
         assert not exchange.is_away
         assert index.rows(*HOSTS) == [COPY, COPY]
     assert [table.of(host).row("/item?view=*").copies for host in HOSTS] == [1, 1]
-
-
-def test_an_exchange_that_has_begun_when_the_crawl_ends_loses_no_row():
-    index = Cells()
-    exchange, table = index.exchange()
-    table.of(HOSTS[0]).read({}, COPY)
-
-    async def crawl() -> None:
-        exchange.begin()
-        await asyncio.sleep(0)
-        index.is_away = True  # the answer comes later
-        exchange.end()
-        await turns()
-        index.is_away = False
-        await exchange.once()
-
-    asyncio.run(crawl())
-    assert index.rows(*HOSTS) == [COPY, {}]
