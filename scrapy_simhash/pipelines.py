@@ -94,12 +94,14 @@ class NearDuplicatePipeline:
         if verdict.kind == "duplicate":
             # Either action that drops pages drops it.
             action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
+        elif self._settings.withholds(verdict):
+            action = "drop"
         self._summary.item(verdict, action)
         if verdict.kind == "skipped":
             self._counts["items_skipped"] += 1
         elif verdict.owned:
             delivery.item_claimed(verdict.key, item)
-            if verdict.unchanged and self._settings.recrawl == "changed":
+            if action == "drop":
                 self._drop_unchanged(verdict.key)
             self._counts["items_kept"] += 1
         elif action == "flag":

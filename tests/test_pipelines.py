@@ -12,6 +12,7 @@ from scrapy.exceptions import DropItem
 
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.report.dedup_log import read_log
 from tests.conftest import Crawl
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
@@ -104,6 +105,16 @@ def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_pat
     with closing(open_existing(url)) as index:
         assert [entry.key for entry in index].count(A) == 1
         assert not any(entry.provisional for entry in index)
+
+
+def test_only_items_that_changed_come_out_if_that_is_asked_for(yielded, tmp_path):
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/items", "SIMHASH_RECRAWL": "changed"}
+    yielded(texts({A: article(1), B: article(2)}), **settings)
+    crawled = yielded(texts({A: article(1), B: article(3)}), **settings)
+    assert urls(crawled) == [B]
+    assert crawled.stat("items_unchanged") == 1
+    lines = [line for line in read_log([tmp_path / "items.dedup.jsonl"]) if line.what == "item"]
+    assert [line.action for line in lines] == [None, None, "drop", None]
 
 
 def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):

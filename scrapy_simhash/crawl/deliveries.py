@@ -21,6 +21,7 @@ from scrapy_simhash.keys import key_of
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.upkeep import Upkeep
+    from scrapy_simhash.crawl.summary import Judged
     from scrapy_simhash.settings import FilterSettings
 
 
@@ -144,26 +145,20 @@ class Deliveries:
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(self._item_ended, signal=signal)
 
-    def expect(
-        self, request: Request, key: str, *, owned: bool = False, unchanged: bool = False
-    ) -> None:
-        """Note a page on its way to the spider, whose items may have to be dropped.
-
-        Args:
-            request: the request of the page.
-            key: the key of the page.
-            owned: whether its delivery counts. The items of any other page are dropped.
-            unchanged: whether the page did not change, and only changed pages are wanted.
-        """
+    def judged(self, judged: Judged) -> None:
+        """Note a page on its way to the spider; a copy comes only to be followed."""
+        verdict = judged.verdict
+        if not verdict.owned and judged.action != "follow":
+            return
         delivery = Delivery(
             self._upkeep,
-            key if owned else None,
-            request=request,
+            verdict.key if verdict.owned else None,
+            request=judged.request,
             # An item that is compared may have changed although its page did not.
-            drops_items=not owned or (unchanged and not self._compares_items),
-            unchanged=unchanged,
+            drops_items=not verdict.owned or (judged.is_withheld and not self._compares_items),
+            unchanged=judged.is_withheld,
         )
-        self._expected.setdefault(key, []).append(delivery)
+        self._expected.setdefault(verdict.key, []).append(delivery)
 
     def arrived(self, response: Response) -> None:
         """Note that the spider gets a response."""

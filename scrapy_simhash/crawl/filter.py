@@ -88,13 +88,10 @@ class CrawlFilter:
         key = request_key(request, response.url)
         verdict = await self._verdict(request, response, key)
         judged = Judged(request, response, verdict, _times_dropped(request, key))
+        judged.is_withheld = self.settings.withholds(verdict)
         if verdict.kind == "duplicate":
             judged.action = self._action(judged)
-        if verdict.owned:
-            unchanged = self.withholds(verdict)
-            self.deliveries.expect(request, key, owned=True, unchanged=unchanged)
-        elif judged.action == "follow":
-            self.deliveries.expect(request, key)
+        self.deliveries.judged(judged)
         self.sparing.judged(judged)
         self.summary.judged(judged)
         self.run_of_spider.judged(judged)
@@ -169,10 +166,6 @@ class CrawlFilter:
             return "status"
         return None
 
-    def withholds(self, verdict: Verdict) -> bool:
-        """Return whether a page did not change, and only changed pages are wanted."""
-        return verdict.unchanged and self.settings.recrawl == "changed"
-
     def meta_of(self, judged: Judged) -> dict[str, Any]:
         """Return a page's entry in meta, a fresh one each time.
 
@@ -193,7 +186,7 @@ class CrawlFilter:
             "last_seen": self.run_of_spider.begun.get(before.run) if before else None,
             "dropped": judged.times_dropped + (judged.action == "drop"),
         }
-        if judged.action == "follow" or self.withholds(verdict):
+        if judged.action == "follow" or judged.is_withheld:
             meta["follow"] = True
         return meta
 

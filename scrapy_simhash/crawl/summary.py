@@ -59,6 +59,7 @@ class Judged:
     Attributes:
         times_dropped: how often in a row the page was dropped before, and asked for again.
         action: what becomes of a duplicate; None for another page.
+        is_withheld: whether the page did not change, and only changed pages are wanted.
     """
 
     request: Request
@@ -66,6 +67,7 @@ class Judged:
     verdict: Verdict
     times_dropped: int = 0
     action: Action | None = None
+    is_withheld: bool = False
 
 
 class Summary:
@@ -117,7 +119,7 @@ class Summary:
             "page",
             response.url,
             verdict,
-            judged.action,
+            "follow" if judged.is_withheld else judged.action,
             len(response.body),
         )
 
@@ -134,8 +136,6 @@ class Summary:
     ) -> None:
         if self._log is None:
             return
-        if verdict.unchanged and self._settings.recrawl == "changed":
-            action = "follow" if what == "page" else "drop"
         k = self._settings.recipe.distance
         self._log.write(
             line_of(

@@ -17,8 +17,10 @@ from scrapy.settings import Settings
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 
+from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.deliveries import Deliveries
 from scrapy_simhash.crawl.requests import request_key
+from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import Following, InTurn, Pages, check_sum, paths, settled, until
@@ -153,7 +155,7 @@ def test_a_response_goes_although_its_meta_leads_back_to_it():
     deliveries = Deliveries(get_crawler(), FilterSettings.from_settings(Settings()), Mock())
     request = Request("http://a.test/")
     response = HtmlResponse(request.url, request=request)
-    deliveries.expect(request, request_key(request, request.url), owned=True)
+    deliveries.judged(Judged(request, response, Verdict("unique", request.url)))
     deliveries.arrived(response)
     assert deliveries.of(response).key == request.url
     response.meta["page"] = response.selector
