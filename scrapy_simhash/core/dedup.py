@@ -41,6 +41,8 @@ from scrapy_simhash.rule.better import Canonicals
 logger = logger_of(__name__)
 
 T = TypeVar("T")
+#: The run that a crawl goes on with: its number, the last one, or none.
+Resumed = int | Literal["last"] | None
 
 
 class Dedup:
@@ -60,7 +62,7 @@ class Dedup:
         excerpt_length: characters of the main text that a verdict has with it.
         start_without: whether a remote store may be away at the start.
         runs: it takes part in a run of its spider; without, every page counts as seen in this one.
-        resumed: the number of the unfinished run that it goes on with; "last" for the last one.
+        resumed: the unfinished run that it goes on with.
         keep_runs: a page is forgotten when the last ``keep_runs`` finished runs have not seen it.
 
     Raises:
@@ -89,7 +91,7 @@ class Dedup:
         excerpt_length: int = 0,
         start_without: bool = True,
         runs: bool = False,
-        resumed: int | Literal["last"] | None = None,
+        resumed: Resumed = None,
         keep_runs: int = 3,
     ) -> None:
         self.run: Run | None = None
@@ -125,7 +127,7 @@ class Dedup:
         self._canonicals = Canonicals()
         self._is_open = False
 
-    def _opened(self, url: str, spec: IndexSpec, resumed: int | Literal["last"] | None) -> Index:
+    def _opened(self, url: str, spec: IndexSpec, resumed: Resumed) -> Index:
         index = open_index(url, spec)
         try:
             self.run = index.begin_run(resumed)

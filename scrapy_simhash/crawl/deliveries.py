@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -25,67 +26,59 @@ if TYPE_CHECKING:
     from scrapy_simhash.settings import FilterSettings
 
 
-class _Claim(NamedTuple):
+@dataclass(eq=False, slots=True)
+class _Claim:
     """An item that became an original, and the key that it had then."""
 
     key: str
     item: Any
 
 
+@dataclass(eq=False)
 class Delivery:
     """The delivery of one page to the spider.
 
     The callback and each item are parts of the page. An item that became an original is delivered
     or fails with its own key as well.
 
-    Args:
+    Attributes:
         upkeep: is told how the page and its items fare.
         key: the page in progress; None if its delivery does not count.
         request: the request of a page, until the spider gets it.
         drops_items: whether the spider's requests go on without its items.
         unchanged: whether the page did not change, and only changed pages are wanted.
-        items: the number of items on their way.
+        items_on_the_way: a later pipeline may make another object of an item, or none, so only
+            numbers are sure.
     """
 
-    def __init__(
-        self,
-        upkeep: Upkeep,
-        key: str | None = None,
-        *,
-        request: Request | None = None,
-        drops_items: bool = False,
-        unchanged: bool = False,
-        items: float = 0,
-    ) -> None:
-        self.key = key
-        self.request = request
-        self.drops_items = drops_items
-        self.unchanged = unchanged
-        self._upkeep = upkeep
-        self._callback_has_ended = False
-        # A later pipeline may make another object of an item, or none, so only numbers are sure.
-        self._items_on_the_way = items
-        self._items_in_pipeline = 0
-        # Claims of items that are in the pipelines after ours.
-        self._claims: list[_Claim] = []
+    upkeep: Upkeep
+    key: str | None = None
+    request: Request | None = None
+    drops_items: bool = False
+    unchanged: bool = False
+    items_on_the_way: float = 0
+    _items_in_pipeline: int = 0
+    _callback_has_ended: bool = False
+    # Claims of items that are in the pipelines after ours.
+    _claims: list[_Claim] = field(default_factory=list)
 
     @property
     def page_in_progress(self) -> str | None:
         """The key of the page while it is in progress, else None."""
-        return self.key if self.key and self._upkeep.in_progress(self.key) else None
+        return self.key if self.key and self.upkeep.in_progress(self.key) else None
 
     def callback_ended(self, *, failed: bool) -> None:
         """Note that the callback has ended; only the first time counts."""
         # A callback that fails half-way ends as output and as exception.
         if self.key is not None and not self._callback_has_ended:
             self._callback_has_ended = True
-            self._upkeep.ended(self.key, failed=failed)
+            self.upkeep.ended(self.key, failed=failed)
 
     def item_sent(self) -> None:
         """Note an item on its way to the pipelines."""
-        self._items_on_the_way += 1
+        self.items_on_the_way += 1
         if key := self.page_in_progress:
-            self._upkeep.hold(key)
+            self.upkeep.hold(key)
 
     @contextmanager
     def item_in_pipeline(self) -> Iterator[None]:
@@ -103,27 +96,35 @@ class Delivery:
 
     def item_ended(self, item: Any, key: str | None, *, failed: bool) -> None:
         """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
-        self._items_on_the_way = max(0, self._items_on_the_way - 1)
+        self.items_on_the_way = max(0, self.items_on_the_way - 1)
         if self.key is not None:
-            self._upkeep.ended(self.key, failed=failed)
-        # A pipeline may have changed the key of the item, or made another item with the same key.
-        ended = [claim for claim in self._claims if claim.item is item]
-        ended = (ended or [claim for claim in self._claims if claim.key == key])[:1]
-        if failed and not ended:  # it may be any of them
-            ended = self._claims
-        self._end_claims(ended, failed=failed)
+            self.upkeep.ended(self.key, failed=failed)
+        claim = self._claim_of(item, key)
+        if claim is not None:
+            self._end_claims([claim], failed=failed)
+        elif failed:  # it may be any of them
+            self._end_claims(self._claims, failed=True)
         self._end_last_claims()
+
+    def _claim_of(self, item: Any, key: str | None) -> _Claim | None:
+        """Return the claim of an item, whose key a pipeline may have changed.
+
+        A pipeline may also have made another item with the same key.
+        """
+        for claim in self._claims:
+            if claim.item is item:
+                return claim
+        return next((claim for claim in self._claims if claim.key == key), None)
 
     def _end_last_claims(self) -> None:
         """End the claims of which another item, or None, was made, once all items have ended."""
-        if self._items_on_the_way == self._items_in_pipeline:
+        if self.items_on_the_way == self._items_in_pipeline:
             self._end_claims(self._claims, failed=False)
 
     def _end_claims(self, claims: Sequence[_Claim], *, failed: bool) -> None:
-        for claim in claims:
-            # Not by equality, because an item may be anything.
-            self._claims = [each for each in self._claims if each is not claim]
-            self._upkeep.ended(claim.key, failed=failed)
+        for claim in [*claims]:
+            self._claims.remove(claim)
+            self.upkeep.ended(claim.key, failed=failed)
 
 
 class Deliveries:
@@ -135,7 +136,7 @@ class Deliveries:
         self._upkeep = upkeep
         # Start methods and errbacks have no response, so nothing counts their items, and the claim
         # of each ends with it.
-        self._outside = Delivery(upkeep, items=inf)
+        self._outside = Delivery(upkeep, items_on_the_way=inf)
         # Pages on their way to the spider, by their keys.
         self._expected: dict[str, list[Delivery]] = {}
         # A response's meta does not have them, because a spider may change it.

@@ -6,7 +6,7 @@ The middlewares and the pipeline act on a copy.
 
 import asyncio
 from collections import Counter
-from typing import Any, Literal
+from typing import Any
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -17,7 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 
 from scrapy_simhash.core.analysis import SkipReason
-from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.dedup import Dedup, Resumed
 from scrapy_simhash.core.upkeep import ROUND_SECONDS, Rounds
 from scrapy_simhash.core.verdict import Document, Verdict
 from scrapy_simhash.crawl.deliveries import Deliveries
@@ -294,7 +294,7 @@ def _times_dropped(request: Request, key: str) -> int:
 def open_dedup(
     settings: FilterSettings,
     spider: str,
-    resumed: int | Literal["last"] | None = None,
+    resumed: Resumed = None,
 ) -> Dedup:
     """Open the index of a spider's crawl, or raise a SettingError that names SIMHASH_INDEX_URL."""
     try:

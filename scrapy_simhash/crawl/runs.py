@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 from urllib.parse import parse_qsl
 
 from scrapy import Request
@@ -14,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy.settings.default_settings import HTTPCACHE_POLICY
 from scrapy.utils.job import job_dir
 
-from scrapy_simhash.core.dedup import Dedup
+from scrapy_simhash.core.dedup import Dedup, Resumed
 from scrapy_simhash.crawl.requests import COPY, QUEUED, request_aliases, request_key
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index.entry_states import run_of
@@ -29,7 +28,7 @@ from scrapy_simhash.settings import FilterSettings
 logger = logger_of(__name__)
 
 
-def resumed_run(crawler: Crawler) -> int | Literal["last"] | None:
+def resumed_run(crawler: Crawler) -> Resumed:
     """Return the run that a crawl goes on with; None if it begins anew.
 
     A job goes on with its own run. A queue in Redis that was kept goes on with the last one.

@@ -17,7 +17,7 @@ def test_an_item_fails_alone_whatever_keys_a_later_pipeline_gives(is_outside):
     fates = product((False, True), repeat=2)
     for now, failed, order in product(keys, fates, permutations(range(2))):
         upkeep = Mock(in_progress=Mock(return_value=False))
-        delivery = Delivery(upkeep, items=inf if is_outside else 2)
+        delivery = Delivery(upkeep, items_on_the_way=inf if is_outside else 2)
         items = [{"url": key} for key in claimed]
         for key, item in zip(claimed, items, strict=True):
             delivery.item_claimed(key, item)
