@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -208,8 +208,19 @@ class Dedup:
             analysis.facts,
             aliases=document.aliases,
         )
-        claim = partial(self._claim, arrival, analysis, document.url)
-        return await (self._claim_in_the_end(claim, original) if wait else claim())
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + 2 * self._lease
+        while True:
+            verdict = await self._claim(arrival, analysis, document.url)
+            if not wait or not verdict.provisional or verdict.original == original:
+                return verdict
+            answer = asyncio.Queue[bool]()
+            self.follow(verdict, answer.put_nowait)
+            try:
+                if await asyncio.wait_for(answer.get(), deadline - loop.time()):
+                    return verdict
+            except asyncio.TimeoutError:
+                return replace(verdict, kind="skipped", reason="timeout", matches=())
 
     async def _claim(self, arrival: Arrival, analysis: PageAnalysis, url: str) -> Verdict:
         """Return the verdict, which may be provisional."""
@@ -222,28 +233,10 @@ class Dedup:
         declared = analysis.canonical
         if declared or verdict.original:
             better = self._canonicals.better(arrival.key, verdict.original, url, declared)
-            verdict = replace(verdict, better=better) if better else verdict
+            verdict = replace(verdict, better=better)
         if verdict.owned:
             self.hold(verdict.key)
         return verdict
-
-    async def _claim_in_the_end(
-        self, claim: Callable[[], Awaitable[Verdict]], original: str | None
-    ) -> Verdict:
-        """Claim until the verdict is not provisional; see :meth:`check`."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + 2 * self._lease
-        while True:
-            verdict = await claim()
-            if not verdict.provisional or verdict.original == original:
-                return verdict
-            answer = asyncio.Queue[bool]()
-            self.follow(verdict, answer.put_nowait)
-            try:
-                if await asyncio.wait_for(answer.get(), deadline - loop.time()):
-                    return verdict
-            except asyncio.TimeoutError:
-                return replace(verdict, kind="skipped", reason="timeout", matches=())
 
     async def _analyse(self, document: Document, key: str) -> PageAnalysis:
         body = body_of(document.data, document.content_type, self._recipe)
