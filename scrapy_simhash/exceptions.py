@@ -21,7 +21,13 @@ class _Repeats(Exception):
         distance: their Hamming distance in bits.
     """
 
-    def __init__(self, key: str, original: str, distance: int, **options: str) -> None:
+    def __init__(
+        self,
+        key: str,
+        original: str,
+        distance: int,
+        **options: str,
+    ) -> None:
         # Scrapy logs the text of an exception unchanged, and pages write keys.
         said = f"{key} repeats {original} (distance {distance})"
         super().__init__(printable(without_userinfo(said)), **options)

@@ -52,7 +52,11 @@ def plain_key(value: object) -> str:
     return _short_key(str(value).encode("utf-8", "backslashreplace").decode())
 
 
-def page_key(url: str, method: str = "GET", body: bytes = b"") -> str:
+def page_key(
+    url: str,
+    method: str = "GET",
+    body: bytes = b"",
+) -> str:
     """Return the key of a page: its canonical URL.
 
     Any method but GET comes first, with a digest of the request body, since the same URL then

@@ -56,7 +56,11 @@ def choice(literal: Any) -> Read:
 checked_action: Callable[[Any], Action] = choice(Action)
 
 
-def number(kind: Callable[[Any], Any], least: float, most: float = inf) -> Read:
+def number(
+    kind: Callable[[Any], Any],
+    least: float,
+    most: float = inf,
+) -> Read:
     """Return a function that reads a number, which a command line gives as text."""
 
     def read(value: Any) -> Any:

@@ -95,7 +95,11 @@ def text_body(text: str) -> Body:
     return Body(text.encode("utf-8", "surrogatepass"), reader=ITEM)
 
 
-def body_of(data: bytes | str, content_type: str, recipe: Recipe) -> Body | None:
+def body_of(
+    data: bytes | str,
+    content_type: str,
+    recipe: Recipe,
+) -> Body | None:
     """Return the body of a document; None if nothing reads its content type.
 
     A str of plain text is compared whole.

@@ -61,7 +61,11 @@ class Breaker:
     """
 
     def __init__(
-        self, open_store: Callable[[], Index], spec: IndexSpec, *, start_without: bool = True
+        self,
+        open_store: Callable[[], Index],
+        spec: IndexSpec,
+        *,
+        start_without: bool = True,
     ) -> None:
         self.spec = spec
         self.refused: Exception | None = None

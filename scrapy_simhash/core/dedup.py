@@ -181,7 +181,11 @@ class Dedup:
             yield verdict
 
     async def check(
-        self, document: Document, *, wait: bool = True, original: str | None = None
+        self,
+        document: Document,
+        *,
+        wait: bool = True,
+        original: str | None = None,
     ) -> Verdict:
         """Return the verdict on a document.
 
@@ -222,7 +226,12 @@ class Dedup:
             except asyncio.TimeoutError:
                 return replace(verdict, kind="skipped", reason="timeout", matches=())
 
-    async def _claim(self, arrival: Arrival, analysis: PageAnalysis, url: str) -> Verdict:
+    async def _claim(
+        self,
+        arrival: Arrival,
+        analysis: PageAnalysis,
+        url: str,
+    ) -> Verdict:
         """Return the verdict, which may be provisional."""
         claim = await self._index.claim(arrival)
         if claim is None:
@@ -281,7 +290,9 @@ def _checked_recipe(recipe: Recipe | str) -> Recipe:
 
 @contextmanager
 def settling(
-    verdict: Verdict, delivered: Callable[[str], None], failed: Callable[[str], None]
+    verdict: Verdict,
+    delivered: Callable[[str], None],
+    failed: Callable[[str], None],
 ) -> Iterator[Verdict]:
     """Yield a verdict; at the end of the block, tell how a page that it owns has fared."""
     try:

@@ -36,7 +36,11 @@ def message(values: Any) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-def order_of(recipe: Recipe, timeout: float, excerpt_length: int) -> tuple[Any, ...]:
+def order_of(
+    recipe: Recipe,
+    timeout: float,
+    excerpt_length: int,
+) -> tuple[Any, ...]:
     """Return the first message to a child."""
     return asdict(recipe), recipe.identity, timeout, excerpt_length
 

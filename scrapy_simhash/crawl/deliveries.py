@@ -94,7 +94,13 @@ class Delivery:
         """Note that an item became an original."""
         self._claims.append(_Claim(key, item))
 
-    def item_ended(self, item: Any, key: str | None, *, failed: bool) -> None:
+    def item_ended(
+        self,
+        item: Any,
+        key: str | None,
+        *,
+        failed: bool,
+    ) -> None:
         """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
         self.items_on_the_way = max(0, self.items_on_the_way - 1)
         if self.key is not None:

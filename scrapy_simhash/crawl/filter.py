@@ -101,7 +101,12 @@ class CrawlFilter:
             self.copies.wait(judged)
         return judged
 
-    async def _verdict(self, request: Request, response: Response, key: str) -> Verdict:
+    async def _verdict(
+        self,
+        request: Request,
+        response: Response,
+        key: str,
+    ) -> Verdict:
         reason = self._reason_to_skip(request, response)
         if reason is not None:
             return Verdict("skipped", key, reason)

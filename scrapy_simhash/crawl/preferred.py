@@ -57,7 +57,12 @@ class Preferred:
     # Seconds after which a page no longer waits for an address.
     patience = 600.0
 
-    def __init__(self, crawler: Crawler, queue: CrawlQueue, counts: Counter[str]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        queue: CrawlQueue,
+        counts: Counter[str],
+    ) -> None:
         self._queue = queue
         self._counts = counts
         # By their keys.

@@ -194,7 +194,11 @@ def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
     return f"Run {run.number} does not count for SIMHASH_KEEP_RUNS: {why}"
 
 
-def _forget_missing(store: Index, run: int, among: Collection[str] | None = None) -> None:
+def _forget_missing(
+    store: Index,
+    run: int,
+    among: Collection[str] | None = None,
+) -> None:
     keys = [entry.key for entry in store.missing(run)]
     if among is not None:
         keys = [key for key in keys if key in among]

@@ -73,7 +73,12 @@ class Judged:
 class Summary:
     """Counts and notes each verdict; ``counts`` are the stats of the filter, by name."""
 
-    def __init__(self, settings: FilterSettings, counts: Counter[str], spider: str) -> None:
+    def __init__(
+        self,
+        settings: FilterSettings,
+        counts: Counter[str],
+        spider: str,
+    ) -> None:
         self._settings = settings
         self._spider = spider
         self._counts = counts
