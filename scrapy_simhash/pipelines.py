@@ -94,7 +94,7 @@ class NearDuplicatePipeline:
         if verdict.kind == "duplicate":
             # Either action that drops pages drops it.
             action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
-        elif self._settings.withholds(verdict):
+        elif verdict.unchanged and self._settings.recrawl == "changed":
             action = "drop"
         self._summary.item(verdict, action)
         if verdict.kind == "skipped":

@@ -24,7 +24,6 @@ from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 from scrapy_simhash.setting_values import Actions
 
 if TYPE_CHECKING:
-    from scrapy_simhash.core.verdict import Verdict
     from scrapy_simhash.fingerprint.recipe import Recipe
     from scrapy_simhash.index.registry import Scheme
 
@@ -116,10 +115,6 @@ class FilterSettings:
         """Return the settings of a spider, whose index may have its name."""
         safe = quote(re.sub(r"[^\w.-]", "_", name))
         return replace(self, index_url=self.index_url.replace(SPIDER, safe))
-
-    def withholds(self, verdict: Verdict) -> bool:
-        """Return whether a page or item did not change, and only changed ones are wanted."""
-        return verdict.unchanged and self.recrawl == "changed"
 
     @property
     def has_items(self) -> bool:

@@ -88,7 +88,7 @@ class CrawlFilter:
         key = request_key(request, response.url)
         verdict = await self._verdict(request, response, key)
         judged = Judged(request, response, verdict, _times_dropped(request, key))
-        judged.is_withheld = self.settings.withholds(verdict)
+        judged.is_withheld = verdict.unchanged and self.settings.recrawl == "changed"
         if verdict.kind == "duplicate":
             judged.action = self._action(judged)
         self.deliveries.judged(judged)
