@@ -3,7 +3,7 @@
 A store keeps entries at positions, which grow and are never used twice, and finds the entries that
 may be near a page by its *values*: one for each block, and last the key's. Every act of the index
 reads, decides, and commits, which a store does only if what the decision rests on is unchanged.
-A project may bring another store; ``tests/index/store_contract.py`` proves one.
+A project may bring another store; the tests in ``tests/index`` prove one.
 """
 
 from __future__ import annotations

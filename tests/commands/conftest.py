@@ -1,3 +1,3 @@
 """The stores of the index's own tests are also what commands work on."""
 
-from tests.index.conftest import redis_servers, stores  # noqa: F401
+from tests.index.conftest import opened, redis_servers, stores  # noqa: F401

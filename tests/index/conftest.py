@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,6 @@ class Servers:
 
     def __getattr__(self, name: str) -> Any:
         """Start a server, or a group of them: single, password, tls, sentinel, cluster."""
-        if servers.PROGRAM is None:
-            pytest.skip("no redis-server on this machine")
         start = {"single": "redis_server", "password": "password_server", "tls": "tls_server"}
         server = self._stack.enter_context(getattr(servers, start.get(name, name))())
         setattr(self, name, server)
@@ -72,45 +71,40 @@ ON_SQLITE_AND_REDIS = pytest.mark.parametrize("backend", ["sqlite", "redis"])
 ON_ALL_THAT_DIFFER = pytest.mark.parametrize("backend", DIFFERENT)
 
 
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Index]]:
+    """Opens indexes of 64 bits and distance 3, or of a changed spec; closes them in the end."""
+    with contextlib.ExitStack() as stack:
+
+        def make(url: str, **changed: Any) -> Index:
+            return stack.enter_context(contextlib.closing(open_index(url, spec(**changed))))
+
+        yield make
+
+
 class Store:
     """An empty store, which a test opens as often as it wants crawlers if it is shared."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, opened: Callable[..., Index]) -> None:
         self.url = url
         self.shared = store_of(url).lasting
-        self._opened: list[Index] = []
-
-    def open(self, **changed: Any) -> Index:
-        """Open it with a spec of 64 bits and distance 3, but for what is changed."""
-        index = open_index(self.url, spec(**changed))
-        self._opened.append(index)
-        return index
-
-    def close(self) -> None:
-        for index in self._opened:
-            index.close()
+        self.open = partial(opened, url)
 
 
 @pytest.fixture
-def stores(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Store]]:
+def stores(tmp_path: Path, request: pytest.FixtureRequest, opened: Any) -> Callable[[str], Store]:
     """Makes empty stores of a back end."""
     numbers = itertools.count()
-    made: list[Store] = []
 
     def make(backend: str) -> Store:
         if backend == "memory":
-            url = "memory://"
-        elif backend == "sqlite":
-            url = f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
-        else:
-            started = request.getfixturevalue("redis_servers")
-            url = REDIS[backend](started) + PATIENT + started.new_name()
-        made.append(Store(url))
-        return made[-1]
+            return Store("memory://", opened)
+        if backend == "sqlite":
+            return Store(f"sqlite:///{tmp_path}/{next(numbers)}.sqlite", opened)
+        started = request.getfixturevalue("redis_servers")
+        return Store(REDIS[backend](started) + PATIENT + started.new_name(), opened)
 
-    yield make
-    for store in made:
-        store.close()
+    return make
 
 
 @pytest.fixture
@@ -122,19 +116,6 @@ def new_store(backend: str, stores: Callable[[str], Store]) -> Callable[[], Stor
 @pytest.fixture
 def store(new_store: Callable[[], Store]) -> Store:
     return new_store()
-
-
-@pytest.fixture
-def opened() -> Iterator[Callable[..., Index]]:
-    """Opens indexes, and closes them in the end."""
-    with contextlib.ExitStack() as stack:
-
-        def make(url: str, **changed: Any) -> Index:
-            index = open_index(url, spec(**changed))
-            stack.callback(index.close)
-            return index
-
-        yield make
 
 
 @pytest.fixture

@@ -1,21 +1,23 @@
-"""One contract over every back end, and what is asked of these back ends alone."""
-
-import contextlib
+"""What an index promises beside the histories of acts, over every back end."""
 
 import pytest
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
+from scrapy_simhash.index import index as index_module
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
+from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import (
     BANDS,
     DUPLICATE,
-    REVISIT,
+    FAR,
+    ORIGINAL,
     blocked,
     fp,
     page,
     query,
+    release,
     same_facts,
     spec,
     values,
@@ -40,34 +42,22 @@ def test_a_spec_out_of_range_is_refused(name, value):
         spec(**{name: value})
 
 
-@ON_ALL_THAT_DIFFER
-def test_of_many_near_pages_the_nearest_are_judged_and_the_own_entry_is_found(store):
-    given = []
-
-    def judge(own, other, distance):
-        given.append(distance)
-        return same_facts(own, other, distance)
-
-    index = store.open(judge=judge)
-    count = 2 * RULINGS
-    far = [page(f"{i}", 0b11 << i, facts=b"%d" % i) for i in range(count - 4)]
-    index.put([Entry(p.key, p.fingerprint, p.scope, p.facts) for p in far])
-    index.claim(page("near", 1, facts=b"n"))
-    given.clear()
-    claim = index.claim(page("copy", 0, facts=b"n"))
-    assert (claim.outcome, claim.matches[0].key) == (DUPLICATE, "near")
-    assert (len(given), given[0]) == (RULINGS, 1)
-    assert len(query(index, fp(0))) == count - 3
-    assert index.claim(page(f"{count - 5}", 0, facts=b"other")).outcome == REVISIT
+def test_a_spec_is_one_value_whatever_its_judge():
+    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
 
 
-def test_the_entry_of_an_alias_takes_no_ruling_from_the_others():
-    with contextlib.closing(open_index("memory://", spec(judge=same_facts))) as index:
-        others = [page(f"{i}", 0b11 << i, facts=b"%d" % i) for i in range(RULINGS)]
-        alias = page("alias", 1, facts=b"alias")
-        index.put([Entry(p.key, p.fingerprint, p.scope, p.facts) for p in (*others, alias)])
-        claim = index.claim(page("copy", 0, facts=others[-1].facts, aliases=("alias",)))
-        assert [match.key for match in claim.matches] == [others[-1].key]
+def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(opened):
+    seen = []
+
+    def judge(*given: object) -> Ruling:
+        seen.append(given)
+        return Ruling(True, "always")
+
+    index = opened("memory://", judge=judge)
+    index.claim(page("old", 0, facts=bytes(24)))
+    claim = index.claim(page("new", 0b101, facts=b"n"))
+    assert seen == [(("new", b"n"), ("old", bytes(24)), 2)]
+    assert claim.matches[0].reason == "always"
 
 
 @ON_ALL_THAT_DIFFER
@@ -88,5 +78,69 @@ def test_of_a_flooded_bucket_the_newest_entries_are_read(store):
     assert [n.key for n in query(index, blocked(oldest, [1, *range(BANDS - 1)]))] == ["0"]
 
 
-def test_a_spec_is_one_value_whatever_its_judge():
-    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
+@pytest.mark.parametrize(
+    "arrival",
+    [
+        Arrival("a", Fingerprint(0, 64)),
+        Arrival("a", Fingerprint(0, 64, b"x" * 12)),
+        Arrival("a", fp(0, 128)),
+        Arrival("a", fp(0), facts=bytes(256)),
+        Arrival("a" * 65536, fp(0)),
+        Arrival("a", fp(0), scope="a" * 65536),
+        Arrival("\ud800", fp(0)),
+        Arrival("a", fp(0), scope="\udfff"),
+    ],
+)
+def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(opened, arrival):
+    index = opened("memory://")
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.claim_all([page("b", FAR), arrival])
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        index.put([Entry(arrival.key, arrival.fingerprint, arrival.scope, arrival.facts)])
+    assert len(index) == 0
+
+
+@ON_ALL_THAT_DIFFER
+def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
+    index, other = store.open(), store.open()
+    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(20))]
+    index.claim_all(sites)
+    (before,) = query(index, sites[0].fingerprint, scope="0")
+    index.clear()
+    assert (len(index), list(index), index.census()[:2]) == (0, [], (0, 0))
+    claiming = other if store.shared else index
+    assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
+    assert index.unsettled([before.entry]).gone == {before.entry}
+
+
+@ON_ALL_THAT_DIFFER
+def test_closing_twice_does_no_harm(store):
+    index = store.open()
+    index.close()
+    index.close()
+
+
+@ON_ALL_THAT_DIFFER
+def test_a_whole_index_has_nothing_to_tell_of(store):
+    index = store.open()
+    index.claim_all([page(f"{v}", v) for v in values(90)])
+    index.confirm([f"{v}" for v in values(70)])
+    release(index, *(f"{v}" for v in values(80)[70:]))
+    assert (index.check(), index.damaged) == ([], 0)
+
+
+def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatch):
+    monkeypatch.setattr(index_module, "ACTS_AT_ONCE", 4)
+    index = opened("memory://")
+    keys = [str(value) for value in values(9)]
+    index.put(Entry(str(value), fp(value)) for value in values(9))
+    sizes = list[int]()
+    commit = index._store.commit
+
+    def counted(parts, lookups=None):
+        sizes.append(len(parts))
+        return commit(parts, lookups)
+
+    monkeypatch.setattr(index._store, "commit", counted)
+    assert index.gone(keys) == 9
+    assert sizes == [4, 4, 1]

@@ -10,7 +10,7 @@ import pytest
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival, Claim
 from tests.index.conftest import DIFFERENT
-from tests.index.promises.made import fp, release, renew, same_facts, values
+from tests.index.promises.made import fp, same_facts, values
 
 # The memory of a crawler is its own.
 pytestmark = pytest.mark.parametrize("backend", DIFFERENT[1:])
@@ -73,19 +73,3 @@ def test_a_changed_page_that_comes_to_crawlers_at_once_has_one_entry(store, apar
         index.confirm([f"{i}" for i in range(30)])
     entries = [(entry.key, entry.run, entry.provisional) for entry in store.open()]
     assert sorted(entries) == sorted((f"{i}", 2, False) for i in range(30))
-
-
-def test_crawlers_that_call_at_once_do_not_disturb_each_other(store):
-    indexes = [store.open() for _ in range(4)]
-
-    def crawl(number: int) -> None:
-        index = indexes[number]
-        for i, value in enumerate(values(30, number)):
-            key = f"{number}/{i}"
-            index.claim(Arrival(key, fp(value)))
-            renew(index, key)
-            index.confirm([key]) if i % 2 else release(index, key)
-
-    in_threads(crawl, 4)
-    assert len(indexes[0]) == 60
-    assert not any(entry.provisional for entry in indexes[0])

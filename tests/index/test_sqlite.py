@@ -1,8 +1,6 @@
 """What only a file can go through: foreign, damaged, full, locked, read-only, killed writers."""
 
 import contextlib
-import json
-import math
 import os
 import random
 import socket
@@ -15,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from scrapy_simhash.index import crawler_names, open_existing, open_index, sqlite_store
-from scrapy_simhash.index import index as index_module
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import (
     StoreDamaged,
@@ -23,8 +20,8 @@ from scrapy_simhash.index.store import (
     StoreMismatch,
     StoreUnavailable,
 )
-from scrapy_simhash.index.values import Arrival, Entry, Run
-from tests.index.promises.made import DUPLICATE, ORIGINAL, at, fp, page, query, spec
+from scrapy_simhash.index.values import Arrival
+from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, spec
 
 
 def opened(path: Path) -> Index:
@@ -111,89 +108,6 @@ def test_an_empty_file_becomes_an_index(path):
         assert len(index) == 0
 
 
-@pytest.mark.parametrize("rubbish", ["x'00'", "'text'", "7", "1.5", "x'ff00'", "''"])
-@pytest.mark.parametrize("column", ["run", "body", "content", "seq", "lease"])
-def test_a_value_of_another_type_or_size_is_damage_and_nothing_else(path, column, rubbish):
-    """Wherever SQLite's own types let the value in: whatever is asked raises no other error."""
-    table = {"seq": "sqlite_sequence", "lease": "leases"}.get(column, "entries")
-    with contextlib.closing(opened(path)) as index:
-        at(index, 100).claim(page("a", facts=b"f"))
-    execute(path, f"UPDATE {table} SET {column} = {rubbish}")
-    calls = [
-        lambda index: index.claim(page("b")),
-        lambda index: index.claim(page("a")),
-        lambda index: query(index, fp(0)),
-        list,
-        lambda index: index.unsettled([1]),
-        lambda index: index.put(list(index)),
-    ]
-    for call in calls:
-        with contextlib.suppress(StoreError), contextlib.closing(opened(path)) as index:
-            call(index)
-
-
-def test_an_entry_that_cannot_be_read_is_passed_over_and_told_of(path, caplog):
-    with contextlib.closing(opened(path)) as index:
-        index.claim_all([page("a", 0), page("b", 1 << 40)])
-        index.confirm(["a", "b"])
-    execute(path, "UPDATE entries SET body = 'rubbish' WHERE position = 1")
-    with contextlib.closing(opened(path)) as index:
-        claims = index.claim_all([page("copy of a", 1), page("copy of b", 1 << 40 | 1)])
-        assert [claim.outcome for claim in claims] == [ORIGINAL, DUPLICATE]
-        assert (index.damaged, len(index.check())) == (1, 1)
-    assert caplog.text.count("simhash stats --check") == 1
-
-
-@pytest.mark.parametrize("last", [(1 << 32) - 1, 1 << 32, (1 << 63) - 1, 1e300])
-def test_a_last_position_out_of_range_is_damage_and_admits_no_page(path, last):
-    """An entry at such a position would be found by no crawler, or by none ever again."""
-    with contextlib.closing(opened(path)) as index:
-        index.put([Entry("a", fp(0))])
-    execute(path, f"UPDATE sqlite_sequence SET seq = {last}")
-    with contextlib.closing(opened(path)) as index:
-        with pytest.raises(StoreError, match=r"last position|full"):
-            index.claim(page("b", (1 << 64) - 1))
-        assert [entry.key for entry in index] == ["a"]
-
-
-@pytest.mark.parametrize("last", ["Infinity", "[]", '"x"'])
-def test_a_list_of_runs_that_cannot_be_read_is_damage(path, last):
-    with contextlib.closing(opened(path)) as index:
-        index.swap("index:runs", None, b'{"last": %b, "rows": []}' % last.encode())
-        with pytest.raises(StoreDamaged, match="list of runs"):
-            index.begin_run()
-
-
-RUN = Run(1, "s", 1.0)._asdict() | {"living": {}}
-
-
-@pytest.mark.parametrize(
-    ("last", "change"),
-    [
-        *((1, {name: value}) for name in ("begun", "ended") for value in (1e300, -1.0, math.inf)),
-        *((number, {}) for number in (1 << 31, 1 << 63)),
-        *((1, {"number": number}) for number in (-1, 1 << 31, 10**400)),
-    ],
-)
-def test_a_run_at_a_time_or_of_a_number_that_cannot_be_is_damage(path, last, change):
-    cell = json.dumps({"last": last, "rows": [RUN | change]}).encode()
-    with contextlib.closing(opened(path)) as index:
-        index.swap("index:runs", None, cell)
-        with pytest.raises(StoreDamaged, match="list of runs"):
-            index.runs()
-
-
-@pytest.mark.parametrize("pages", ["'text'", "x'00'", "1.5", "-9", (1 << 63) - 1])
-def test_a_number_of_entries_that_cannot_be_is_passed_over_and_told_of(path, pages):
-    with contextlib.closing(opened(path)) as index:
-        index.put([Entry("a", fp(0))])
-    execute(path, f"UPDATE runs SET pages = {pages}")
-    with contextlib.closing(opened(path)) as index:
-        assert len(index) == 0
-        assert index.begin_run().number == 1
-        assert len(index.check()) == 1
-
-
 def test_overwritten_pages_are_damage(path):
     with contextlib.closing(opened(path)) as index:
         fill(index, 2000)
@@ -261,28 +175,6 @@ def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch
             index.claim(page("new"))
         other.execute("ROLLBACK")
         assert index.claim(page("new")).outcome == ORIGINAL
-
-
-def test_a_judge_that_fails_leaves_the_file_as_it_was(path):
-    def fails(*_):
-        raise ZeroDivisionError
-
-    with contextlib.closing(open_index(f"sqlite:///{path}", spec(judge=fails))) as index:
-        index.claim(page("a"))
-        with pytest.raises(ZeroDivisionError):
-            index.claim_all([page("new", 2**40 - 1), page("b", 1)])
-        assert [entry.key for entry in index] == ["a"]
-        assert index.claim(page("c", 2**40 - 1)).outcome == ORIGINAL
-
-
-def test_a_long_log_is_followed_in_batches(path, monkeypatch):
-    monkeypatch.setattr(sqlite_store, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(index_module, "ROWS_AT_ONCE", 7)
-    with contextlib.closing(opened(path)) as one, contextlib.closing(opened(path)) as other:
-        fill(one, 50)
-        assert [entry.key for entry in other] == [str(i) for i in range(50)]
-        for entry in one:
-            assert query(other, entry.fingerprint)[0].key == entry.key
 
 
 def test_a_confirmed_entry_costs_little_on_disk(path):

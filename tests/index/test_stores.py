@@ -1,19 +1,157 @@
-"""The verbs of each store, and of one that is named by its import path."""
+"""Everything that a store promises, see :class:`.Store`, and the URLs that name one."""
 
 import contextlib
-import itertools
+import random
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index, registry
-from scrapy_simhash.index.registry import Scheme
+from scrapy_simhash.index.lookups import Lookups
+from scrapy_simhash.index.registry import Scheme, store_of
 from scrapy_simhash.index.sqlite_store import open_sqlite
-from scrapy_simhash.index.store import Store
-from scrapy_simhash.index.values import IndexSpec
-from tests.index.conftest import CONNECTED, PATIENT, REDIS
-from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, query, spec
-from tests.index.store_contract import StoreContract
+from scrapy_simhash.index.store import Answer, PackedState, Part, Store, StoreMismatch, StoreMissing
+from scrapy_simhash.index.values import Arrival, IndexSpec
+from tests.index import conftest
+from tests.index.conftest import CONNECTED
+from tests.index.promises import made
+from tests.index.promises.made import DUPLICATE, ORIGINAL, query
+
+BLOCKS = 4
+SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)
+# States of a confirmed entry that was seen in run 1, and of one in progress in run 1.
+CONFIRMED, LEASED = (1, b""), (1, b"lease")
+
+
+def page(key: str, value: int = 0, text: object = 0, **arguments: Any) -> Arrival:
+    """Return a page; pages of one text share all their block values."""
+    blocks = random.Random(f"{text}").randbytes(4 * BLOCKS)
+    return Arrival(key, Fingerprint(value, 64, blocks), **arguments)
+
+
+def looked(*pages: Arrival) -> Lookups:
+    return Lookups(pages, SPEC)
+
+
+def admit(
+    store: Store, *pages: Arrival, state: PackedState = CONFIRMED, since: int = 1 << 90
+) -> Answer:
+    """Commit a part for each page, with its key as the body."""
+    parts = [
+        Part((n,), {}, {n: (state, arrival.key.encode())}, {}, since)
+        for n, arrival in enumerate(pages)
+    ]
+    return store.commit(parts, looked(*pages))
+
+
+def admitted(store: Store, *pages: Arrival, state: PackedState = CONFIRMED) -> list[int]:
+    answer = admit(store, *pages, state=state)
+    return [position for written in answer.written for position in written or ()]
+
+
+@contextlib.contextmanager
+def opened(url: str, spec: IndexSpec = SPEC) -> Iterator[Store]:
+    store, _ = store_of(url).open(url, spec)
+    with contextlib.closing(store):
+        yield store
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", "redis-shards", "cluster-shards"])
+def place(request, stores) -> conftest.Store:
+    """An empty place; a project adds its own store to the names of the places."""
+    return stores(request.param)
+
+
+@pytest.fixture
+def store(place) -> Iterator[Store]:
+    with opened(place.url) as store:
+        yield store
+
+
+def test_what_is_written_is_read(store):
+    arrival = page("a", 5, scope="s")
+    (position,) = admitted(store, arrival, state=LEASED)
+    assert store.read([position, position + 1 << 20])[position].state == LEASED
+    stored = store.read([position])[position]
+    assert stored[:2] == (LEASED, b"a")
+    assert stored.content[:8] == looked(arrival).contents[0][:8]
+    assert store.read([]) == {}
+
+
+def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(store):
+    (old,) = admitted(store, page("old"))
+    seen = store.find(looked(page("a"))).ends[0]
+    assert admit(store, page("a"), since=seen).written != [None]
+    answer = admit(store, page("b"), page("far", 2**40 - 1), since=seen)
+    assert answer.written[0] is None
+    assert answer.written[1] is not None
+    near = [at for _, at in answer.found.near[0]]
+    assert (len(near), near[0]) == (2, old)
+    assert answer.found.entries.keys() == {*near}
+    assert admit(store, page("c"), since=answer.found.ends[0]).written[0] is not None
+
+
+def test_a_part_is_refused_if_a_state_that_it_checks_has_changed_and_told_of_it(store):
+    first, second = admitted(store, page("a"), page("b"), state=LEASED)
+    parts = [
+        Part((), {first: CONFIRMED}, {}, {first: None}),
+        Part((), {second: LEASED}, {}, {second: CONFIRMED}),
+    ]
+    written, found = store.commit(parts)
+    assert (written[0], written[1] is None) == (None, False)
+    assert found.entries[first].state == LEASED
+    states = {at: stored.state for at, stored in store.read([first, second]).items()}
+    assert states == {first: LEASED, second: CONFIRMED}
+    assert store.commit(parts).written == [None, None]
+
+
+def test_a_scan_yields_all_entries_with_what_they_were_made_of(store, place):
+    pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
+    admitted(store, *pages.values())
+    rows = [*store.scan(blocks=True)]
+    contents = {stored.body.decode(): stored.content for _, stored in rows}
+    assert [at for at, _ in store.scan(rows[9][0])] == [at for at, _ in rows[10:]]
+    size = None if place.shared else SPEC.bits // 8
+    made_of = {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
+    assert {key: content[:size] for key, content in contents.items()} == {
+        key: content[:size] for key, content in made_of.items()
+    }
+
+
+def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(store):
+    assert store.swap("family:a", None, b"1")
+    assert not store.swap("family:a", None, b"2")
+    assert not store.swap("family:a", b"0", b"2")
+    assert store.swap("family:a", b"1", b"")
+    assert store.swap("family:b", None, b"3")
+    store.clear()
+    assert store.cells("family:") == {"family:a": b"", "family:b": b"3"}
+    assert store.cells("family:b") == {"family:b": b"3"}
+    assert store.cells("families:") == {}
+    assert store.swap("family:a", b"", None)
+    assert store.cells("family:") == {"family:b": b"3"}
+
+
+def test_another_opens_what_is_there_and_nothing_else(place):
+    with pytest.raises(StoreMissing):
+        store_of(place.url).open(place.url, None)
+    if not place.shared:
+        return
+    with opened(place.url) as store:
+        (position,) = admitted(store, page("a"))
+    store, spec = store_of(place.url).open(place.url, None)
+    with contextlib.closing(store):
+        assert (spec.recipe, spec.bits, spec.distance, spec.blocks) == ("suite", 64, 3, BLOCKS)
+        assert store.find(looked(page("b"))).near == {0: [(0, position)]}
+    for recipe, bits, blocks in (("another", 64, 4), ("suite", 128, 4), ("suite", 64, 5)):
+        mismatch = pytest.raises(StoreMismatch, match=r"^[^\n]*(suite|64|4)[^\n]*$")
+        with mismatch, opened(place.url, IndexSpec(recipe, bits, 3, blocks)):
+            pass
+    with opened(place.url, IndexSpec("suite", 64, 2, BLOCKS)):
+        pass
 
 
 def open_mine(url: str, asked: IndexSpec | None) -> tuple[Store, IndexSpec]:
@@ -23,29 +161,10 @@ def open_mine(url: str, asked: IndexSpec | None) -> tuple[Store, IndexSpec]:
 MINE = Scheme(f"{__name__}:open_mine", remote=False)
 
 
-class TestMemory(StoreContract):
-    @pytest.fixture
-    def new_url(self):
-        return lambda: "memory://"
-
-
-class TestSqlite(StoreContract):
-    @pytest.fixture
-    def new_url(self, tmp_path):
-        numbers = itertools.count()
-        return lambda: f"sqlite:///{tmp_path}/{next(numbers)}.sqlite"
-
-
-class TestRedis(StoreContract):
-    @pytest.fixture(params=["redis", "redis-shards", "cluster-shards"])
-    def new_url(self, request, redis_servers):
-        return lambda: REDIS[request.param](redis_servers) + PATIENT + redis_servers.new_name()
-
-
 def test_a_store_is_named_by_its_import_path(tmp_path):
     url = f"{__name__}.MINE://{tmp_path}/pages"
     for key, outcome in (("a", ORIGINAL), ("b", DUPLICATE)):
-        with contextlib.closing(open_index(url, spec())) as index:
+        with contextlib.closing(open_index(url, made.spec())) as index:
             assert index.claim(page(key)).outcome == outcome
             index.confirm([key])
 
@@ -64,9 +183,10 @@ def test_the_registry_tells_which_stores_last_and_which_may_be_away():
 
 
 @pytest.mark.parametrize("backend", CONNECTED)
-def test_crawlers_share_an_index_however_they_connect(store):
-    index, other = store.open(), store.open()
+def test_crawlers_share_an_index_however_they_connect(stores, backend):
+    place = stores(backend)
+    index, other = place.open(), place.open()
     assert index.claim(page("a")).outcome == ORIGINAL
     assert other.claim(page("b")).outcome == DUPLICATE
     index.confirm(["a"])
-    assert [near.provisional for near in query(other, fp(0))] == [False]
+    assert [near.provisional for near in query(other, page("a").fingerprint)] == [False]

@@ -15,7 +15,6 @@ def test_no_promise_is_broken_by_kills_stops_and_jumps_of_the_clock_on_a_file(tm
     assert not broken
 
 
-@pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers():
     with servers.redis_server() as server:
         events, _, broken = check(server.url, 4.0, 2, server)
@@ -23,7 +22,6 @@ def test_no_promise_is_broken_by_faults_of_redis_and_its_crawlers():
     assert not broken
 
 
-@pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
 def test_no_promise_is_broken_by_failovers_that_lose_writes():
     with servers.sentinel() as group:
         events, faults, broken = check(group.url, 4.0, 3, group=group)

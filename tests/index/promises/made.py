@@ -10,7 +10,7 @@ from scrapy_simhash.fingerprint.blocks import Slices
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Match, Report
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec, Match, Outcome, Report
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 SLICES = Slices()
@@ -61,6 +61,20 @@ def same_facts(page: Page, other: Page, _: int) -> Ruling:
     """Judge pages with the same facts to be copies."""
     same = page.facts == other.facts
     return Ruling(same, "facts" if same else "other facts")
+
+
+def same_page(facts: bytes, others: bytes, distance: int) -> bool:
+    """Take pages at an even distance for the same whose facts begin with the same byte."""
+    return facts[:1] == others[:1] and distance % 2 == 0
+
+
+def keep(index: Index, value: int, key: str = "") -> Outcome:
+    """Claim, and confirm what is kept."""
+    key = key or str(value)
+    outcome = index.claim(page(key, value)).outcome
+    if outcome == ORIGINAL:
+        index.confirm([key])
+    return outcome
 
 
 def release(index: Index, *keys: str) -> None:

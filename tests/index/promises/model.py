@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.entry_states import failed_in, run_of
-from scrapy_simhash.index.values import Arrival, Change, Outcome, Unsettled
+from scrapy_simhash.index.lookups import key_value
+from scrapy_simhash.index.values import Arrival, Change, IndexSpec, Outcome, Unsettled
 from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
 Keys = Iterable[str]
@@ -21,6 +23,8 @@ class Known:
     # The crawlers that claimed it and have not settled it since.
     open: set[int]
     run: int
+    # When its text was admitted.
+    time: int
     # The run that it goes back to, if it was confirmed there.
     back: int | None = None
 
@@ -43,7 +47,22 @@ class Crawler:
     spider: str
     run: int = 0
     past: Sequence[int] = ()
+    begun: int = 0
     expires: int = 0
+
+
+class Told(NamedTuple):
+    """The answer to a claim: keys of copies and of others, and the entry before, if there is one.
+
+    Of that entry it has key, distance and run.
+    """
+
+    outcome: Outcome
+    copies: Sequence[str] = ()
+    others: Sequence[str] = ()
+    change: Change | None = None
+    before: tuple[str, int, int] | None = None
+    unchanged: bool = False
 
 
 @dataclass
@@ -63,91 +82,108 @@ class Night:
 class Model:
     """An index that does as the contract says, in the plainest code."""
 
-    def __init__(self, distance: int, spiders: Sequence[str] = ("",)) -> None:
-        self.distance = distance
+    def __init__(self, spec: IndexSpec, rulings: int, spiders: Sequence[str] = ("",)) -> None:
+        self.spec = spec
+        self.rulings = rulings
         self.log: list[Known] = []
         self.crawlers = [Crawler(spider) for spider in spiders]
         # By their numbers.
         self.runs: dict[int, Night] = {}
         self.last_run = 0
 
-    def claim(
-        self, owner: int, page: Arrival, now: int
-    ) -> tuple[Outcome, list[str], list[str], Change | None, tuple[str, int, int] | None]:
-        """Return outcome, keys of copies and of others, the change, and what was there before.
-
-        That is the key of an entry, its distance and its run.
-        """
+    def claim(self, owner: int, page: Arrival, now: int) -> Told:
         crawler = self.crawlers[owner]
-        near = [
-            (distance, number, known)
-            for number, known in enumerate(self.log)
-            if known.page.scope == page.scope
-            and (
-                (distance := self.apart(known, page)) <= self.distance
-                or known.page.key in (page.key, *page.aliases)
-            )
-        ]
-        near.sort(key=lambda one: one[:2])
-        found = [known for _, _, known in near]
+        found = self.found(page)
         owns = [k for k in self.log if k in found and k.page.key == page.key]
         own = owns[-1] if owns else None
-        rest = [k for d, _, k in near if k not in owns and d <= self.distance]
+        rest = [k for k in found if k not in owns and self.apart(k, page) <= self.spec.reach]
         copies = [k for k in rest if k.page.facts == page.facts]
         others = [k.page.key for k in rest if k not in copies and k.lives(now)]
         living = [k for k in copies if k.lives(now) and not self.is_old(k, crawler)]
         lost = [k for k in copies if k not in living and not k.delivered]
         named = [k for k in found if k.page.key in page.aliases and self.is_old(k, crawler)]
         left = [k for k in copies if k.delivered and k not in living]
-        moved = [] if own else (named or left)[:1]
-        if moved and self.is_old(moved[0], crawler):
+        moved = None if own else next(iter(named or left), None)
+        if moved and self.is_old(moved, crawler):
             living = [k for k in living if k.run == crawler.run]
         names = [k.page.key for k in living]
+        is_same = own is not None and self.is_same(own, page)
         if own and (not crawler.run or own.run == crawler.run):
-            if self.apart(own, page) <= self.distance:
-                if own.in_progress:
-                    self.lease(own, owner, now)
-                return REVISIT, [page.key], [], None, None
-            if not living:
+            is_near = self.apart(own, page) <= self.spec.reach
+            unchanged = is_near and is_same and own.delivered and own.time < crawler.begun
+            if not is_near and not living:
                 self.admit(owner, page, now, [*owns, *lost])
             elif own.in_progress:
                 self.lease(own, owner, now)
-            return REVISIT, [page.key, *names], others, None, None
-        is_same = own is not None and self.apart(own, page) == 0
+            if is_near:
+                return Told(REVISIT, [page.key], unchanged=unchanged)
+            return Told(REVISIT, [page.key, *names], others)
         came = [k for k in living if k.run == crawler.run]
         if own and is_same and not came:
-            told = ("same", (page.key, 0, own.run)) if own.delivered else ("new", None)
-            if own.page.facts != page.facts:
-                self.admit(owner, page, now, [own])
+            told = Told(ORIGINAL, change="new")
+            if own.delivered:
+                told = Told(ORIGINAL, (), (), "same", self.shown(own, page), unchanged=True)
+            if (own.page.facts, self.apart(own, page)) != (page.facts, 0):
+                self.admit(owner, page, own.time if own.delivered else now, [own], leased=now)
             else:
                 own.back = own.back if own.in_progress else own.run
                 own.run = crawler.run
                 self.lease(own, owner, now)
-            return ORIGINAL, [], [], *told
+            return told
         if living:
             self.log = [k for k in self.log if k.delivered or k not in owns]
             if own and not own.in_progress and is_same:
                 own.run = crawler.run
-            return DUPLICATE, names, others, None, None
-        change, before = "new", None
+            return Told(DUPLICATE, names, others)
+        told = Told(ORIGINAL, (), others, "new")
+        since = now
         if own and own.delivered:
-            change, before = "changed", (page.key, self.apart(own, page), own.run)
-        elif moved and moved[0].delivered:
-            change, before = "moved", (moved[0].page.key, self.apart(moved[0], page), moved[0].run)
-        gone = [k for k in moved if k.page.key in page.aliases or not k.delivered]
-        self.admit(owner, page, now, [*owns, *lost, *gone])
-        return ORIGINAL, [], others, change, before
+            told = Told(ORIGINAL, (), others, "changed", self.shown(own, page))
+        elif moved and moved.delivered:
+            unchanged = self.is_same(moved, page)
+            told = Told(ORIGINAL, (), others, "moved", self.shown(moved, page), unchanged)
+            since = moved.time if unchanged else now
+        is_gone = moved and (moved.page.key in page.aliases or not moved.delivered)
+        self.admit(owner, page, since, [*owns, *lost, *[moved] * bool(is_gone)], leased=now)
+        return told
+
+    def found(self, page: Arrival) -> list[Known]:
+        """Return the entries of a page's keys, and the nearest others, of which few are judged."""
+        names = (page.key, *page.aliases)
+        in_scope = [known for known in self.log if known.page.scope == page.scope]
+        by_distance = sorted(in_scope, key=lambda known: self.apart(known, page))
+        strangers = [k for k in by_distance if k.page.key not in names and self.is_near(k, page)]
+        judged = strangers[: self.rulings]
+        return [known for known in by_distance if known in judged or known.page.key in names]
 
     def apart(self, known: Known, page: Arrival) -> int:
         return hamming_distance(known.page.fingerprint.value, page.fingerprint.value)
 
+    def is_near(self, known: Known, page: Arrival) -> bool:
+        """Return whether an entry is within reach of a page, and shares a value with it."""
+        theirs, blocks = known.page.fingerprint.blocks, page.fingerprint.blocks
+        shared = any(theirs[i : i + 4] == blocks[i : i + 4] for i in range(0, len(blocks), 4))
+        is_variant = key_value(known.page.key) in map(key_value, (page.key, *page.aliases))
+        return (shared or is_variant) and self.apart(known, page) <= self.spec.reach
+
+    def is_same(self, known: Known, page: Arrival) -> bool:
+        distance = self.apart(known, page)
+        is_near = distance <= self.spec.distance
+        return is_near and self.spec.same(page.facts, known.page.facts, distance)
+
+    def shown(self, known: Known, page: Arrival) -> tuple[str, int, int]:
+        return known.page.key, self.apart(known, page), known.run
+
     def is_old(self, known: Known, crawler: Crawler) -> bool:
         return run_of(known.run) in crawler.past or known.run == failed_in(crawler.run)
 
-    def admit(self, owner: int, page: Arrival, now: int, replaced: list[Known]) -> None:
+    def admit(
+        self, owner: int, page: Arrival, since: int, replaced: list[Known], leased: int = 0
+    ) -> None:
+        """Make a page an entry; its text is known since a time, its lease begins later, maybe."""
         self.log = [known for known in self.log if known not in replaced]
-        run = self.crawlers[owner].run
-        self.log.append(Known(page, owner, now + LEASE, {owner}, run))
+        expires = max(since, leased) + LEASE
+        self.log.append(Known(page, owner, expires, {owner}, self.crawlers[owner].run, since))
 
     def lease(self, known: Known, owner: int, now: int) -> None:
         known.owner, known.expires = owner, now + LEASE
@@ -201,22 +237,28 @@ class Model:
         self.log = [known for known in self.log if known.page.key != key]
         return before - len(self.log)
 
-    def put(self, page: Arrival) -> bool:
+    def put(self, page: Arrival, now: int) -> bool:
         """Append an entry, unless its key has a confirmed one in its scope."""
         name = page.key, page.scope
         there = {(k.page.key, k.page.scope) for k in self.log if k.delivered}
         if name not in there:
-            self.log.append(Known(page, None, 0, set(), 0))
+            self.log.append(Known(page, None, 0, set(), 0, now))
         return name not in there
 
-    def begin(self, owner: int, now: int) -> int:
+    def begin(self, owner: int, now: int, resumed: int | Literal["last"] | None = None) -> int:
         own = self.crawlers[owner]
-        last = max((n for n, run in self.runs.items() if run.spider == own.spider), default=0)
-        if not last or self.runs[last].ended or not self.others(owner, last, now):
-            last = self.last_run = self.last_run + 1
-            self.runs[last] = Night(own.spider, now)
-        own.run, own.past, own.expires = last, self.earlier(last), now + LEASE
-        return last
+        numbers = [n for n, run in self.runs.items() if run.spider == own.spider]
+        last = numbers[-1] if numbers else 0
+        number = last if resumed == "last" else resumed
+        if number not in numbers or self.runs[number].finished:
+            number = last
+            if not last or self.runs[last].ended or not self.others(owner, last, now):
+                number = self.last_run = self.last_run + 1
+                self.runs[number] = Night(own.spider, now)
+        self.runs[number].ended = None
+        own.run, own.past, own.expires = number, self.earlier(number), now + LEASE
+        own.begun = self.runs[number].begun
+        return number
 
     def end(self, owner: int, now: int, *, finished: bool) -> None:
         own = self.crawlers[owner]

@@ -1,35 +1,13 @@
 """What was lost in Redis: single entries are passed over, and what is gone as a whole is told."""
 
 import itertools
-import logging
 import tracemalloc
 
 import pytest
 
 from scrapy_simhash.index.store import StoreDamaged
 from scrapy_simhash.index.values import Entry
-from tests import servers
-from tests.index.promises.made import ORIGINAL, fp, page, query, release, values
-from tests.index.redis.cases import keep
-
-pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-
-
-def test_an_entry_that_cannot_be_read_is_passed_over_and_counted_once(client, url, opened, caplog):
-    index = opened(url)
-    for value in values(20):
-        keep(index, value)
-    (group,) = client.keys("*:0")
-    for place in range(8, 16):
-        entry = client.lindex(group, place)
-        client.lset(group, place, entry.replace(b"\0\0\0", b"\xff\xff\xff"))
-    pages = [page(f"copy{i}", value ^ 1) for i, value in enumerate(values(20))]
-    outcomes = [claim.outcome for claim in index.claim_all(pages)]
-    assert 0 < outcomes.count(ORIGINAL) <= 8
-    list(index)
-    assert 0 < index.damaged <= 8
-    assert [r.levelno for r in caplog.records] == [logging.ERROR]
-    assert len(index.check()) == index.damaged
+from tests.index.promises.made import fp, keep, page, query, release, values
 
 
 def test_entries_that_were_evicted_are_gone(client, url, opened):

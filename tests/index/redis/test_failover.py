@@ -9,42 +9,7 @@ from redis.crc import key_slot
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreUnavailable
 from tests import servers
-from tests.index.promises.made import fp, page, query, values
-from tests.index.redis.cases import keep
-
-pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
-
-
-def test_after_a_failover_that_lost_the_last_writes_the_index_goes_on(opened):
-    with servers.sentinel() as own:
-        index, other = opened(own.url), opened(own.url)
-        kept, lost = values(20), values(20, seed=1)
-        for value in kept:
-            keep(index, value)
-        (replica,) = (server for server in own.servers if server is not own.master)
-        with own.master.client() as client:
-            client.set("last", "")  # WAIT asks about what this connection wrote
-            assert client.wait(1, 60_000) == 1
-        with replica.client() as client:
-            # From now on it hears nothing of its master.
-            client.replicaof("127.0.0.1", 1)
-        for value in lost:
-            keep(index, value)
-        other.claim(page("in progress", values(1, seed=2)[0]))
-        own.fail_over()
-        servers.wait_until(lambda: _answers(index) and _answers(other), "it stays away")
-        other.confirm(["in progress"])
-        for value in kept:
-            assert keep(index, value ^ 1, "other") == "duplicate"
-        outcomes = [
-            [
-                keep(crawler, value ^ bit, f"{value}{bit}")
-                for bit, crawler in ((1, index), (2, other))
-            ]
-            for value in lost
-        ]
-        assert outcomes == [["unique", "duplicate"]] * len(lost)
-        assert all(len(query(other, fp(value))) == 1 for value in (*kept, *lost))
+from tests.index.promises.made import fp, keep, query, values
 
 
 def _answers(index: Index) -> bool:

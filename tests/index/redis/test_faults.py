@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.store import (
@@ -22,13 +21,17 @@ from scrapy_simhash.index.store import (
     StoreError,
     StoreMismatch,
     StoreRefused,
+    StoreUnavailable,
 )
-from scrapy_simhash.index.values import Arrival, Entry, Report
+from scrapy_simhash.index.values import Entry, Report
 from tests import servers
-from tests.index.promises.made import DUPLICATE, at, fp, page, query, release, renew, values
-from tests.index.redis.cases import is_away, keep, turns_of
+from tests.index.promises.made import DUPLICATE, at, fp, keep, page, query, release, renew, values
 
-pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+def is_away(call: Callable[[], Any], match: str | None = None) -> None:
+    """Check that a call says that the store is away."""
+    with pytest.raises(StoreUnavailable, match=match):
+        call()
 
 
 def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monkeypatch):
@@ -70,39 +73,24 @@ def test_scripts_that_are_gone_are_sent_again(client, url, opened):
         assert query(index, fp(value))[0].key == str(number)
 
 
-def calls(index: Index, value: int) -> list[Callable[[], Any]]:
-    return [
-        lambda: index.claim(page("a", value)),
-        lambda: index.claim_all([Arrival("a", fp(value)), Arrival("b", fp(~value % 2**64))]),
-        lambda: query(index, fp(value)),
-        lambda: index.put([]) or index.census(),
-        lambda: index.gone(["a"]),
-        *(index.runs, index.clear, lambda: len(index), lambda: list(iter(index))),
-    ]
-
-
-def test_an_index_that_was_deleted_by_others_or_a_kill_goes_on_empty(opened):
+def test_while_redis_is_dead_every_call_says_so_and_without_its_data_it_goes_on_empty(opened):
     with servers.redis_server() as own:
-        index, other = (opened(own.url) for _ in range(2))
-        for count in (3, 64, 100):
-            for value in values(count):
-                assert keep(index, value) == "unique"
-                assert keep(other, value ^ 1, "other") == "duplicate"
-            assert len(other) == count
-            index.claim(page("in progress", values(1, seed=99)[0]))
-            if count == 64:
-                own.kill()
-                for call in calls(index, values(1)[0]):
-                    is_away(call)
-                own.start()
-            else:
-                with own.client() as client:
-                    client.flushall()
-            index.confirm(["in progress"]) if count == 64 else release(index, "in progress")
-            assert len(other) == 0
-            assert query(other, fp(values(1)[0])) == []
+        index, other = opened(own.url), opened(own.url)
+        known, new = values(2)
+        keep(index, known)
+        index.claim(page("in progress", new))
         own.kill()
-        index.close()
+        for call in (
+            *(lambda: index.claim_all([page("a", known), page("b", new)]), lambda: [*index]),
+            *(lambda: query(index, fp(known)), lambda: index.gone(["a"]), lambda: len(index)),
+            *(index.census, index.runs, index.clear),
+        ):
+            is_away(call)
+        own.start()
+        index.confirm(["in progress"])
+        assert len(other) == 0
+        assert keep(other, known) == "unique"
+        assert keep(index, known ^ 1, "copy") == "duplicate"
 
 
 def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opened):
@@ -311,18 +299,3 @@ def test_a_redis_that_is_too_old_is_refused(url, opened, monkeypatch, version, i
     refused = pytest.raises(StoreMismatch, match=rf"Redis {version}: the index needs 6\.2 or newer")
     with refused if is_refused else contextlib.nullcontext():
         opened(url)
-
-
-@pytest.mark.parametrize("are_near", [False, True])
-def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, monkeypatch, are_near):
-    """However many; the others wait for the answers of those before them."""
-    index = opened(url)
-
-    turns = turns_of(monkeypatch)
-    pages = [page(str(value), value) for value in values(50)]
-    if are_near:
-        pages[-1] = page("copy", values(1)[0] ^ 1)
-    claims = index.claim_all(pages)
-    assert [claim.outcome for claim in claims[:-1]] == ["unique"] * 49
-    assert claims[-1].outcome == ("duplicate" if are_near else "unique")
-    assert len(turns) == 1

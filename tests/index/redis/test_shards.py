@@ -1,18 +1,31 @@
 """Scopes are spread over shards, and together the shards are one index."""
 
+from typing import Any
+
 import pytest
 from redis.crc import key_slot
 
 from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.redis_store import hash_tags
 from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.index.values import Report
-from tests import servers
-from tests.index.promises.made import ORIGINAL, REVISIT, page, values
-from tests.index.redis.cases import turns_of
+from tests.index.promises.made import page, values
 from tests.servers import SLOTS
 
-pytestmark = pytest.mark.skipif(servers.PROGRAM is None, reason="no redis-server on this machine")
+
+@pytest.fixture
+def turns(monkeypatch) -> list[int]:
+    """The number of scripts of each turn in which some are sent."""
+    turns, send = list[int](), Client.send
+
+    def counted(client: Client, commands: Any) -> Any:
+        if scripts := sum(command[0] == "EVALSHA" for command in commands):
+            turns.append(scripts)
+        return send(client, commands)
+
+    monkeypatch.setattr(Client, "send", counted)
+    return turns
 
 
 @pytest.fixture
@@ -63,64 +76,30 @@ def test_a_shard_of_another_index_is_refused(shared, opened):
         opened(shared.replace(f"name={name}", f"name={other}"))
 
 
-def test_an_index_that_was_cleared_keeps_its_shards(shared, opened):
-    one, other = (opened(f"{shared}&shards=5") for _ in range(2))
-    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(30))]
-    one.claim_all(sites)
-    one.clear()
-    assert [claim.outcome for claim in other.claim_all(sites)] == [ORIGINAL] * 30
-    assert len(opened(shared)) == 30
-
-
-def test_the_entries_of_a_run_are_counted_and_expire_in_all_shards(shared, opened):
-    url, made = f"{shared}&shards=4", values(40)
-    for turn in range(3):
-        index = opened(url, spider="s")
-        run = index.begin_run()
-        assert run.number == turn + 1
-        sites = [page(f"{n}", made[n], scope=f"{n}") for n in range(40 - 10 * turn)]
-        index.claim_all(sites)
-        index.confirm([p.key for p in sites])
-        index.end_run(finished=True)
-    assert [run.pages for run in index.runs()] == [10, 10, 20]
-    assert len(list(index.missing(3))) == 20
-    found = [index.expire(1, 7) for _ in range(4)]
-    assert (sum(found), max(found)) == (20, 7)
-    assert [(run.number, run.pages) for run in index.runs()] == [(3, 20)]
-
-
-def test_a_run_after_the_loss_of_the_home_shard_is_new_to_all_entries(
-    redis_servers, shared, opened
-):
-    """Else pages of a run with the same number are dropped as those of this run."""
-    url, name = f"{shared}&shards=4", shared.partition("name=")[2]
-    sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(20))]
-    index = opened(url, spider="s")
-    index.begin_run()
-    index.claim_all(sites)
-    index.confirm([p.key for p in sites])
-    index.end_run(finished=True)
-    with redis_servers.cluster.client() as client:
-        for key in client.scan_iter(f"{{{name}}}:*"):
-            client.delete(key)
-    other = opened(url, spider="s")
-    left = len(other)
-    assert 0 < left < 20
-    assert other.begin_run().number == 2
-    assert REVISIT not in {claim.outcome for claim in other.claim_all(sites)}
-    assert len(other) == 20
-
-
-def test_a_report_goes_to_all_shards_in_three_pipelines(redis_servers, opened, monkeypatch):
+def test_a_report_goes_to_all_shards_in_three_pipelines(redis_servers, opened, turns):
     url = f"{redis_servers.single.url}?{redis_servers.new_name()}&shards=5"
     index = opened(url, scoped=True)
     pages = [page(f"{n}", v, scope=f"{n}.example") for n, v in enumerate(values(20))]
     index.claim_all(pages)
     copies = opened(url, scoped=True).claim_all([p._replace(key=f"copy {p.key}") for p in pages])
     entries, keys = [claim.matches[0].entry for claim in copies], [p.key for p in pages]
-    calls = turns_of(monkeypatch)
+    turns.clear()
     reply = index.report(Report(keys[:10], keys[10:15], keys[15:], entries))
     # Where are the pages that failed, may all this be written, and how did the entries fare?
-    assert calls == [5, 5, 5]
+    assert turns == [5, 5, 5]
     assert reply.gone == {*entries[:10]}
     assert reply.provisional == {*entries[15:]}
+
+
+@pytest.mark.parametrize("are_near", [False, True])
+def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, turns, are_near):
+    """However many; the others wait for the answers of those before them."""
+    index = opened(url)
+    turns.clear()
+    pages = [page(str(value), value) for value in values(50)]
+    if are_near:
+        pages[-1] = page("copy", values(1)[0] ^ 1)
+    claims = index.claim_all(pages)
+    assert [claim.outcome for claim in claims[:-1]] == ["unique"] * 49
+    assert claims[-1].outcome == ("duplicate" if are_near else "unique")
+    assert len(turns) == 1
