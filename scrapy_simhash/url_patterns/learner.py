@@ -119,8 +119,8 @@ class Learner:
         # The less is known, the more is fetched.
         chance = max(SHARE, (1 - bound) / 2)
         if not bound:
-            trap = self._traps.row(url, place.name)
-            bound = lower_bound(trap, trap)
+            length = self._traps.length(url, place.name)
+            bound = lower_bound(length, length)
             # Each page of a trap may link hundreds: a constant share of them has no end.
             chance = (1 - bound) / 2
         forecast = Forecast(url, place.host, place.signature)

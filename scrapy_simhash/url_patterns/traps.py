@@ -24,14 +24,14 @@ class Kind:
 
     Attributes:
         names: the path of each page with the names of its parameters.
-        rows: poor pages in a row that each brought a new link, by whether their addresses have new
-            values, or combine known ones. A page that has a new one may say something new, which
-            proves nothing about combinations of known values.
+        poor_pages: the number of pages in a row that said nothing new and each brought a new link,
+            by whether their addresses have new values, or combine known ones. A page that has a new
+            one may say something new, which proves nothing about combinations of known values.
     """
 
     def __init__(self, name: str) -> None:
         self.names = {name}
-        self.rows = Counter[bool]()
+        self.poor_pages = Counter[bool]()
 
 
 class Traps:
@@ -102,25 +102,25 @@ class Traps:
             return ""
         kind = self._joined(name, linked_name)
         if self._counted.note([url]):
-            kind.rows[is_of_new] += 1
-        if kind.rows.total() < PAGES_OF_TRAP or self._told.has_any(kind.names):
+            kind.poor_pages[is_of_new] += 1
+        if kind.poor_pages.total() < PAGES_OF_TRAP or self._told.has_any(kind.names):
             return ""
         self._told.note(kind.names)
         return linked
 
-    def row(self, url: str, signature: str) -> int:
+    def length(self, url: str, signature: str) -> int:
         """Return the number of pages that have made an address a trap; 0 for no trap."""
         name = _without_values(signature)
         kind = self._kinds.get(name)
         if kind is None:
             return 0
         if self._novelty.has_new_values(url):
-            row = kind.rows[True]
+            length = kind.poor_pages[True]
             is_poor = self._is_poor.get((signature, True), False)
         else:
-            row = kind.rows.total()
+            length = kind.poor_pages.total()
             is_poor = self._is_combination_poor(signature, name)
-        return row if row >= PAGES_OF_TRAP and is_poor else 0
+        return length if length >= PAGES_OF_TRAP and is_poor else 0
 
     def _is_combination_poor(self, signature: str, name: str) -> bool:
         """Return whether a combination of known values will say nothing new.
@@ -138,14 +138,14 @@ class Traps:
         linked_kind = self._kinds.setdefault(linked, Kind(linked))
         if linked_kind is not kind:
             kind.names |= linked_kind.names
-            kind.rows += linked_kind.rows
+            kind.poor_pages += linked_kind.poor_pages
             self._kinds.update(dict.fromkeys(linked_kind.names, kind))
         return kind
 
     def _end(self, signature: str, is_of_new: bool) -> None:
         """Take a kind apart, because a page of it says or links something new."""
         if kind := self._kinds.get(_without_values(signature)):
-            del kind.rows[True]
+            del kind.poor_pages[True]
             if not is_of_new:
                 for name in kind.names:
                     self._kinds.pop(name, None)

@@ -85,13 +85,13 @@ def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatu
         traps.page(url, url, f"<h1>{url[-6:]}</h1><p>Files</p>")
         told += [traps.link(url, following, lambda link: link)]
     assert sum(map(bool, told)) == 1
-    assert traps.row(urls[-1], urls[-1]) >= PAGES_OF_TRAP
+    assert traps.length(urls[-1], urls[-1]) >= PAGES_OF_TRAP
     # A value that no page had in its address may lead to something new.
     other = media("g", "files", "1.png")
-    assert not traps.row(other, other)
+    assert not traps.length(other, other)
     # One page that says something new ends the trap for all.
     traps.page(urls[7], urls[7], "<p>Something else</p>")
-    assert not traps.row(urls[3], urls[3])
+    assert not traps.length(urls[3], urls[3])
 
 
 def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
@@ -105,8 +105,8 @@ def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
         traps.page(f"http://a.test/wiki?id={n}&tab=a", "wiki", f"<p>Page {n} {'x' * n}</p>")
     for name, text in (("next", "Files"), ("last", "Something else")):
         traps.page(f"http://a.test/wiki?id={name}&tab=a", "wiki", f"<p>{text}</p>")
-    assert traps.row("http://a.test/wiki?id=h&tab=3", "wiki") == 0
-    assert traps.row("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
+    assert traps.length("http://a.test/wiki?id=h&tab=3", "wiki") == 0
+    assert traps.length("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
 
 
 def test_a_value_that_another_page_has_linked_is_no_news():
@@ -115,9 +115,9 @@ def test_a_value_that_another_page_has_linked_is_no_news():
         traps.page(url, SIGNATURE, "<p>Months</p>")
         for link in (f"{url}&view=day", f"{url}&view=week"):
             traps.link(url, link, lambda _: f"{SIGNATURE}&view=*")
-    assert traps.row(f"{MONTH(7)}&view=day", f"{SIGNATURE}&view=*") == 0  # not fetched yet
+    assert traps.length(f"{MONTH(7)}&view=day", f"{SIGNATURE}&view=*") == 0  # not fetched yet
     traps.page("http://a.test/?view=day", "view")
-    assert traps.row(MONTH(61), SIGNATURE) >= PAGES_OF_TRAP
+    assert traps.length(MONTH(61), SIGNATURE) >= PAGES_OF_TRAP
 
 
 def test_a_long_trap_is_sampled_less():
@@ -144,7 +144,7 @@ def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_know
     traps.page("http://a.test/?id=page", page)  # it has a new value, and says something new
     for n in range(PAGES_OF_TRAP):
         traps.link(f"http://a.test/?do=log&id={n}&part=y", f"http://a.test/?id={n}", lambda _: page)
-    assert not traps.row("http://a.test/?id=7", page)
+    assert not traps.length("http://a.test/?id=7", page)
 
 
 def test_combinations_of_one_name_say_nothing_in_another_folder_either():
@@ -156,4 +156,4 @@ def test_combinations_of_one_name_say_nothing_in_another_folder_either():
             traps.link(url, f"{url}&again=1", lambda _: "a.test/?ns=one")
     folder = "a.test/?ns=two"
     traps.page("http://a.test/?ns=two&id=three&part=x", folder)  # it says something new
-    assert traps.row("http://a.test/?ns=two&id=7&part=x", folder)
+    assert traps.length("http://a.test/?ns=two&id=7&part=x", folder)
