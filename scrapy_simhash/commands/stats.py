@@ -4,6 +4,7 @@
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
+"-" stands for a size that the server does not tell, and for the end of a run that goes on.
 Pages in progress are those whose callback has not finished. A run has the pages that it saw,
 and the pages of earlier runs that were missing or failed, at its end. A run that is "not counted"
 lost too much to bring a page closer to leaving the index.
@@ -49,7 +50,9 @@ def _lines_of_runs(runs: list[dict[str, Any]]) -> list[str]:
     return ["", *aligned([[*runs[0]], *rows])] if runs else []
 
 
-def _shown(value: str | int) -> str:
+def _shown(value: str | int | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:,}" if isinstance(value, int) else value
 
 
@@ -62,7 +65,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "bits": index.spec.bits,
         "distance": index.spec.distance,
         "blocks": index.spec.blocks,
-        "bytes": census.size or "unknown to the server",
+        "bytes": census.size or None,
     }
 
 
@@ -74,7 +77,7 @@ def _table_of_runs(runs: list[Run]) -> list[dict[str, Any]]:
             "run": run.number,
             "spider": run.spider,
             "begun": f"{moment(run.begun)}Z",
-            "ended": f"{moment(run.ended)}Z" if run.ended else "-",
+            "ended": f"{moment(run.ended)}Z" if run.ended else None,
             "state": _state(run, is_last=run.number == last[run.spider]),
             "seen": run.seen,
             "missing": run.missing,

@@ -71,6 +71,10 @@ def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys)
     assert re.search("there is no index 'blog' .*; there are (.*, )?news, (.*, )?shop", error)
 
 
-def test_an_empty_index_has_stats(tmp_path, capsys):
-    open_index(f"sqlite:///{tmp_path}/i", spec()).close()
-    assert json.loads(printed(capsys, "stats", "--index", tmp_path / "i", "--json"))["pages"] == 0
+def test_what_is_unknown_is_null(tmp_path, monkeypatch, capsys):
+    with closing(open_index(f"sqlite:///{tmp_path}/i", spec(spider="news"))) as index:
+        index.begin_run()
+        monkeypatch.setattr(type(index._store), "size", lambda store: 0)
+        stats = json.loads(printed(capsys, "stats", "--index", tmp_path / "i", "--json"))
+        assert (stats["pages"], stats["bytes"], stats["runs"][0]["ended"]) == (0, None, None)
+        assert "\nbytes       -\n" in printed(capsys, "stats", "--index", tmp_path / "i")
