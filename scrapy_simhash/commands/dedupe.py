@@ -136,15 +136,14 @@ def _total(pages: int, copies: int) -> str:
 
 
 def _join(paths: list[Path], options: Namespace, chosen: FilterSettings) -> None:
+    targets = [path for path in (options.verdicts, options.kept) if path]
+    if len({Path(path).resolve() for path in targets}) < len(targets):
+        raise UsageError("--verdicts and --kept name one file")
     files = print_files(paths)
     spec = spec_of(chosen.recipe)
     _refuse_others(files, spec)
     with ExitStack() as stack:
-        parts = {
-            path: stack.enter_context(whole_file(path, *files)).name
-            for path in (options.verdicts, options.kept)
-            if path
-        }
+        parts = {path: stack.enter_context(whole_file(path, *files)).name for path in targets}
         engine = stack.enter_context(_engine(files, next(iter(parts), ".")))
         copies = find_copies(engine, spec)
         if options.verdicts:

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
@@ -80,9 +81,18 @@ def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Sour
         files = print_files([path])
         spec = spec_of_prints(files)
         return _checked(spec, partial(read_prints, files, spec))
+    if path.is_file() and not _is_database(path):
+        raise UsageError(
+            f"{source}: neither an index nor fingerprints, whose names end with .parquet or .jsonl"
+        )
     index = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
     census = index.census()
     return _Source(index.spec, index.with_blocks, census.pages, census.provisional)
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def _checked(spec: IndexSpec, read: Callable[[], Iterable[Entry]]) -> _Source:

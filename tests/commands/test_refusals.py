@@ -27,9 +27,15 @@ FILES = {
     "table.tsv": b"x",
     "dedup.jsonl": log_line(PAGE).encode(),
     "none/notes.md": b"",
+    "old.txt": b'{"url": "a", "fingerprint": 12}',
+    "old.jsonl": b'{"url": "a", "fingerprint": 12}',
+    "malformed.jsonl": b'{"url": "http://[", "fingerprint": 12}',
+    "wide.jsonl": b'{"url": "a", "fingerprint": 18446744073709551616}',
+    "fraction.jsonl": b'{"url": "a", "fingerprint": 1.2e18}',
 }
 NO_INDEX = "there is no index"
 NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
+NO_FINGERPRINT = "entry 1: no url and fingerprint"
 NO_REPLACING = "it is read, so it cannot be replaced"
 CASES = [
     ("compare www.example.com/a page.html", "no such file; an address has http:// before it"),
@@ -38,6 +44,9 @@ CASES = [
     ("compare page.html 'http://user:12#s3cret@host/'", "is not fetched"),
     ("compare --recipe soup page.html x", "unknown recipe"),
     ("compare --recipe pypi -s SIMHASH_DISTANCE=70 --text a b", "SIMHASH_DISTANCE"),
+    ("compare --steps page.html page.html", "add --text"),
+    ("changes --index empty.sqlite", "the index has no runs: no crawl has used it"),
+    ("changes --run 9 --index index.sqlite", "there is no such run"),
     (f"explain {PAGE}", "name a dedup log with --log FILE"),
     (f"explain {PAGE} --log /nowhere.jsonl", "/nowhere.jsonl"),
     (f"explain {PAGE} --index redis://127.0.0.1:1/0", "cannot use"),
@@ -63,6 +72,7 @@ CASES = [
     (f"forget --host {PAGE} --index index.sqlite", f"--host {PAGE}: it must be a host"),
     ("forget --older-than nan --index index.sqlite", "--older-than nan: it must be"),
     (f"forget --all {PAGE} --index index.sqlite", "name the pages to forget"),
+    ("forget --missing-since 9 --index index.sqlite", "there is no such run"),
     ("requeue --index index.sqlite", NO_LOG),
     ("requeue --index index.sqlite --log titles.jsonl", "not a dedup log"),
     ("import sqlite:///nowhere.sqlite --index x", NO_INDEX),
@@ -72,6 +82,11 @@ CASES = [
     ("import nowhere.jsonl --index ftp://x", "no index at"),
     ("import titles.jsonl --index x --recipe pypi", "KeyError('fingerprint')"),
     ("import titles.jsonl --index x --recipe soup", "unknown recipe"),
+    ("import malformed.jsonl --index x --recipe pypi", NO_FINGERPRINT),
+    ("import wide.jsonl --index x --recipe pypi", NO_FINGERPRINT),
+    ("import fraction.jsonl --index x --recipe pypi", NO_FINGERPRINT),
+    ("import old.jsonl --index x --recipe default", NO_FINGERPRINT),
+    ("import old.txt --index x --recipe pypi", "neither an index nor fingerprints"),
     ("dedupe nowhere.jsonl", "no such file"),
     ("dedupe table.tsv", "no file with pages"),
     ("dedupe none", "no file with pages"),
@@ -85,6 +100,7 @@ CASES = [
     ("dedupe prints pages.jsonl --verdicts to.parquet", "pages.jsonl: it has no fingerprints"),
     ("dedupe prints --index x.sqlite", "fingerprints go into an index by --kept"),
     ("dedupe prints --verdicts to.parquet -s SIMHASH_DISTANCE=40", "another recipe"),
+    ("dedupe prints --verdicts x --kept ./x", "--verdicts and --kept name one file"),
     ("dedupe prints --kept prints/pages.jsonl.parquet", NO_REPLACING),
     ("fingerprint pages.jsonl ./pages.jsonl --to x", "two of PAGES have one name"),
 ]
@@ -96,8 +112,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
+    open_index(f"sqlite:///{folder}/empty.sqlite", spec()).close()
     with closing(open_index(f"sqlite:///{folder}/index.sqlite", spec())) as index:
         index.put([Entry(PAGE, fp(1))])
+        index.begin_run()
     assert simhash("fingerprint", folder / "pages.jsonl", "--to", folder / "prints") == 0
     return folder
 
@@ -113,20 +131,3 @@ def test_wrong_use_is_one_line_and_makes_nothing(line, says, folder, monkeypatch
     assert says in error
     assert "s3cret" not in error
     assert files() == before
-
-
-@pytest.mark.parametrize(
-    ("values", "recipe"),
-    [
-        ({"url": "http://[", "fingerprint": 12}, "pypi"),
-        ({"url": "a", "fingerprint": 1 << 64}, "pypi"),
-        ({"url": "a", "fingerprint": 1.2e18}, "pypi"),
-        ({"url": "a", "fingerprint": 12}, "default"),
-    ],
-)
-def test_what_is_no_fingerprint_is_said_with_its_place(values, recipe, tmp_path, capsys):
-    path, index = tmp_path / "old.jsonl", tmp_path / "i"
-    path.write_text(json.dumps(values))
-    error = refused(capsys, "import", path, "--index", index, "--recipe", recipe)
-    assert "entry 1: no url and fingerprint" in error
-    assert not index.exists()
