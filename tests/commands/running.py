@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import to_json
 from tests.report.lines import line
 
@@ -51,6 +54,12 @@ def refused(capsys: Any, *arguments: object, settings: dict[str, Any] | None = N
     assert error.startswith("scrapy simhash ")
     assert error.count("\n") == 1
     return error
+
+
+def entries_in(url: str) -> list[Entry]:
+    """Return all entries of an index."""
+    with closing(open_existing(url)) as index:
+        return list(index)
 
 
 WAITING = """

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash.index import open_existing
-from tests.commands.running import log_line, printed, refused, simhash
+from tests.commands.running import entries_in, log_line, printed, simhash
 from tests.conftest import Site
 from tests.crawl.spiders import Blog
 from tests.pages import article, html
@@ -94,19 +92,8 @@ def test_without_a_log_of_the_run_only_missing_pages_are_listed(three_days, tmp_
 
 
 def test_runs_are_listed_with_what_they_saw_and_missed(three_days, capsys):
-    index = three_days[:2]
     rows = [("1", "finished", "6 0 0"), ("2", "finished", "7 0 0"), ("3", "finished", "6 2 0")]
-    assert _runs(index, capsys) == rows
-    # A run that was killed is not said to run if another one follows it.
-    with closing(sqlite3.connect(index[1].removeprefix("sqlite:///"))) as file, file:
-        ((cell,),) = file.execute("SELECT value FROM cells WHERE name = 'index:runs'")
-        runs = json.loads(cell)
-        for run in (runs["rows"][0], runs["rows"][2]):
-            run |= {"ended": None, "finished": False}
-        cell = json.dumps(runs).encode()
-        file.execute("UPDATE cells SET value = ? WHERE name = 'index:runs'", (cell,))
-    states = [state for _, state, _ in _runs(index, capsys)]
-    assert states == ["unfinished", "finished", "running"]
+    assert _runs(three_days[:2], capsys) == rows
 
 
 def _runs(index: list[str], capsys: Any) -> list[tuple[str, str, str]]:
@@ -136,26 +123,4 @@ def test_summary_stats_and_changes_tell_one_story_of_a_run(three_days, crawl, si
 def test_missing_pages_are_forgotten(three_days, capsys):
     index = three_days[:2]
     assert "2 pages forgotten" in printed(capsys, "forget", "--missing-since", "3", "--yes", *index)
-    with closing(open_existing(index[1])) as left:
-        assert {entry.run for entry in left} == {3}
-
-
-def test_a_run_that_does_not_exist_is_refused(three_days, capsys):
-    for arguments in (
-        ["changes", "--run", "9", *three_days],
-        ["forget", "--missing-since", "9", "--yes", *three_days[:2]],
-    ):
-        assert "there is no such run" in refused(capsys, *arguments)
-
-
-def test_explain_says_why_a_page_was_withheld_or_delivered(three_days, site, capsys):
-    for path, why in (
-        ("/0", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items"),
-        ("/8", "in no earlier run, and it was delivered"),
-    ):
-        assert why in printed(capsys, "explain", site.url + path, *three_days)
-
-
-def test_an_emptied_index_has_no_runs(three_days, capsys):
-    assert simhash("forget", "--all", "--yes", *three_days[:2]) == 0
-    assert "the index has no runs: no crawl has used it" in refused(capsys, "changes", *three_days)
+    assert {entry.run for entry in entries_in(index[1])} == {3}

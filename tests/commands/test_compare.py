@@ -104,11 +104,6 @@ def test_of_a_text_that_is_cut_no_length_and_no_sameness_is_claimed(tmp_path, ca
     assert "Nothing that is compared differs." not in out
 
 
-def test_steps_are_shown_of_texts_alone(page, capsys):
-    files = page("a.html"), page("b.html")
-    assert "add --text" in refused(capsys, "compare", "--steps", *files)
-
-
 def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     pages = page("a.html"), page("b.html", edited(TEXT, 1, 0.002))
     assert compared(capsys, *pages, settings={"SIMHASH_DISTANCE": 0})[0] == 1

@@ -7,15 +7,14 @@ import os
 import signal
 import threading
 import time
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_simhash.core.workers import Workers
-from scrapy_simhash.index import open_existing
-from tests.commands.running import interrupted, printed, simhash, waiting
+from tests.commands.running import entries_in, interrupted, printed, simhash, waiting
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.pages import article, edited, html
 
@@ -34,12 +33,6 @@ KEPT = ["http://a.example/1", "http://a.example/2", "http://m.example/empty"]
 def feed(pages: dict[str, bytes] = PAGES) -> bytes:
     lines = [json.dumps({"url": url, "html": body.decode()}) for url, body in pages.items()]
     return ("\n".join(lines) + "\n").encode()
-
-
-def warc_record(url: str, body: bytes, status: str = "200 OK") -> bytes:
-    answer = f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n".encode() + body
-    head = f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\n"
-    return f"{head}Content-Length: {len(answer)}\r\n\r\n".encode() + answer + b"\r\n\r\n"
 
 
 @pytest.fixture
@@ -101,9 +94,9 @@ def test_verdicts_are_a_log_that_explain_report_and_requeue_read(items, tmp_path
     assert requeued == [url for url in PAGES if url not in KEPT]
 
 
-def test_an_archive_with_what_is_no_address_is_read_to_its_end(tmp_path):
-    path, urls = tmp_path / "crawl.warc", ("http://[", "http://a.example/1")
-    path.write_bytes(b"".join(warc_record(url, html(ONE if "[" in url else TWO)) for url in urls))
+def test_what_is_no_address_names_a_page_all_the_same(tmp_path):
+    path, urls = tmp_path / "items.jsonl", ("http://[", "http://a.example/1")
+    path.write_bytes(feed(dict(zip(urls, (html(ONE), html(TWO)), strict=True))))
     assert kept(path, folder=tmp_path, SIMHASH_SCOPE="host") == [*urls]
 
 
@@ -123,9 +116,9 @@ def test_an_index_is_filled_and_knows_its_pages_afterwards(items, tmp_path, stor
     url = stores("redis").url
     for _ in range(2):  # a second run keeps what the first one kept
         assert kept(items, "--index", url, folder=tmp_path) == KEPT
-        with closing(open_existing(url)) as index:
-            assert [entry.key for entry in index] == KEPT[:2]
-            assert not any(entry.provisional for entry in index)
+        entries = entries_in(url)
+        assert [entry.key for entry in entries] == KEPT[:2]
+        assert not any(entry.provisional for entry in entries)
     other = tmp_path / "other.jsonl"
     other.write_bytes(feed({"http://new.example/": html(edited(TWO, 3))}))
     assert kept(other, "--index", url, folder=tmp_path) == []
@@ -166,8 +159,7 @@ def test_what_dedupe_keeps_is_kept(items, tmp_path, capsys):
     # What is kept is an index, and what comes later can be joined with it.
     index = tmp_path / "i.sqlite"
     assert simhash("import", kept, "--index", index) == 0
-    with closing(open_existing(f"sqlite:///{index}")) as filled:
-        assert [entry.key for entry in filled] == KEPT[:2]
+    assert [entry.key for entry in entries_in(f"sqlite:///{index}")] == KEPT[:2]
     assert simhash("dedupe", kept, prints, "--verdicts", to) == 0
     assert [row["key"] for row in rows(to) if row["kept"]] == [*KEPT[:2], KEPT[2]]
     assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
@@ -189,7 +181,21 @@ def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, 
     assert len(rows(first)) == 1
 
 
-def test_ctrl_c_while_the_workers_end_is_one_message(items, tmp_path, monkeypatch, capsys, caplog):
+@pytest.fixture
+def ended_by_ctrl_c(capsys: Any, caplog: Any) -> Callable[..., None]:
+    """Run a subcommand that Ctrl-C ends, with one message."""
+
+    def run(*arguments: object) -> None:
+        capsys.readouterr()
+        assert simhash(*arguments, settings={"SIMHASH_PROCESSES": 1}) == 130
+        assert capsys.readouterr().err == f"scrapy simhash {arguments[0]}: interrupted\n"
+        gc.collect()
+        assert not caplog.records  # a task that is lost says so
+
+    return run
+
+
+def test_ctrl_c_while_the_workers_end_is_one_message(items, tmp_path, monkeypatch, ended_by_ctrl_c):
     ended = []
 
     class Slow(Workers):
@@ -200,16 +206,12 @@ def test_ctrl_c_while_the_workers_end_is_one_message(items, tmp_path, monkeypatc
             ended.append(True)
 
     monkeypatch.setattr("scrapy_simhash.offline.analyses.Workers", Slow)
-    arguments = ("dedupe", items, "--verdicts", tmp_path / "verdicts")
-    assert simhash(*arguments, settings={"SIMHASH_PROCESSES": 1}) == 130
-    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    ended_by_ctrl_c("dedupe", items, "--verdicts", tmp_path / "verdicts")
     assert ended
-    gc.collect()
-    assert not caplog.records  # a task that is lost says so
     assert [*tmp_path.iterdir()] == [items]
 
 
-def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, capsys, caplog):
+def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, ended_by_ctrl_c):
     made = asyncio.new_event_loop
 
     def interrupted_loop() -> asyncio.AbstractEventLoop:
@@ -218,19 +220,15 @@ def test_ctrl_c_while_the_workers_begin_is_one_message(items, monkeypatch, capsy
         return made()
 
     monkeypatch.setattr(asyncio, "new_event_loop", interrupted_loop)
-    assert simhash("dedupe", items, settings={"SIMHASH_PROCESSES": 1}) == 130
-    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    ended_by_ctrl_c("dedupe", items)
     assert not [thread for thread in threading.enumerate() if thread.name == "simhash"]
-    gc.collect()
-    assert not caplog.records
 
 
-def test_ctrl_c_is_no_error_of_the_database(items, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_is_no_error_of_the_database(items, tmp_path, monkeypatch, ended_by_ctrl_c):
     """DuckDB makes an error of its own of it, within a query."""
     pytest.importorskip("duckdb")
     prints = tmp_path / "prints"
     assert simhash("fingerprint", items, "--to", prints) == 0
-    capsys.readouterr()
 
     def interrupts(*_: object) -> None:
         try:
@@ -239,6 +237,5 @@ def test_ctrl_c_is_no_error_of_the_database(items, tmp_path, monkeypatch, capsys
             raise RuntimeError("Query interrupted") from None
 
     monkeypatch.setattr("scrapy_simhash.commands.dedupe.find_copies", interrupts)
-    assert simhash("dedupe", prints, "--verdicts", tmp_path / "verdicts.parquet") == 130
-    assert capsys.readouterr().err == "scrapy simhash dedupe: interrupted\n"
+    ended_by_ctrl_c("dedupe", prints, "--verdicts", tmp_path / "verdicts.parquet")
     assert {*tmp_path.iterdir()} == {items, prints}

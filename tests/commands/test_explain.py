@@ -50,6 +50,9 @@ def log(tmp_path: Path) -> Path:
         log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="same-text"),
         log_line(f"{COPY}c", near=A, distance=3, reason="other-heading"),
         log_line(f"{COPY}d", "skipped", reason="status"),
+        log_line(f"{COPY}e", change="same", action="drop"),
+        log_line(f"{COPY}f", change="new"),
+        log_line(f"{COPY}g", change="moved", moved_from=A),
         to_json(spared(f"{A}?print", "/{number}?print", time=1.7e9)) + "\n",
     ]
     path.write_text("".join(lines))
@@ -73,6 +76,9 @@ def test_the_log_says_what_became_of_a_page(log, capsys):
         ("M.example/1b#top", f"{REASONS['same-text']} (same-text)"),
         (f"{COPY}c", f"3 bits (k = 48) from {A}\n    the headings differ (other-heading)"),
         (f"{COPY}d", f"skipped at {at}    status\n"),
+        (f"{COPY}e", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items\n"),
+        (f"{COPY}f", "in no earlier run, and it was delivered\n"),
+        (f"{COPY}g", f"moved since earlier runs from {A}, and it was delivered\n"),
         (f"{A}?print", f"not sent at {SINCE} UTC\n    pages of a.example/{{number}}?print were co"),
     ):
         out = printed(capsys, "explain", page, settings={"SIMHASH_LOG": str(log)})

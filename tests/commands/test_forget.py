@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import log_line, printed, simhash
+from tests.commands.running import entries_in, log_line, printed, simhash
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.index.promises.made import fp
 from tests.pages import article, html
@@ -55,8 +55,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def keys(url: str) -> list[str]:
-    with closing(open_existing(url)) as index:
-        return [entry.key for entry in index]
+    return [entry.key for entry in entries_in(url)]
 
 
 def requeued(capsys: Any, *arguments: object) -> list[str]:

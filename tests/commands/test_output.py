@@ -67,15 +67,11 @@ def test_what_steers_a_terminal_or_cannot_be_written_is_escaped(monkeypatch):
 
 def test_output_that_nobody_reads_is_no_answer(tmp_path):
     command = [sys.executable, "-m", "scrapy", *"simhash compare --text one two".split()]
-    read, write_end = os.pipe()
-    os.close(read)
-    try:
-        done = subprocess.run(
-            command, cwd=tmp_path, stdout=write_end, stderr=subprocess.PIPE, text=True
-        )
-    finally:
-        os.close(write_end)
-    assert (done.returncode, done.stderr) == (141, "")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
 
 
 def test_a_pipe_is_written_to_and_a_link_stays(tmp_path):

@@ -14,7 +14,7 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
 from tests.commands.running import printed, refused, simhash
-from tests.index.promises.made import page, spec, values
+from tests.index.promises.made import at, page, spec, values
 
 DEFAULT = named_recipe("default")
 
@@ -48,6 +48,15 @@ def test_times_of_runs_say_that_they_are_utc(tmp_path, capsys):
     for name in ("begun", "ended"):
         told = datetime.strptime(run[name], "%Y-%m-%d %H:%M:%S%z")
         assert abs(time.time() - told.timestamp()) < 60
+
+
+def test_a_run_that_was_killed_is_not_said_to_run_if_another_follows(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/i"
+    for day in (1, 2):
+        with closing(open_index(url, spec(spider="news"))) as index:
+            at(index, day * 86400).begin_run()
+    runs = json.loads(printed(capsys, "stats", "--index", url, "--json"))["runs"]
+    assert [run["state"] for run in runs] == ["unfinished", "running"]
 
 
 def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):

@@ -13,7 +13,7 @@ from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.keys import page_key
-from tests.commands.running import printed, simhash
+from tests.commands.running import entries_in, printed, simhash
 from tests.index.promises.made import fp, spec, values
 from tests.pages import article
 
@@ -35,11 +35,6 @@ def filled(path: Path, pages: list[Entry], **changed: Any) -> str:
     return url
 
 
-def listed(url: str) -> list[Entry]:
-    with closing(open_existing(url)) as index:
-        return list(index)
-
-
 def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, capsys):
     pages = [*entries(2500, bits=256), *entries(3, seed=2, scope="b.example", bits=256)]
     pages.append(Entry("odd \u2028 \u4e2d key", fp(7, 256), time=3.0))
@@ -48,7 +43,7 @@ def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, cap
     assert simhash("import", tmp_path / "one.sqlite", "--index", second) == 0
     assert "2,504 pages added; the index has 2,504 now" in capsys.readouterr().out
     assert simhash("import", second, "--index", tmp_path / "back.sqlite") == 0
-    assert listed(second) == listed(first) == listed(back) == pages
+    assert entries_in(second) == entries_in(first) == entries_in(back) == pages
     with closing(open_existing(first)) as old, closing(open_existing(back)) as new:
         blocks = [
             [entry.fingerprint.blocks for entry in index.with_blocks()] for index in (old, new)
@@ -66,7 +61,7 @@ def test_pages_in_progress_are_left_out(tmp_path, capsys):
         "1 page added; the index has 1 now",
         "left out: 1 page in progress",
     ]
-    assert listed(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
+    assert entries_in(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
 
 
 def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, monkeypatch, capsys):
@@ -83,14 +78,14 @@ def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr("scrapy_simhash.commands.import_.progress", progress)
         assert simhash(*arguments) == 130
-    present = listed(url)
+    present = entries_in(url)
     assert 0 < len(present) < len(pages)
     assert present == pages[: len(present)]
     capsys.readouterr()
     assert simhash(*arguments) == 0
     rest = len(pages) - len(present)
     assert f"{rest:,} pages added; the index has {len(pages):,} now" in capsys.readouterr().out
-    assert listed(url) == pages
+    assert entries_in(url) == pages
 
 
 @pytest.mark.parametrize("kind", ["hexadecimal", "unsigned", "signed"])
@@ -118,4 +113,7 @@ def test_foreign_fingerprints_have_the_keys_that_a_crawl_gives_their_pages(tmp_p
     pages = [("http://A.example?b=2&a=1#top", 12), ("name", 13)]
     path.write_text("\n".join(json.dumps({"url": u, "fingerprint": n}) for u, n in pages))
     assert simhash("import", path, "--index", url, "--recipe", "pypi") == 0
-    assert [entry.key for entry in listed(url)] == [page_key("http://a.example/?a=1&b=2"), "name"]
+    assert [entry.key for entry in entries_in(url)] == [
+        page_key("http://a.example/?a=1&b=2"),
+        "name",
+    ]
