@@ -15,7 +15,7 @@ from scrapy_simhash.offline.saved_pages import SavedPage, decide
 from tests.pages import analysed, article, html
 
 RECIPE = named_recipe("default")
-_FLOODED = 3  # the number of a block
+FLOODED = 3  # the number of a block
 # Pages among which one is chosen to be copied.
 _RECENT = 20_000
 
@@ -53,7 +53,7 @@ def made_prints(
                 at = 4 * random.randrange(blocks)
                 values = values[:at] + random.randbytes(4) + values[at + 4 :]
         if random.random() < flood:
-            at = 4 * _FLOODED
+            at = 4 * FLOODED
             values = values[:at] + b"same" + values[at + 4 :]
         pages.append((value, values, about))
         if len(pages) > 2 * _RECENT:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.index.values import BUCKET_LIMIT
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
@@ -23,7 +22,7 @@ from scrapy_simhash.offline.prints import (
     spec_of_prints,
     write_prints,
 )
-from tests.offline.made import RECIPE, judged_in_turn, made_prints
+from tests.offline.made import FLOODED, RECIPE, judged_in_turn, made_prints
 
 SPEC = spec_of(RECIPE)
 
@@ -63,46 +62,20 @@ def test_a_flood_of_one_text_is_judged_as_a_crawl_judges_page_after_page(tmp_pat
 
 
 def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path):
-    """The copy of a page that is too long ago in a bucket of unrelated pages is kept."""
-    pages = [
-        page._replace(fingerprint=_in_one_bucket(page, number))
-        for number, page in enumerate(made_prints(3 * BUCKET_LIMIT, 7))
-    ]
-    pages += [_copy(pages[at], at) for at in (0, BUCKET_LIMIT, 3 * BUCKET_LIMIT - 20, -1)]
-    expected = in_turn(pages)
-    assert by_join(written(tmp_path, pages), tmp_path) == expected
-    assert [original is None for _, original, _ in expected[-4:]] == [True, True, False, False]
+    """Copies share nothing else with their originals, some of which are too long ago."""
+    pages = [*map(_with_one_block, range(1000), made_prints(1000, 7, flood=0.5))]
+    verdicts = by_join(written(tmp_path, pages), tmp_path)
+    assert verdicts == in_turn(pages, at_once=1)
+    assert 50 < sum(original is not None for _, original, _ in verdicts) < 200
 
 
-def test_a_page_whose_original_is_too_long_ago_counts_among_the_newest(tmp_path):
-    """So a crawl reads one page less of those that came before it."""
-    pages = [
-        page._replace(fingerprint=_in_one_bucket(page, number))
-        for number, page in enumerate(made_prints(3 * BUCKET_LIMIT + 2, 8))
-    ]
-    late, last = 2 * BUCKET_LIMIT, 3 * BUCKET_LIMIT
-    pages[late] = _copy(pages[0], late)  # of the first one, which is too long ago
-    copied = (last - BUCKET_LIMIT - 1, last - BUCKET_LIMIT + 10)
-    pages[last], pages[last + 1] = (_copy(pages[at], at) for at in copied)
-    expected = in_turn(pages)
-    assert by_join(written(tmp_path, pages), tmp_path) == expected
-    assert [expected[at][1] is None for at in (late, last, last + 1)] == [True, True, False]
-
-
-def _in_one_bucket(page: Print, number: int) -> Any:
-    fingerprint = page.fingerprint
-    blocks = random.Random(number).randbytes(len(fingerprint.blocks) - 4)
-    return replace(
-        fingerprint, value=random.Random(number).getrandbits(256), blocks=blocks + b"same"
-    )
-
-
-def _copy(page: Print, number: int) -> Print:
-    fingerprint, key = page.fingerprint, f"http://copy.example/{number}"
-    blocks = (
-        random.Random(-1 - number).randbytes(len(fingerprint.blocks) - 4) + fingerprint.blocks[-4:]
-    )
-    return page._replace(key=key, url=key, fingerprint=replace(fingerprint, blocks=blocks))
+def _with_one_block(number: int, page: Print) -> Print:
+    """Return a page that shares no bucket with others but the one that is flooded."""
+    blocks = page.fingerprint.blocks
+    others = random.Random(number).randbytes(len(blocks))
+    place = slice(4 * FLOODED, 4 * FLOODED + 4)
+    blocks = others[: place.start] + blocks[place] + others[place.stop :]
+    return page._replace(fingerprint=replace(page.fingerprint, blocks=blocks))
 
 
 def test_pages_of_other_scopes_are_not_compared(tmp_path):
