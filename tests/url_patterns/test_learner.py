@@ -70,13 +70,6 @@ def test_of_two_addresses_of_a_page_never_both_are_spared():
         assert not (spared(learner, OLD) and spared(learner, ARTICLE))
 
 
-def test_copies_in_half_of_the_cases_make_no_pattern():
-    learner = Learner()
-    for n in range(200):
-        fetch(learner, OLD(n), ARTICLE(n) if n % 2 else "")
-    assert spared(learner, OLD) == 0
-
-
 @pytest.mark.parametrize("remembered", [100, 50_000])
 def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkeypatch, remembered):
     monkeypatch.setattr("scrapy_simhash.url_patterns.novelty.REMEMBERED", remembered)
@@ -87,15 +80,6 @@ def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkey
     place = learner.table.place(page(0, 0))
     assert place is not None
     assert 12 <= place.row.telling < 20
-
-
-def test_versions_of_one_file_tell_nothing_about_another():
-    learner, version = Learner(), "http://git.test/w?a=blob;f=file{};h={:040x}abc".format
-    for n in range(20):
-        fetch(learner, f"http://git.test/w?a=tree;f=file{n};h={n:040x}abc")
-    for n in range(200):
-        fetch(learner, version(1, n), version(1, 0) if n else "")
-    assert spared(learner, lambda n: version(n, 7)) == 0
 
 
 @pytest.mark.parametrize("is_sure", [True, False])
@@ -184,12 +168,6 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
     assert learner.forecast(OLD(50)).may_wait
     fetch(learner, OLD(20))
     assert not learner.forecast(OLD(50)).may_wait
-
-
-def test_a_repeated_parameter_names_no_other_kind_of_page():
-    learner = Learner()
-    forecasts = [learner.forecast(f"{SITE}/list?f=red{more}") for more in ("", "&f=red")]
-    assert forecasts[0].signature == forecasts[1].signature
 
 
 def test_a_host_that_makes_up_places_keeps_the_patterns_that_were_shared(monkeypatch):

@@ -1,3 +1,5 @@
+import pytest
+
 from scrapy_simhash.url_patterns.address import MANY_VALUES, read_address, read_signature
 from scrapy_simhash.url_patterns.table import Places
 
@@ -18,41 +20,31 @@ def learned(*urls: str) -> Places:
     return places
 
 
-def test_a_place_is_starred_when_it_has_had_many_values():
-    few, many = learned(*TITLES[:MANY]), learned(*TITLES)
-    assert signature(few, TITLES[0]) == "/index.php?action=edit&title=Story_0"
-    assert signature(many, "/index.php?title=New&action=edit") == "/index.php?action=edit&title=*"
-    new = read_address("http://a.test/index.php?title=New&action=edit")
-    assert new is not None
-    assert many.signature(new)[1] == ["New"]
-    assert many.has_starred
-
-
-def test_values_of_another_form_and_other_parameters_are_other_places():
-    places = learned(*TITLES)
-    for value in ("Talk:Story", "12", "a.html"):
-        assert value in signature(places, f"/index.php?title={value}&action=edit")
-    assert signature(places, "/index.php?title=A") == "/index.php?title=A"
-
-
-def test_sessions_are_starred_at_once_and_are_no_values():
-    address = read_address("http://a.test/a?sid=d41d8cd98f00b204e9800998ecf8427e")
+@pytest.mark.parametrize(
+    ("known", "url", "expected", "values"),
+    [
+        (TITLES[:MANY], TITLES[0], "/index.php?action=edit&title=Story_0", []),
+        (TITLES, "/index.php?title=New&action=edit", "/index.php?action=edit&title=*", ["New"]),
+        # Values of another form, and other parameters, are other places.
+        (TITLES, "/index.php?action=edit&title=A:B", "/index.php?action=edit&title=A:B", []),
+        (TITLES, "/index.php?action=edit&title=12", "/index.php?action=edit&title=12", []),
+        (TITLES, "/index.php?action=edit&title=a.html", "/index.php?action=edit&title=a.html", []),
+        (TITLES, "/index.php?title=A", "/index.php?title=A", []),
+        # Keywords keep their names longer.
+        ([f"/w?do={chr(n)}" for n in range(97, 120)], "/w?do=login", "/w?do=login", []),
+        # Sessions are starred at once, and are no values.
+        ([], "/a?sid=d41d8cd98f00b204e9800998ecf8427e", "/a?sid={token}", []),
+        # An address cannot pretend to be starred.
+        ([], "/a/*?b=[x]&c={number}", "/a/%2A?b=%5Bx%5D&c=%7Bnumber%7D", []),
+    ],
+)
+def test_a_place_is_starred_when_it_has_had_many_values(known, url, expected, values):
+    address = read_address(f"http://a.test{url}")
     assert address is not None
-    assert Places().signature(address) == ("/a?sid={token}", [])
+    assert learned(*known).signature(address) == (expected, values)
 
 
 def test_a_signature_that_was_read_stars_its_places():
     known, places = signature(learned(*TITLES), TITLES[0]), Places()
     places.signature(read_signature(known), learn=True)
     assert {signature(places, url) for url in TITLES} == {"/index.php?action=edit&title=*"}
-
-
-def test_an_address_cannot_pretend_to_be_starred():
-    pretended = signature(Places(), "/a/*?b=*&c=[x]&d={number}", learn=True)
-    assert pretended == "/a/%2A?b=%2A&c=%5Bx%5D&d=%7Bnumber%7D"
-
-
-def test_keywords_keep_their_names_longer():
-    keywords = "edit login index media recent diff search history raw info".split()
-    places = learned(*(f"/doku.php?do={keyword}" for keyword in keywords))
-    assert signature(places, "/doku.php?do=login") == "/doku.php?do=login"

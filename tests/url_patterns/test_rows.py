@@ -1,44 +1,33 @@
 """The counts of several crawlers add up in the cells of their index."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
+from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 from scrapy_simhash.url_patterns import rows as module
 from scrapy_simhash.url_patterns.rows import (
     FAMILY,
     MOST_ROWS,
     Row,
-    Rows,
     SharedRows,
     from_cell,
     merged,
     to_cell,
 )
+from tests.index.promises.made import spec
 
 
-class MadeCells:
-    """Cells in a dict; before each swap others may change them."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, bytes] = {}
-        self.before_swap: Callable[[], object] = lambda: None
-
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        return {name: cell for name, cell in self.values.items() if name.startswith(prefix)}
-
-    def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
-        act, self.before_swap = self.before_swap, lambda: None
-        act()
-        if self.values.get(name) != old:
-            return False
-        self.values.pop(name, None)
-        if new is not None:
-            self.values[name] = new
-        return True
+@pytest.fixture
+def index() -> Iterator[Index]:
+    with closing(open_index("memory://", spec())) as index:
+        yield index
 
 
 ROWS = st.dictionaries(
@@ -54,57 +43,51 @@ def test_rows_come_back_from_a_cell(rows):
 
 @given(st.lists(ROWS, max_size=6), st.integers(1, 3))
 def test_what_several_crawlers_add_at_once_adds_up(batches, crawlers):
-    cells, readers = MadeCells(), [SharedRows() for _ in range(crawlers)]
+    """None of them has read what the others added before."""
+    index, readers = open_index("memory://", spec()), [SharedRows() for _ in range(crawlers)]
     for n, rows in enumerate(batches):
-        # Another crawler comes in between.
-        more = {"/other?x=*": Row(1)}
-        cells.before_swap = lambda more=more: SharedRows().add(cells, "a.test", more)
-        readers[n % crawlers].add(cells, "a.test", rows)
-        cells.before_swap = lambda: None
-    readers[0].read(cells)
-    sums: Rows = {}
-    for rows in batches:
-        sums = merged(sums, rows)
-    assert {s: r for s, r in readers[0].rows("a.test").items() if s != "/other?x=*"} == sums
+        readers[n % crawlers].add(index, "a.test", rows)
+    readers[0].read(index)
+    assert readers[0].rows("a.test") == reduce(merged, batches, {})
+    index.close()
 
 
-def test_only_hosts_whose_rows_have_changed_are_told():
-    cells, reader, writer = MadeCells(), SharedRows(), SharedRows()
+def test_only_hosts_whose_rows_have_changed_are_told(index):
+    reader, writer = SharedRows(), SharedRows()
     for host in ("a.test", "b.test"):
-        writer.add(cells, host, {"/": Row(1)})
-    assert reader.read(cells) == {*reader} == {"a.test", "b.test"}
-    writer.add(cells, "b.test", {"/": Row(1)})
-    assert reader.read(cells) == {"b.test"}
+        writer.add(index, host, {"/": Row(1)})
+    assert reader.read(index) == {*reader} == {"a.test", "b.test"}
+    writer.add(index, "b.test", {"/": Row(1)})
+    assert reader.read(index) == {"b.test"}
 
 
-def test_a_cell_that_others_change_all_the_time_counts_as_away():
-    cells = MadeCells()
-    cells.swap = lambda *_: False  # type: ignore[method-assign]
+def test_a_cell_that_others_change_all_the_time_counts_as_away(index, monkeypatch):
+    monkeypatch.setattr(index, "swap", lambda *_: False)
     with pytest.raises(StoreUnavailable):
-        SharedRows().add(cells, "a.test", {"/": Row(1)})
+        SharedRows().add(index, "a.test", {"/": Row(1)})
 
 
 @pytest.mark.parametrize(
     "cell", [b"rubbish", b"[]", b'{"/":1}', b'{"/":[1,2,3]}', b'{"/":["x",0,0,0,0,0,0,""]}',
              b'{"/":[1e999,0,0,0,0,0,0,""]}', b"[" * 100_000]
 )  # fmt: skip
-def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell):
-    cells, reader = MadeCells(), SharedRows()
-    reader.add(cells, "a.test", {"/": Row(1)})
-    cells.values[FAMILY + "a.test"] = cell
+def test_rubbish_in_a_cell_is_damage_and_what_was_known_stays(cell, index):
+    reader = SharedRows()
+    reader.add(index, "a.test", {"/": Row(1)})
+    assert index.swap(f"{FAMILY}a.test", to_cell({"/": Row(1)}), cell)
     with pytest.raises(StoreDamaged):
-        reader.read(cells)
+        reader.read(index)
     assert [*reader.rows("a.test")] == ["/"]
 
 
-def test_rows_and_hosts_are_bounded(monkeypatch):
+def test_rows_and_hosts_are_bounded(index, monkeypatch):
     monkeypatch.setattr(module, "MOST_HOSTS", 3)
-    cells, writer = MadeCells(), SharedRows()
+    writer = SharedRows()
     for n in range(MOST_ROWS + 50):
-        writer.add(cells, "a.test", {f"/{n}?x=*": Row(distinct=1)})
-        writer.add(cells, "a.test", {"/kept?x=*": Row(copies=1)})
+        writer.add(index, "a.test", {f"/{n}?x=*": Row(distinct=1)})
+        writer.add(index, "a.test", {"/kept?x=*": Row(copies=1)})
     assert "/kept?x=*" in writer.rows("a.test")
     assert len(writer.rows("a.test")) <= MOST_ROWS
     for n in range(9):
-        writer.add(cells, f"{n}.test", {"/": Row(1)})
-    assert len(cells.values) == 3
+        writer.add(index, f"{n}.test", {"/": Row(1)})
+    assert len(index.cells(FAMILY)) == 3

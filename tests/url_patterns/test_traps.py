@@ -50,13 +50,6 @@ def test_links_that_are_known_and_links_of_pages_to_themselves_make_no_trap():
             assert not traps.link(MONTH(5), link, lambda _: SIGNATURE)
 
 
-def test_pages_that_link_nothing_new_make_no_trap():
-    traps = Traps()
-    for n in range(2 * PAGES_OF_TRAP):
-        traps.page(MONTH(n), SIGNATURE, "<p>Months</p>")
-        assert not traps.link(MONTH(n), MONTH(0), lambda _: SIGNATURE)
-
-
 def test_a_trap_is_a_pattern_until_a_page_of_it_says_something():
     traps = Traps()
     learner = Learner(traps=traps)
