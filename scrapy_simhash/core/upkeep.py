@@ -9,12 +9,11 @@ the leases: they run out, and copies take the places of the pages.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from itertools import islice
-from typing import Any
 
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
@@ -42,7 +41,7 @@ class Rounds:
         seconds: the pause between two rounds; after a round that took longer, as long as that took.
     """
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
+    def __init__(self, work: Callable[[], Awaitable[None]], seconds: float) -> None:
         self._work = work
         self._seconds = seconds
         self._task: asyncio.Task[None] | None = None
@@ -91,11 +90,11 @@ class Upkeep:
         self.expired = 0
         # The number of parts on their way, by page, and the pages of which one failed.
         self._parts = Counter[str]()
-        self._failing: set[str] = set()
+        self._failing = set[str]()
         # Pages that are settled, of which the index was not told.
-        self._failed: list[str] = []
-        self._missed: set[str] = set()
-        self._delivered: list[str] = []
+        self._failed = set[str]()
+        self._missed = set[str]()
+        self._delivered = set[str]()
         self._index = index
         self._thread = thread
         self._lease = lease
@@ -131,7 +130,7 @@ class Upkeep:
         del self._parts[key]
         is_delivered = key not in self._failing
         self._failing.discard(key)
-        (self._delivered if is_delivered else self._failed).append(key)
+        (self._delivered if is_delivered else self._failed).add(key)
         copies = self._copies_by_key.pop(key, ())
         if copies and not is_delivered:
             # The index hears of it before they claim.
@@ -238,12 +237,10 @@ class Upkeep:
         before it was delivered.
         """
         # A page that came after all is not missed.
-        missed = self._missed - self._parts.keys() - {*self._delivered}
-        failed = [*self._failed, *missed]
-        self._failed = []
-        self._missed = set()
-        delivered = [key for key in self._delivered if key not in self._parts]
-        again_in_progress = dict.fromkeys(key for key in self._delivered if key in self._parts)
-        self._delivered = [*again_in_progress]
-        news = Report(failed, delivered, renewed, entries)
+        missed = self._missed - self._parts.keys() - self._delivered
+        delivered = self._delivered - self._parts.keys()
+        news = Report([*self._failed, *missed], [*delivered], renewed, entries)
+        self._failed.clear()
+        self._missed.clear()
+        self._delivered -= delivered
         return self._thread.run(self._index.report, news)
