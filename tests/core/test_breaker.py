@@ -62,17 +62,6 @@ def come_back(index: Breaker, store: FailingStore) -> None:
     index.report(Report())
 
 
-def test_pages_are_compared_with_each_other_while_the_store_is_away(index, store):
-    claim(index, "0-0")
-    index.report(Report(delivered=["0-0"]))
-    store.go("refused")
-    first, copy = claim(index, "0-1"), claim(index, "0-2")
-    assert (first.outcome, first.change) == (ORIGINAL, None)  # only the store knows the page 0-0
-    assert (copy.outcome, copy.matches[0].key) == (DUPLICATE, "0-1")
-    assert claim(index, "1-0").outcome == ORIGINAL
-    assert (index.away, index.let_through) == (True, 2)
-
-
 def test_how_a_page_of_an_outage_fared_is_known_until_a_copy_asks(index, store):
     store.go("refused")
     for cluster in "012":

@@ -58,16 +58,6 @@ def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewher
     assert (here.kind, here.near) == ("unique", ())
 
 
-def test_page_that_is_near_but_another_by_the_rule_is_kept_and_says_so(dedup):
-    words = article(1, 150)
-    dedup.check(Document("http://a.example/1", html(words, title="Version 1")))
-    verdict = dedup.check(Document("http://a.example/2", html(words, title="Version 2")))
-    assert verdict.kind == "unique"
-    [near] = verdict.near
-    assert (near.key, near.reason) == ("http://a.example/1", "own-values")
-    assert verdict.original is verdict.distance is verdict.reason is None
-
-
 def test_content_type_tells_what_is_compared_and_its_charset(dedup):
     page = f"<title>Überschrift</title><p>{'Größe und Länge, öfter. ' * 30}".encode("latin-1")
     one = dedup.check(Document("http://a.example/", page, "Text/HTML; Charset=latin-1"))

@@ -117,16 +117,6 @@ def test_a_page_that_comes_again_is_released_if_it_failed_and_is_not_confirmed(c
     assert (last.failed, last.delivered) == (["page"], [] if failed else ["page"])
 
 
-@pytest.mark.parametrize("fails", [False, True])
-def test_copies_of_a_page_of_this_crawler_are_told_at_once(crawl, fails):
-    """If it failed, the index has heard of that before."""
-    crawl.upkeep.hold("page")
-    crawl.wait(5, "page")
-    crawl.upkeep.ended("page", failed=fails)
-    assert crawl.told == [not fails]
-    assert [news.failed for news in crawl.news] == [["page"]] * fails
-
-
 def test_copies_of_other_crawlers_pages_are_told_once_these_are_settled(crawl):
     for entry in (1, 2, 3):
         crawl.wait(entry)

@@ -303,15 +303,6 @@ def test_equal_bodies_are_analysed_once(processes):
             assert workers.repeats == repeats
 
 
-def test_analyses_are_remembered_up_to_a_size(monkeypatch):
-    monkeypatch.setattr(Workers, "remembered_bytes", 2 * 1500)
-    with crew(RECIPE, processes=0, excerpt_length=100) as workers:
-        for seed in (0, 1, 2, 2, 1, 0, 1):
-            workers.ask(html(article(seed)))
-        # The first was forgotten for the third, and comes in place of the third.
-        assert workers.repeats == 3
-
-
 # Without an event loop.
 
 

@@ -23,20 +23,6 @@ def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(crawl, 
     assert crawled.stat("dropped") == crawled.stat("crawled_again") == len(requests) == 1
 
 
-def test_response_of_a_copy_is_kept_no_longer_than_its_original_takes(crawl, articles):
-    kept = []
-
-    class Delivering(FailingLate):
-        fails = False
-
-        def closed(self, reason: str) -> None:
-            queue = filter_of(self.crawler).queue
-            kept.append(queue.take_response(f"{self.base}/0/copy"))
-
-    assert paths(crawl(Delivering, site=articles, paths=[])) == ["/0"]
-    assert kept == [None]
-
-
 def test_copy_is_fetched_again_if_there_was_no_room_for_its_response(crawl, articles, monkeypatch):
     monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 100)
     assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]

@@ -77,18 +77,6 @@ def test_page_objects_work_on_the_pages_that_get_through(visit, twins):
 
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
-@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-def test_projects_on_one_redis_share_an_index_by_its_namespace_alone(visit, twins, on_redis):
-    def known(spider: type[Pages], **names: str) -> tuple[int, int]:
-        crawled = visit(twins, *ALL, spider=spider, **on_redis, **names)
-        return crawled.stat("new"), crawled.stat("same")
-
-    class OfB(Pages):
-        name = "of-b"
-
-    assert known(Pages, BOT_NAME="customer_a") == (len(KEPT), 0)
-    assert known(OfB, BOT_NAME="customer_b") == (len(KEPT), 0)
-    assert known(OfB, BOT_NAME="customer_b", SIMHASH_NAMESPACE="customer_a") == (0, len(KEPT))
 
 
 def test_browser_page_of_a_dropped_copy_is_closed(visit, twins):

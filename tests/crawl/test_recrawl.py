@@ -81,21 +81,6 @@ def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day, site):
     assert day(site).stat("same") == POSTS + 1
 
 
-def test_edits_come_out_though_another_view_of_their_page_comes_first(day, site):
-    texts = {number: article(number) for number in range(POSTS)}
-    for views in (("topic", "print"), ("print", "topic")):
-        links = [f"/{view}/{number}" for view in views for number in texts]
-        for link in links:
-            number = int(link.rpartition("/")[2])
-            site.pages[link] = html(texts[number], title=f"Topic {number}")
-        site.pages["/"] = front(*links)
-        crawled = day(site, SIMHASH_RECRAWL="changed")
-        texts = {number: f"{text} {article(number, 40)}" for number, text in texts.items()}
-    assert crawled.stat("moved") > 0
-    delivered = {int(path.rpartition("/")[2]) for path in paths(crawled)}
-    assert delivered == texts.keys()
-
-
 def test_host_that_redirects_to_its_www_is_delivered_as_moved(day, site, monkeypatch):
     links = posts(site, range(POSTS))
     pages = {path: site.pages.pop(path) for path in ["/", *links]}
@@ -200,14 +185,6 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day, site):
     assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
     assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
     assert second.stat("moved") == 1
-
-
-def test_page_that_has_moved_and_changed_comes_out(day, site):
-    posts(site, range(3))
-    day(site, SIMHASH_RECRAWL="changed")
-    site.pages["/new"] = html(edited(article(0), 1, 0.03), title="Post 0")
-    site.pages["/post-0"] = 301, {"Location": "/new"}, b""
-    assert changes(day(site, SIMHASH_RECRAWL="changed")) == {"/new": "moved"}
 
 
 def test_unfinished_run_misses_nothing(day, site, caplog):

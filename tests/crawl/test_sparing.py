@@ -231,11 +231,3 @@ def test_a_later_crawl_of_known_addresses_learns_not_to_spare_them(crawl, site, 
         changed = {"SIMHASH_SPARE": spare}
         crawled = crawl(spider, settings=settings | changed, site=site, paths=["/"])
         assert len(crawled.items) == NUMBER + 1
-
-
-def test_a_request_that_has_waited_is_as_its_spider_made_it(crawl, shop):
-    shop.pages["/item?id=7x&print=1"] = html(article(500))  # among copies that wait
-    crawled = run(crawl, shop)
-    assert crawled.stat("spared/held_back") > 0
-    assert {(got.priority, got.dont_filter) for got in Links.got[1:]} == {(0, False)}
-    assert not any("held" in name for got in Links.got for name in got.meta)

@@ -1,15 +1,12 @@
 """Errors of the index that waiting cannot heal stop the start, with one line."""
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
-from redis import Redis
 
 from scrapy_simhash.exceptions import SettingError
 from tests import servers
 from tests.crawl.spiders import Pages
-from tests.pages import article, html
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +46,3 @@ def test_no_crawl_starts_with_an_index_that_it_will_never_reach(crawl, site, gua
     assert len(message.splitlines()) == 1
     assert "word-5" not in message
     assert not site.hits
-
-
-def test_a_user_who_may_not_ask_the_server_for_its_settings_may_crawl(crawl, site, guarded):
-    with closing(Redis.from_url(f"redis://:pass-word-5@{guarded}")) as client:
-        rules = {"categories": ["+@all"], "commands": ["-info", "-config"], "keys": ["*"]}
-        client.acl_setuser("crawler", enabled=True, passwords=["+word-5"], **rules)
-    site.pages["/"] = html(article(1))
-    settings = {"SIMHASH_INDEX_URL": f"redis://crawler:word-5@{guarded}/0?name=crawler"}
-    crawled = crawl(Pages, settings=settings, site=site, paths=["/"])
-    assert (crawled.stat("unique"), crawled.stat("outage")) == (1, 0)

@@ -4,7 +4,6 @@ import logging
 import re
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -179,30 +178,6 @@ def test_line_each_minute_says_how_the_crawl_goes(visit, twins, caplog, monkeypa
     line = next(r for r in caplog.records if " a minute), " in r.getMessage())
     said = "Near-duplicates of pages: 5 pages (5 a minute), 3 kept, 1 repeated, 0 spared"
     assert (line.levelname, line.getMessage()) == ("INFO", said)
-
-
-def test_line_each_minute_says_how_many_pages_wait_for_an_index_that_is_away(caplog, monkeypatch):
-    monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0)
-    summary = Summary(FilterSettings.from_settings(Settings()), Counter(responses=7), "pages")
-    index: Any = SimpleNamespace(away=True, let_through=3)
-    with caplog.at_level(logging.INFO):
-        summary.say_progress(index)
-    assert caplog.messages[0].endswith("; the index is away, 3 pages let through")
-
-
-def test_page_that_is_near_but_kept_is_counted_and_logged(visit, twins, log):
-    twins.pages["/sibling"] = html(edited(article(1, 200), 4, 0.02))
-    twins.pages["/first"] = html(article(1, 200))
-    twins.pages["/second"] = html(article(1, 200), links=("/more",))
-    crawled = visit(twins, "/first", "/second", "/sibling", SIMHASH_LOG=log)
-    assert [item["path"] for item in crawled.items] == ["/first", "/sibling"]
-    assert crawled.stat("duplicate/like-headings") == 1
-    assert crawled.stat("near_kept/own-text") == 1
-    logged = lines(log)
-    assert (logged["second"].reason, logged["second"].near) == ("like-headings", None)
-    sibling = logged["sibling"]
-    assert (sibling.verdict, sibling.reason) == ("unique", "own-text")
-    assert (sibling.near, sibling.original) == (logged["first"].key, None)
 
 
 def test_lines_of_a_crawl_have_its_name_and_no_secret(visit, twins, log, caplog):
