@@ -81,6 +81,15 @@ def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day, site):
     assert day(site).stat("same") == POSTS + 1
 
 
+def test_mirrors_that_swap_places_are_no_news_and_none_is_missing(day, site):
+    site.pages["/one"] = site.pages["/two"] = html(article(1), title="Story")
+    for links in (("/one", "/two"), ("/two", "/one")):
+        site.pages["/"] = front(*links)
+        crawled = day(site, SIMHASH_RECRAWL="changed")
+    assert crawled.items == []
+    assert crawled.stat("missing") == 0
+
+
 def test_host_that_redirects_to_its_www_is_delivered_as_moved(day, site, monkeypatch):
     links = posts(site, range(POSTS))
     pages = {path: site.pages.pop(path) for path in ["/", *links]}
