@@ -143,6 +143,7 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
     with pytest.raises(StoreUnavailable):
         Breaker(store.open, store.spec, start_without=False)
     index = Breaker(store.open, store.spec)
+    assert index.away
     assert claim(index, "0-0").outcome == ORIGINAL
     come_back(index, store)
     claim(index, "1-0")
