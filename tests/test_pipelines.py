@@ -1,7 +1,6 @@
 """The item pipeline: items that carry the text themselves."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, ClassVar
@@ -173,22 +172,3 @@ def test_item_that_an_earlier_pipeline_drops_is_forgotten(yielded):
     crawled = yielded(texts({A: article(1), B: article(2)}), ITEM_PIPELINES={Before: 10})
     assert crawled.stats["item_dropped_count"] == 2
     assert not crawls[0].deliveries._of_item
-
-
-def hanging(html: str) -> str:
-    if "endless" in html:
-        time.sleep(20)
-    return html
-
-
-def test_html_of_an_item_has_the_time_limit_of_a_page(yielded):
-    pages = {"a": "endless " * 20, "b": html(article(1)).decode()}
-    crawled = yielded(
-        [{"url": key, "body": page} for key, page in pages.items()],
-        SIMHASH_ITEM_HTML_FIELD="body",
-        SIMHASH_PROCESSES=1,
-        SIMHASH_TIMEOUT=2,
-        SIMHASH_EXTRACTOR=f"{__name__}.hanging",
-    )
-    assert urls(crawled) == ["a", "b"]
-    assert crawled.stat("items_skipped") == 1

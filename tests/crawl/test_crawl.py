@@ -70,24 +70,12 @@ def test_meta_and_address_decide_what_becomes_of_a_copy(visit, twins, path, meta
     assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
 
 
-def test_what_is_not_a_page_is_skipped_and_counted(visit, site, caplog):
-    page = html(article(1))
-    site.pages = {
-        "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" * 50),
-        "/feed": (200, {"Content-Type": "application/xml"}, b"<a/>"),
-        "/gone": (410, {"Content-Type": "text/html"}, page),
-        "/huge": page + b" " * 20_000,
-        "/short": html("Not much to read."),
-        "/empty": b"<html><body></body></html>",
-        "/page": page,
-    }
-    crawled = visit(site, *site.pages, HTTPERROR_ALLOW_ALL=True, SIMHASH_MAX_BODY_SIZE=15_000)
-    assert len(crawled.items) == 7
-    assert crawled.stat("unique") == 2  # the page, and the short one, of which there is no other
-    for reason in ("other_type", "status", "too_large"):
-        assert crawled.stat(f"skipped/{reason}") == 1
-    assert " 1 other_type" in caplog.text
-    check_sum(crawled)
+def test_a_page_that_is_too_large_is_not_compared(visit, twins):
+    settings = {"SIMHASH_MAX_BODY_SIZE": len(twins.pages["/second"]) - 1}
+    twins.pages["/first"] = html(article(1))
+    crawled = visit(twins, "/first", "/second", **settings)
+    assert paths(crawled) == ["/first", "/second"]
+    assert crawled.stat("skipped/too_large") == 1
 
 
 def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins):

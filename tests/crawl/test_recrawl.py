@@ -47,9 +47,9 @@ def front(*links: str, seed: int = 1000) -> bytes:
     return html(article(seed), title="The front page", links=links)
 
 
-def posts(site: Any, numbers: Any, prefix: str = "/post-") -> list[str]:
+def posts(site: Any, numbers: Any) -> list[str]:
     """Put posts on a site, and a front page that links to them; return their paths."""
-    links = [f"{prefix}{number}" for number in numbers]
+    links = [f"/post-{number}" for number in numbers]
     for number, link in zip(numbers, links, strict=True):
         site.pages[link] = html(article(number), title=f"Post {number}")
     site.pages["/"] = front(*links)
@@ -64,21 +64,6 @@ def index(tmp_path: Path) -> Callable[[], Any]:
 
 def changes(crawled: Any) -> dict[str, str]:
     return {item["path"]: item["page"]["change"] for item in crawled.items}
-
-
-def test_site_that_has_moved_to_other_paths_is_delivered_as_moved(day, site):
-    posts(site, range(POSTS))
-    day(site)
-    site.pages.clear()
-    moved = posts(site, range(POSTS), prefix="/blog/")
-    second = day(site)
-    assert paths(second) == ["/", *moved]
-    assert {changes(second)[path] for path in moved} == {"moved"}
-    page = second.items[1]["page"]
-    assert page["moved_from"] == f"{site.url}/post-0"
-    assert page["distance"] == 0
-    assert second.stat("missing") == 0
-    assert day(site).stat("same") == POSTS + 1
 
 
 def test_mirrors_that_swap_places_are_no_news_and_none_is_missing(day, site):
