@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import CLAIMS_AT_ONCE, Index
+from scrapy_simhash.index.lookups import check_fit
 from scrapy_simhash.index.store import StoreError, StoreUnavailable
 from scrapy_simhash.index.values import (
     Arrival,
@@ -240,7 +241,7 @@ class IndexThread:
         Raises:
             ValueError: the index cannot take the page.
         """
-        self._index.spec.check([arrival])
+        check_fit([arrival], self._index.spec)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Claim | None] = loop.create_future()
         self._waiting.append((arrival, answer))

@@ -43,7 +43,7 @@ from scrapy_simhash.index.entry_states import (
     renewed,
     run_of,
 )
-from scrapy_simhash.index.lookups import Lookups, read_fingerprint
+from scrapy_simhash.index.lookups import Lookups, check_fit, read_fingerprint
 from scrapy_simhash.index.run_list import RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
@@ -158,9 +158,9 @@ class Index:
         originals; they claim again, or their leases run out.
 
         Raises:
-            ValueError: :meth:`.IndexSpec.check` refuses a page; nothing is written.
+            ValueError: the index could not hold a page; nothing is written.
         """
-        self.spec.check(arrivals)
+        check_fit(arrivals, self.spec)
         claims: list[Claim] = []
         for first in range(0, len(arrivals), CLAIMS_AT_ONCE):
             claims += self._claim(arrivals[first : first + CLAIMS_AT_ONCE])
@@ -376,7 +376,7 @@ class Index:
             arrivals = [
                 Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts) for entry in batch
             ]
-            self.spec.check(arrivals)
+            check_fit(arrivals, self.spec)
             there = {
                 (record.key, record.scope)
                 for record in self._of_keys(entry.key for entry in batch).values()

@@ -52,6 +52,22 @@ def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
     return Fingerprint(int.from_bytes(content[:size], "big"), bits, content[size:])
 
 
+def check_fit(pages: Iterable[Arrival], spec: IndexSpec) -> None:
+    """Raise ValueError if an index could not hold a page."""
+    for key, fingerprint, scope, facts, aliases in pages:
+        if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
+            raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
+        if fingerprint.bits != spec.bits:
+            raise ValueError(f"the index holds {spec.bits} bits a page, not {fingerprint.bits}")
+        if len(fingerprint.blocks) != 4 * spec.blocks:
+            raise ValueError(
+                f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
+                f"has {spec.blocks} a page: they come with the fingerprint from the text"
+            )
+        if len(facts) > 255:
+            raise ValueError(f"facts have at most 255 bytes, not {len(facts)}")
+
+
 class Lookups:
     """The pages of one call.
 

@@ -93,12 +93,6 @@ class Found(NamedTuple):
     entries: dict[int, Stored]
     ends: dict[int, int]
 
-    def update(self, more: Found) -> None:
-        for number, near in more.near.items():
-            self.near[number] = sorted(self.near.get(number, []) + near)
-        self.entries.update(more.entries)
-        self.ends.update(more.ends)
-
 
 class Answer(NamedTuple):
     """The outcome of a commit.

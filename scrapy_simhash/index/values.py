@@ -1,6 +1,6 @@
 """An index takes these values and returns them; the contract says what it does with them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -90,21 +90,6 @@ class IndexSpec:
             raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")
         if not self.lease > 0:
             raise ValueError(f"a lease must be longer than 0 seconds, not {self.lease}")
-
-    def check(self, pages: Iterable[Arrival]) -> None:
-        """Raise ValueError if the index could not hold a page."""
-        for key, fingerprint, scope, facts, aliases in pages:
-            if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
-                raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
-            if fingerprint.bits != self.bits:
-                raise ValueError(f"the index holds {self.bits} bits a page, not {fingerprint.bits}")
-            if len(fingerprint.blocks) != 4 * self.blocks:
-                raise ValueError(
-                    f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
-                    f"has {self.blocks} a page: they come with the fingerprint from the text"
-                )
-            if len(facts) > 255:
-                raise ValueError(f"facts have at most 255 bytes, not {len(facts)}")
 
 
 class Run(NamedTuple):

@@ -149,13 +149,15 @@ class RedisStore:
         names = hash_tags(client.address.name, count)
         number = names.index(client.address.name)
         # If the home is of other shards, no other one is made.
-        home = Shard(client, spec, names[number], number, count)
+        self._home = Shard(client, spec, names[number], number, count)
         self._shards = [
-            home if n == number else Shard(client, spec, name, n, count)
+            self._home if n == number else Shard(client, spec, name, n, count)
             for n, name in enumerate(names)
         ]
-        self.time = home.time
         self.close = client.close
+
+    def time(self) -> float:
+        return self._home.time()
 
     # Commits.
 
@@ -177,7 +179,7 @@ class RedisStore:
         found = Found({}, {}, {})
         for shard, answer in self._committed(split, lookups).items():
             written |= dict(zip(by_shard[shard], answer.written, strict=True))
-            found.update(answer.found)
+            _extend(found, answer.found)
         return Answer([written[number] for number in range(len(parts))], found)
 
     def _committed(
@@ -213,7 +215,7 @@ class RedisStore:
                 for shard, numbers in pages.items()
             }
             for shard, answer in self._committed(refused, lookups).items():
-                found.update(answer.found)
+                _extend(found, answer.found)
                 pages[shard] = [n for n in pages[shard] if n not in answer.found.near]
             pages = {shard: numbers for shard, numbers in pages.items() if numbers}
         return found
@@ -224,45 +226,19 @@ class RedisStore:
         rest = iter(positions)
         rows: dict[int, Stored] = {}
         while batch := [*itertools.islice(rest, KEYS_AT_ONCE)]:
-            split = defaultdict[Shard, dict[int, PackedState]](dict)
-            for position in batch:
-                split[self._shards[position % len(self._shards)]][position] = _NEVER
-            parts = {shard: [Part(checks=checks)] for shard, checks in split.items()}
-            for answer in self._committed(parts).values():
-                rows |= answer.found.entries
+            parts = [Part(checks={position: _NEVER}) for position in batch]
+            rows |= self.commit(parts).found.entries
         return {position: rows[position] for position in positions if position in rows}
 
     def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
         for shard in self._shards[after % len(self._shards) :]:
             last = shard.last_place()
             values = self._values(shard, last) if blocks else None
-            for position, stored in self._between(shard, shard.place(after), last):
+            for place, position, stored in shard.entries(shard.place(after), last):
                 if values is not None:
-                    stored = _completed(stored, values[shard.place(position)])
+                    stored = _completed(stored, values[place])
                 yield position, stored
             after = 0
-
-    def _between(self, shard: Shard, place: int, last: int) -> Iterator[tuple[int, Stored]]:
-        """Yield the entries from behind a place to the last one, until the index is cleared."""
-        generation = shard.generation
-        for first in range(place + 1, last + 1, KEYS_AT_ONCE):
-            places = self._places(shard, first, min(first + KEYS_AT_ONCE, last + 1))
-            part = Part(checks={shard.position(place): _NEVER for place in places})
-            entries = self._committed({shard: [part]})[shard].found.entries
-            if shard.generation != generation:
-                return
-            yield from entries.items()
-
-    def _places(self, shard: Shard, first: int, end: int) -> list[int]:
-        """Return the places from a first one on that have entries; most may be deleted."""
-        numbers = range(first // GROUP, (end - 1) // GROUP + 1)
-        groups = self._client.send([("LRANGE", shard.group(n), 0, -1) for n in numbers])
-        return [
-            place
-            for number, group in zip(numbers, groups, strict=True)
-            for place, entry in enumerate(group, number * GROUP)
-            if entry and first <= place < end
-        ]
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries up to a place, shape (n, blocks).
@@ -357,6 +333,14 @@ class RedisStore:
     def clear(self) -> None:
         for shard in self._shards:
             shard.clear()
+
+
+def _extend(found: Found, more: Found) -> None:
+    """Add what a shard has found; the entries of a key may be in several."""
+    for number, near in more.near.items():
+        found.near[number] = sorted(found.near.get(number, []) + near)
+    found.entries.update(more.entries)
+    found.ends.update(more.ends)
 
 
 def _completed(stored: Stored, values: npt.NDArray[np.uint32]) -> Stored:

@@ -263,6 +263,31 @@ class Shard:
 
     # All of it.
 
+    def entries(self, after: int, last: int) -> Iterator[tuple[int, int, Stored]]:
+        """Yield places, positions and entries from behind a place to the last one.
+
+        It ends when the index is cleared.
+        """
+        generation = self.generation
+        for start in range((after + 1) // GROUP * GROUP, last + 1, KEYS_AT_ONCE):
+            if self.generation != generation:
+                return
+            places = range(start, start + KEYS_AT_ONCE)
+            numbers = range(start // GROUP, places.stop // GROUP)
+            # Leases come first: an entry that is deleted meanwhile never seems to be confirmed.
+            leases, *groups = self._client.send(
+                [("HMGET", self.leases, *places)]
+                + [("LRANGE", self.group(number), 0, GROUP - 1) for number in numbers]
+            )
+            with self.readable():
+                rows = [
+                    (place, *self._row(place, leases[place - start] or b"", entry))
+                    for group, first in zip(groups, places[::GROUP], strict=True)
+                    for place, entry in enumerate(group, first)
+                    if entry and after < place <= last
+                ]
+            yield from rows
+
     def header(self) -> dict[str, str]:
         return text_fields(self._client.call("HGETALL", self.meta), self.where)
 
