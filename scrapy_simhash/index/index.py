@@ -467,11 +467,12 @@ class Index:
         after: dict[int, State | None] = {}
         for _ in attempts():
             after |= {at: act(state) for at, (state, act) in states.items()}
+            states = {at: pair for at, pair in states.items() if after[at] != pair[0]}
+            if not states:
+                break
             refused = self._write({at: (state, after[at]) for at, (state, _) in states.items()})
             after |= dict.fromkeys(refused)
             states = {at: (record.state, states[at][1]) for at, record in refused.items() if record}
-            if not states:
-                break
         return after
 
     def _write(self, changes: Mapping[int, tuple[State, State | None]]) -> dict[int, Record | None]:
@@ -479,19 +480,11 @@ class Index:
         parts = [
             Part(checks={at: old.pack()}, writes={at: new and new.pack()})
             for at, (old, new) in changes.items()
-            if new != old
         ]
-        if not parts:
-            return {}
-        answer = self._store.commit(parts)
-        refused = {
-            at
-            for part, positions in zip(parts, answer.written, strict=True)
-            if positions is None
-            for at in part.writes
-        }
-        records = self._records(answer.found.entries)
-        return {at: records.get(at) for at in refused}
+        written, found = self._store.commit(parts)
+        records = self._records(found.entries)
+        outcomes = zip(changes, written, strict=True)
+        return {at: records.get(at) for at, positions in outcomes if positions is None}
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
         """Read entries; one that cannot be read is counted, and passed over."""
