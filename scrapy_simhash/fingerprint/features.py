@@ -5,12 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
+from scrapy_simhash.fingerprint.segmentation import keywords, ngrams, segment
 from scrapy_simhash.loading import load
-
-Text = TypeVar("Text", str, list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,6 @@ class FeatureSpec:
         With ``pypi`` an empty text has the empty string as its one feature, as in that package.
         """
         if self.kind == "keywords":
-            # Deferred, like all that the default recipe does not need.
-            from scrapy_simhash.fingerprint.segmentation import keywords
-
             # Bounded as in normalise(), because jieba takes seconds for a million characters.
             return keywords(text[:LONGEST], self.n, is_whole=self.weights == "whole")
         counts = Counter(self._occurrences(text))
@@ -62,15 +57,7 @@ class FeatureSpec:
             words = re.findall(r"\w+", text.lower())
             return ngrams("".join(words), self.n) or [""]
         if self.kind == "words":
-            from scrapy_simhash.fingerprint.segmentation import segment
-
             shingles = ngrams(segment(fold(text)), self.n)
             return [" ".join(words) for words in shingles]
         features: Iterable[str] = load(self.kind)(text[:LONGEST])
         return features
-
-
-def ngrams(text: Text, n: int) -> list[Text]:
-    """Return all overlapping n-grams of a text or its words, or all of it if it is shorter."""
-    starts = range(max(len(text) - n + 1, 1))
-    return [text[start : start + n] for start in starts] if text else []

@@ -12,7 +12,9 @@ import re
 import warnings
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
+
+Text = TypeVar("Text", str, list[str])
 
 _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -46,13 +48,19 @@ def segment(text: str) -> list[str]:
         chars = run.group()
         script = run.lastgroup
         if script == "unspaced" or (script == "cjk" and _IS_KANA.search(chars)):
-            words += [chars[i : i + 2] for i in range(max(len(chars) - 1, 1))]
+            words += ngrams(chars, 2)
         elif script == "cjk":
             for part in _KNOWN_HAN.findall(chars):
                 words += _han_cutter()(part) if len(part) > 1 else part
         else:
             words.append(chars)
     return words
+
+
+def ngrams(text: Text, n: int) -> list[Text]:
+    """Return all overlapping n-grams of a text or its words, or all of it if it is shorter."""
+    starts = range(max(len(text) - n + 1, 1))
+    return [text[start : start + n] for start in starts] if text else []
 
 
 @functools.cache

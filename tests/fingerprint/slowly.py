@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from scrapy_simhash.fingerprint.features import ngrams
 from scrapy_simhash.fingerprint.hashing import hash_ngrams, spread
 from scrapy_simhash.fingerprint.normalisation import code_points, normalise
+from scrapy_simhash.fingerprint.segmentation import ngrams
 from scrapy_simhash.fingerprint.simhash import Sums, bit_sums
 
 

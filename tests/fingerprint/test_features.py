@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.features import FeatureSpec, ngrams
+from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.normalisation import LONGEST
+from scrapy_simhash.fingerprint.segmentation import ngrams
 
 
 @pytest.mark.parametrize(
@@ -26,13 +27,6 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST
 def test_features_of_a_text(spec, text, expected):
     """Each kind of feature with its weights, and texts shorter than one n-gram."""
     assert spec.of(text) == expected
-
-
-@pytest.mark.parametrize("kind", ["characters", "words", "keywords"])
-def test_an_empty_text_has_no_features(kind):
-    """Neither does one of separators only."""
-    assert FeatureSpec(kind, 3).of("") == {}
-    assert FeatureSpec(kind, 3).of(" …! ") == {}
 
 
 @given(st.text(max_size=30), st.integers(1, 6))
