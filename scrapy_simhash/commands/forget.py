@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -38,6 +39,9 @@ from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import LogLine, to_json
 from scrapy_simhash.report.words import count
+
+# The fields of a line of the log that name other pages.
+_OTHER_PAGES = ("original", "near", "moved_from")
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -107,16 +111,9 @@ def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str
 
 def _without(keys: Collection[str], line: LogLine) -> LogLine:
     """Return the line of another page, which names no page that is forgotten."""
-    return replace(
-        line,
-        original=_unless_in(keys, line.original),
-        near=_unless_in(keys, line.near),
-        moved_from=_unless_in(keys, line.moved_from),
-    )
-
-
-def _unless_in(keys: Collection[str], key: str | None) -> str | None:
-    return None if key in keys else key
+    forgotten = (name for name in _OTHER_PAGES if getattr(line, name) in keys)
+    names: dict[str, Any] = dict.fromkeys(forgotten)
+    return replace(line, **names)
 
 
 def _keys(index: Index, selection: Selection, options: Namespace) -> list[str]:
