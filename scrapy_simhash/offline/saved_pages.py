@@ -71,7 +71,7 @@ class PageReader:
     recipe: Recipe = RECIPES["default"]
     text_field: str | None = None
     html_field: str | None = None
-    key_field: str | None = "url"
+    key_field: str = "url"
     report: Callable[[int], object] = lambda _: None
     passed_over: Counter[str] = field(default_factory=Counter)
 
@@ -127,11 +127,12 @@ class PageReader:
             )
 
     def _body(self, item: dict[str, Any]) -> Body | None:
-        names = (self.text_field, self.html_field, "html", "html_base64", "text")
-        texts = {name: item[name] for name in names if name and isinstance(item.get(name), str)}
+        names = filter(None, (self.text_field, self.html_field, "html", "html_base64", "text"))
+        texts = {name: item[name] for name in names if isinstance(item.get(name), str)}
         if not texts:
             return None
-        name, text = next(((name, text) for name, text in texts.items() if text), ("text", ""))
+        name = next((name for name in texts if texts[name]), "text")
+        text = texts.get(name, "")
         if name == "html_base64":
             return Body(b64decode(text))
         if name in (self.text_field, "text"):
@@ -140,9 +141,10 @@ class PageReader:
 
     def _page(self, item: dict[str, Any], place: str, body: Body) -> SavedPage:
         url = item.get("url")
-        url = url if url and isinstance(url, str) else None
+        if not isinstance(url, str):
+            url = None
         # The key field of the project names an item whatever its address is.
-        key = item.get(self.key_field) if self.key_field not in (None, "url") else None
+        key = None if self.key_field == "url" else item.get(self.key_field)
         names = (key, item.get("id"), url, place)
         name = next(str(name) for name in names if name not in (None, ""))
         return _saved(name, None if key else url, body)
