@@ -128,7 +128,12 @@ class SimhashCommand(ScrapyCommand):
         else:
             self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
 
-    def _end(self, opts: argparse.Namespace, exitcode: int, message: str) -> None:
+    def _end(
+        self,
+        opts: argparse.Namespace,
+        exitcode: int,
+        message: str,
+    ) -> None:
         from scrapy_simhash.commands.output import shown
 
         name = " ".join(filter(None, ("scrapy simhash", opts.subcommand)))

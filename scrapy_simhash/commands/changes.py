@@ -78,7 +78,11 @@ def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:
     return candidates[-1]
 
 
-def _unseen(index: Index, runs: Sequence[Run], chosen: Run) -> Iterator[PageChange]:
+def _unseen(
+    index: Index,
+    runs: Sequence[Run],
+    chosen: Run,
+) -> Iterator[PageChange]:
     """Yield the pages that a finished run missed, and those that failed in it.
 
     Pages that a later run has seen are not among them.
@@ -114,7 +118,11 @@ def _logged(
     return None
 
 
-def _lines(chosen: Run, changes: Sequence[PageChange], kinds: Sequence[str]) -> Iterator[str]:
+def _lines(
+    chosen: Run,
+    changes: Sequence[PageChange],
+    kinds: Sequence[str],
+) -> Iterator[str]:
     listed = Counter(each.change for each in changes)
     at_end = {"missing": chosen.missing, "failed": chosen.failed}
     counts = ", ".join(f"{at_end.get(kind, listed[kind]):,} {kind}" for kind in kinds)

@@ -147,7 +147,11 @@ def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
     return _Side(key, analyse_body(body, chosen.recipe, _LONGEST_TEXT))
 
 
-def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
+def _fetch(
+    url: str,
+    most: int,
+    agent: str,
+) -> tuple[bytes, str, str]:
     """Return the body, up to a byte too many, its content type and the final address."""
     if "@" in url.split("/")[2]:
         # The address is not shown, because it may hold a password.
@@ -162,7 +166,11 @@ def _fetch(url: str, most: int, agent: str) -> tuple[bytes, str, str]:
         raise UsageError(f"{url}: {error}") from None
 
 
-def _verdict(a: _Side, b: _Side, recipe: Recipe) -> tuple[bool, list[str]]:
+def _verdict(
+    a: _Side,
+    b: _Side,
+    recipe: Recipe,
+) -> tuple[bool, list[str]]:
     """Return whether two pages are near-duplicates, and lines that say so, and why."""
     first = a.analysis.fingerprint
     second = b.analysis.fingerprint
@@ -198,7 +206,11 @@ def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
         yield from (f"   {''.join(row)}".rstrip() for row in _in_eights(cells))
 
 
-def _features(letter: str, text: str, recipe: Recipe) -> Iterator[str]:
+def _features(
+    letter: str,
+    text: str,
+    recipe: Recipe,
+) -> Iterator[str]:
     features = recipe.features(text)
     yield f"{letter}  {count(len(features), 'feature')}, with their weights"
     for name in sorted(features, key=lambda name: -features[name]):

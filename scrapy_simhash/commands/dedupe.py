@@ -95,7 +95,11 @@ def _judge_in_turn(
     say(passed_over(reader))
 
 
-def _verdicts(analyses: Iterator[Analysed], url: str, chosen: FilterSettings) -> Iterator[Decided]:
+def _verdicts(
+    analyses: Iterator[Analysed],
+    url: str,
+    chosen: FilterSettings,
+) -> Iterator[Decided]:
     """Yield pages with their verdicts, and whether they are kept."""
     # If the first page cannot be read, no index is made.
     first = [*islice(analyses, 1)]
@@ -135,7 +139,11 @@ def _total(pages: int, copies: int) -> str:
     return f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
 
 
-def _join(paths: list[Path], options: Namespace, chosen: FilterSettings) -> None:
+def _join(
+    paths: list[Path],
+    options: Namespace,
+    chosen: FilterSettings,
+) -> None:
     targets = [path for path in (options.verdicts, options.kept) if path]
     if len({Path(path).resolve() for path in targets}) < len(targets):
         raise UsageError("--verdicts and --kept name one file")

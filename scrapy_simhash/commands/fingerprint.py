@@ -54,7 +54,11 @@ def run(options: Namespace, settings: BaseSettings) -> None:
     say(passed_over(reader))
 
 
-def _write(target: Path, analyses: Iterable[Analysed], chosen: FilterSettings) -> int:
+def _write(
+    target: Path,
+    analyses: Iterable[Analysed],
+    chosen: FilterSettings,
+) -> int:
     with whole_file(str(target)) as file:
         return write_prints(file, spec_of(chosen.recipe), _prints(analyses, chosen.scope))
 

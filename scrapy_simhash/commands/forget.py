@@ -96,7 +96,11 @@ def _selection(options: Namespace) -> Selection:
     return selection
 
 
-def _leave_logs(paths: Sequence[str], selection: Selection, keys: Collection[str]) -> int:
+def _leave_logs(
+    paths: Sequence[str],
+    selection: Selection,
+    keys: Collection[str],
+) -> int:
     """Take pages out of logs, and return in how many lines they stood."""
     removed = 0
     for path in map(Path, paths):
@@ -116,7 +120,11 @@ def _without(keys: Collection[str], line: LogLine) -> LogLine:
     return replace(line, **names)
 
 
-def _keys(index: Index, selection: Selection, options: Namespace) -> list[str]:
+def _keys(
+    index: Index,
+    selection: Selection,
+    options: Namespace,
+) -> list[str]:
     """Return the keys of the pages that meet all that is asked for."""
     entries: Iterable[Entry] = index
     if options.missing_since is not None:

@@ -73,7 +73,11 @@ def passed_over(reader: PageReader) -> list[str]:
     return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
 
 
-def show(options: Namespace, lines: Iterable[str], values: dict[str, Any]) -> None:
+def show(
+    options: Namespace,
+    lines: Iterable[str],
+    values: dict[str, Any],
+) -> None:
     """Print lines, or values as JSON if that is asked for."""
     say(json.dumps(values, indent=1).splitlines() if options.json else lines)
 

@@ -155,7 +155,9 @@ def chosen_index(options: Namespace, settings: BaseSettings) -> closing[Index]:
 
 
 def log_paths(
-    paths: Sequence[str] | None, settings: BaseSettings, index: str | None = None
+    paths: Sequence[str] | None,
+    settings: BaseSettings,
+    index: str | None = None,
 ) -> list[Path]:
     """Return the dedup logs that are given, or else the one beside an index, or of the settings.
 

@@ -94,7 +94,11 @@ _DIGESTS: dict[str, Callable[[str, int], bytes]] = {
 }
 
 
-def hash_ngrams(code_points: Uint32s, n: int, seed: str | None = None) -> Uint64s:
+def hash_ngrams(
+    code_points: Uint32s,
+    n: int,
+    seed: str | None = None,
+) -> Uint64s:
     """Return the karp-rabin values of all n-grams of a text, repeated ones too; spread() ends them.
 
     A text shorter than n is one n-gram; an empty text gives an empty array. Karp and Rabin,

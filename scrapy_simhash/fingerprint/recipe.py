@@ -118,7 +118,10 @@ class Recipe:
         return self.spec.of(text)
 
     def fingerprint(
-        self, text: str, weights: Sequence[int] = (), normal: str | None = None
+        self,
+        text: str,
+        weights: Sequence[int] = (),
+        normal: str | None = None,
     ) -> Fingerprint:
         """Return the fingerprint of a text of any length.
 
@@ -132,7 +135,12 @@ class Recipe:
         value = fingerprint_from_sums(sums.values, self.sign)
         return Fingerprint(value, self.bits, self.blocks.of(value, sums.hashes))
 
-    def sums(self, text: str, weights: Sequence[int] = (), normal: str | None = None) -> Sums:
+    def sums(
+        self,
+        text: str,
+        weights: Sequence[int] = (),
+        normal: str | None = None,
+    ) -> Sums:
         """Return the sums and hashes for fingerprint and block values; see :meth:`fingerprint`."""
         if not self._is_of_ngrams:
             features = self.features(heavier(text, weights) if weights else text)

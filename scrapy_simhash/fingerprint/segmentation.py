@@ -82,7 +82,12 @@ def jieba_tokenizer() -> Any:
     return tokenizer
 
 
-def keywords(text: str, most: int, *, is_whole: bool) -> dict[str, float]:
+def keywords(
+    text: str,
+    most: int,
+    *,
+    is_whole: bool,
+) -> dict[str, float]:
     """Return the keywords of a text by jieba's TF-IDF, with their weights.
 
     ``is_whole``: of the text's tokens joined by ``|``, with the whole parts of their weights.

@@ -153,7 +153,11 @@ def _distinct(values: Uint64s, weights: Uint8s) -> tuple[Uint64s, Uint8s]:
     return values.compress(is_first), greatest
 
 
-def _weights_of_ngrams(points: Uint32s, n: int, weights: Sequence[int]) -> Uint8s:
+def _weights_of_ngrams(
+    points: Uint32s,
+    n: int,
+    weights: Sequence[int],
+) -> Uint8s:
     """Return the weight of each n-gram of some code points, 0 where it has a line break."""
     is_break = points == _LINE_BREAK
     lines = is_break.cumsum()

@@ -106,7 +106,10 @@ class DuckDB:
             yield from rows
 
     def write(
-        self, path: str, sql: str, metadata: Mapping[str, str] = MappingProxyType({})
+        self,
+        path: str,
+        sql: str,
+        metadata: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Write the result of a query as Parquet."""
         pairs = ", ".join(f"{_quoted(name)}: {_quoted(metadata[name])}" for name in metadata)
@@ -277,7 +280,12 @@ class _Decisions:
                 near[distance, original.id] = original.page
         return near
 
-    def _first_copy(self, number: int, page: Page, near: _Near) -> _Copy | None:
+    def _first_copy(
+        self,
+        number: int,
+        page: Page,
+        near: _Near,
+    ) -> _Copy | None:
         """Return the nearest original that a page repeats."""
         for distance, earlier in sorted(near)[:RULINGS]:
             original = near[distance, earlier]

@@ -56,7 +56,11 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
     return [f"f{n}" for n in words], [f"b{n}" for n in blocks]
 
 
-def write_prints(file: IO[bytes], spec: IndexSpec, prints: Iterable[Print]) -> int:
+def write_prints(
+    file: IO[bytes],
+    spec: IndexSpec,
+    prints: Iterable[Print],
+) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
     _, parquet = pyarrow()
     schema = _schema(spec)

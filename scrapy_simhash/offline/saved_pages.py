@@ -89,7 +89,12 @@ class PageReader:
             with opened(file, self.report) as content:
                 yield from self._read(file, name, content)
 
-    def _read(self, path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
+    def _read(
+        self,
+        path: Path,
+        name: str,
+        file: IO[bytes],
+    ) -> Iterator[SavedPage]:
         kind = unpacked_name(path)
         if kind.endswith(_WARC):
             for url, body in read_records(path, file, self.passed_over, self.recipe):
@@ -104,7 +109,12 @@ class PageReader:
                 is_text = kind.endswith(".txt")
                 yield _saved(name, None, text_body(decode_html(data)) if is_text else Body(data))
 
-    def _items(self, path: Path, name: str, file: IO[bytes]) -> Iterator[SavedPage]:
+    def _items(
+        self,
+        path: Path,
+        name: str,
+        file: IO[bytes],
+    ) -> Iterator[SavedPage]:
         count = 0
         names_of_first = ""
         for number, item in enumerate(json_objects(file, path), 1):
@@ -139,7 +149,12 @@ class PageReader:
             return text_body(text)
         return Body(text.encode("utf-8", "replace"), "utf-8")
 
-    def _page(self, item: dict[str, Any], place: str, body: Body) -> SavedPage:
+    def _page(
+        self,
+        item: dict[str, Any],
+        place: str,
+        body: Body,
+    ) -> SavedPage:
         url = item.get("url")
         if not isinstance(url, str):
             url = None
@@ -166,7 +181,11 @@ def page_files(path: Path) -> list[Path]:
     return files
 
 
-def _saved(name: str, url: str | None, body: Body) -> SavedPage:
+def _saved(
+    name: str,
+    url: str | None,
+    body: Body,
+) -> SavedPage:
     """Return a page; a malformed address is a name, because an archive cannot be mended."""
     address = url or name
     try:
@@ -178,7 +197,11 @@ def _saved(name: str, url: str | None, body: Body) -> SavedPage:
     return SavedPage(name, plain_key(name), body)
 
 
-def decide(analysed: Iterable[Analysed], index: Index, scope: Scope) -> Iterator[Decided]:
+def decide(
+    analysed: Iterable[Analysed],
+    index: Index,
+    scope: Scope,
+) -> Iterator[Decided]:
     """Yield each page, the verdict on it, in their order, and whether the page stays.
 
     Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
@@ -211,5 +234,9 @@ def _arrivals(pages: Iterable[Analysed], scope: Scope) -> Iterator[Arrival]:
             yield Arrival(page.key, analysis.fingerprint, scope_of_page, analysis.facts)
 
 
-def _is_near(fingerprint: Fingerprint, others: Iterable[Fingerprint], reach: int) -> bool:
+def _is_near(
+    fingerprint: Fingerprint,
+    others: Iterable[Fingerprint],
+    reach: int,
+) -> bool:
     return any(hamming_distance(fingerprint.value, other.value) <= reach for other in others)

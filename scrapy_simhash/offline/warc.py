@@ -20,7 +20,10 @@ _RECORD_TYPES = ("response", "resource", "conversion")
 
 
 def read_records(
-    path: Path, file: IO[bytes], passed_over: Counter[str], recipe: Recipe
+    path: Path,
+    file: IO[bytes],
+    passed_over: Counter[str],
+    recipe: Recipe,
 ) -> Iterator[tuple[str, Body]]:
     """Yield the pages of an archive that the recipe's readers read, each behind its address.
 
@@ -53,7 +56,12 @@ def read_records(
         raise FileError(f"{path}: damaged ({str(error)[:80]})") from None
 
 
-def _page(kind: str, content_type: str, content: bytes, recipe: Recipe) -> Body | str:
+def _page(
+    kind: str,
+    content_type: str,
+    content: bytes,
+    recipe: Recipe,
+) -> Body | str:
     """Return the body of a page, or the kind of a record that is no page."""
     if kind == "conversion" and kind_of(content_type) == "text/plain":
         return text_body(content.decode("utf-8", "replace"))

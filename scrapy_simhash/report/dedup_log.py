@@ -113,7 +113,12 @@ def line_of(
     )
 
 
-def line_of_spared(url: str, host: str, signature: str, crawl: str) -> LogLine:
+def line_of_spared(
+    url: str,
+    host: str,
+    signature: str,
+    crawl: str,
+) -> LogLine:
     """Return the line of a request that was not sent, by the signature of its address."""
     url = without_userinfo(url)
     return LogLine(

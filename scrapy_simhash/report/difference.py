@@ -139,7 +139,11 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     return pairs
 
 
-def _differing(lines: list[str], field: str, both: set[str]) -> list[str]:
+def _differing(
+    lines: list[str],
+    field: str,
+    both: set[str],
+) -> list[str]:
     """Return the lines that ``both`` pages do not share, the first with the field before it."""
     differing = [line for line in lines if line not in both]
     if field and differing and differing[0] == lines[0]:
@@ -149,7 +153,12 @@ def _differing(lines: list[str], field: str, both: set[str]) -> list[str]:
     return differing
 
 
-def _of_texts(before: str, after: str, *, may_be_cut: bool = False) -> Iterator[Difference]:
+def _of_texts(
+    before: str,
+    after: str,
+    *,
+    may_be_cut: bool = False,
+) -> Iterator[Difference]:
     """Yield the changes of two texts, each with the words around it.
 
     Words beside the cut of an excerpt differ because the other one is cut at another place. A page

@@ -65,7 +65,11 @@ def _urgency(group: Group) -> tuple[bool, bool, int]:
     return not group.hides_many, not group.doubtful, -group.pages
 
 
-def _group(original: str, drops: Sequence[Drop], many: float) -> Group:
+def _group(
+    original: str,
+    drops: Sequence[Drop],
+    many: float,
+) -> Group:
     pages = drops[0].copies if original else len(drops)
     signature = signature_of(drops[-1].line.url)
     hides_many = bool(original) and pages >= many

@@ -125,7 +125,12 @@ class LogTable:
         )
         return dict(self._db.execute(query, (crawl, verdict, most)).fetchall())
 
-    def drops(self, crawl: str, many: float, most: int = -1) -> Iterator[Drop]:
+    def drops(
+        self,
+        crawl: str,
+        many: float,
+        most: int = -1,
+    ) -> Iterator[Drop]:
         """Yield the near-duplicates of a crawl by their originals.
 
         Originals with ``many`` copies or more come first, then those with doubtful ones. Of an

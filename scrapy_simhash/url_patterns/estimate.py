@@ -53,7 +53,12 @@ class Estimate:
         self.fetched += 1
         self._greatest = max(self._greatest, (1 - chance) / chance)
 
-    def add_wrong(self, pattern: str, chance: float, number: int = 1) -> None:
+    def add_wrong(
+        self,
+        pattern: str,
+        chance: float,
+        number: int = 1,
+    ) -> None:
         """Count such an address that led to a distinct page.
 
         With -1 it is taken back: the page turned out to have another address, which was fetched.

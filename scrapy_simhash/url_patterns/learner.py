@@ -192,7 +192,12 @@ class Learner:
         if place := self.table.place(wrong.url):
             place.add(Row(wrong=-1))
 
-    def _count_copy(self, place: PlacedAddress, url: str, visit: Visit) -> None:
+    def _count_copy(
+        self,
+        place: PlacedAddress,
+        url: str,
+        visit: Visit,
+    ) -> None:
         original = visit.original
         first = self.first.get(original, original)
         source = self.table.place(first)

@@ -116,7 +116,12 @@ class SharedRows:
         self._known = cells
         return {name.removeprefix(FAMILY) for name in changed}
 
-    def add(self, index: Index, host: str, rows: Mapping[str, Row]) -> None:
+    def add(
+        self,
+        index: Index,
+        host: str,
+        rows: Mapping[str, Row],
+    ) -> None:
         """Add rows to the rows of a host."""
         name = FAMILY + host
         # Other crawlers may change the same cell; two that meet need two rounds.

@@ -60,7 +60,12 @@ class Places:
             starred += more
         return f"{path}?{'&'.join(sorted(pairs))}", starred
 
-    def _joined(self, place: str, values: Sequence[str], learn: bool) -> tuple[str, list[str]]:
+    def _joined(
+        self,
+        place: str,
+        values: Sequence[str],
+        learn: bool,
+    ) -> tuple[str, list[str]]:
         """Return the forms of values that follow a place, and the values that are starred."""
         starred: list[str] = []
         path = ""
@@ -71,7 +76,12 @@ class Places:
             path += f"/{form}"
         return path, starred
 
-    def _form(self, place: str, value: str, learn: bool) -> str:
+    def _form(
+        self,
+        place: str,
+        value: str,
+        learn: bool,
+    ) -> str:
         """Return the value itself, or the star that replaces it in a signature."""
         kind, star = shape(value)
         name = hash((place, star))

@@ -79,7 +79,12 @@ class Traps:
         for each in (signature, _without_values(signature)):
             self._is_poor[each, has_new_values] = not says_new
 
-    def link(self, url: str, link: str, signature_of: Callable[[str], str]) -> str:
+    def link(
+        self,
+        url: str,
+        link: str,
+        signature_of: Callable[[str], str],
+    ) -> str:
         """Note a link of a page; return its signature, once, if that is a trap, or else nothing.
 
         ``signature_of`` returns the signature of an address.
