@@ -24,14 +24,14 @@ fingerprints of the pages that were kept:
     scrapy simhash import kept.parquet --index redis://localhost/0
 """
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
 
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
@@ -80,17 +80,14 @@ def _judge_in_turn(
     url: str,
     chosen: FilterSettings,
 ) -> None:
-    log: AbstractContextManager[IO[bytes] | None] = nullcontext()
-    if target:
-        log = whole_file(target, *chain.from_iterable(map(page_files, paths)))
+    sources = chain.from_iterable(map(page_files, paths))
     counts = Counter[str]()
-    with log as file, reading(paths, chosen) as reader:
+    with whole_file(target or os.devnull, *sources) as file, reading(paths, chosen) as reader:
         pages = chain.from_iterable(map(reader.read, paths))
-        with analysed(pages, chosen, TEXT_LENGTH if file else 0) as analyses:
+        with analysed(pages, chosen, TEXT_LENGTH if target else 0) as analyses:
             for page, verdict, is_kept in _verdicts(analyses, url, chosen):
                 counts[verdict.kind if is_kept else "copies"] += 1
-                if file is not None:
-                    file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
+                file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
     say(_totals(counts))
     say(passed_over(reader))
 
