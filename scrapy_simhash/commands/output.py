@@ -24,19 +24,19 @@ from scrapy_simhash.rule.rule import REASONS
 def progress(
     label: str,
     total: float | None,
-    unit: str = " pages",
     of: Iterable[Any] | None = None,
 ) -> tqdm[Any]:
     """Return a line on the terminal with done, total, rate and time left.
 
-    It says nothing where standard error is no terminal. Iterated, it gives what ``of`` has.
+    It says nothing where standard error is no terminal. Iterated, it gives the pages that ``of``
+    has; without these, it counts bytes.
     """
     return tqdm(
         of,
         desc=label,
         total=total,
-        unit=unit,
-        unit_scale=unit == "B",
+        unit="B" if of is None else " pages",
+        unit_scale=of is None,
         disable=not sys.stderr.isatty(),
         leave=False,
         dynamic_ncols=True,

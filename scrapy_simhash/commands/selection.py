@@ -99,7 +99,7 @@ def reading(paths: Iterable[Path], settings: FilterSettings) -> Iterator[PageRea
     """
     fields = settings.item_text_field, settings.item_html_field, settings.item_key_field
     total = sum(file.stat().st_size for path in paths for file in page_files(path))
-    with progress("reading", total, "B") as bar:
+    with progress("reading", total) as bar:
         yield PageReader(settings.recipe, *fields, bar.update)
 
 
@@ -180,7 +180,7 @@ def log_lines(paths: Sequence[Path]) -> Iterator[LogLine | None]:
     """
     total = sum(path.stat().st_size for path in paths)
     is_log = not total
-    with progress("reading the log", total, "B") as bar:
+    with progress("reading the log", total) as bar:
         for line in read_lines(paths, bar.update):
             is_log = is_log or line is not None
             yield line
