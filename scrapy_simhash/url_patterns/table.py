@@ -143,8 +143,9 @@ class HostTable:
         """
         self.rows()
         fresh = self._fresh
-        self._fresh = {name: row for name, row in fresh.items() if not self.row(name).copies}
-        return {name: row for name, row in fresh.items() if self.row(name).copies}
+        sent = {name: row for name, row in fresh.items() if self.row(name).copies}
+        self._fresh = {name: row for name, row in fresh.items() if name not in sent}
+        return sent
 
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
         """Take over the rows of all crawlers, and take back the rows that could not be sent."""
