@@ -1,7 +1,6 @@
 """Scores and losses of a crawl, held against what a reader would count by hand."""
 
 import json
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -86,17 +85,6 @@ def test_a_wrong_drop_is_named_and_counted_by_distinct_pages():
     result = evaluate(Dataset("pages", pages(), {}), DEFAULT)
     assert [(p.a, p.b, p.reason) for p in result.wrong_drops] == [(B, A, "like-headings")]
     assert result.wrong_per_thousand == 200
-
-
-def failing(page: str) -> str:
-    raise RuntimeError(page)
-
-
-def test_a_page_that_the_extractor_fails_on_is_skipped():
-    recipe = replace(DEFAULT, extractor=f"{__name__}.failing")
-    result = evaluate(Dataset("pages", pages()[:2], {}), recipe)
-    assert result.skipped == {"extractor_error": 2}
-    assert (result.precision, result.recall) == (None, None)
 
 
 TEXTS = [{"id": "a", "text": "one"}, {"id": "b", "text": "two"}, {"id": "c", "text": "three"}]

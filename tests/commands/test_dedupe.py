@@ -54,15 +54,6 @@ def kept(*arguments: object, folder: Path, **settings: Any) -> list[str]:
     return [line["key"] for line in lines if line["action"] is None]
 
 
-def test_files_of_one_name_in_two_folders_are_two_pages(tmp_path):
-    files = [tmp_path / folder / name for folder, name in (("a", "1"), ("b", "2"), ("b", "1"))]
-    for file, page in zip(files, (ONE, ONE, TWO), strict=True):
-        file.parent.mkdir(exist_ok=True)
-        file.with_suffix(".html").write_bytes(html(page))
-    names = [str(file.with_suffix(".html")) for file in files]
-    assert kept(tmp_path / "a", tmp_path / "b", folder=tmp_path) == [names[0], names[2]]
-
-
 def test_the_first_of_near_duplicates_is_kept(items, tmp_path, capsys):
     with items.open("a") as file:
         file.write('{"id": 1}\n{"id": 2}\n')

@@ -83,13 +83,6 @@ def test_what_is_chosen_is_forgotten(arguments, left, url):
     assert keys(url) == left
 
 
-def test_a_page_that_came_in_twice_is_forgotten_with_both_contents(url):
-    with closing(open_existing(url)) as index:
-        index.put([entry(B, 0xFF000000, 0)])
-    assert simhash("forget", B, "--older-than", "500", "--yes", "--index", url) == 0
-    assert keys(url) == [A, C]
-
-
 def test_nothing_is_forgotten_unasked(url, monkeypatch, capsys):
     forget = ("forget", A, "--index", url)
     monkeypatch.setattr("sys.stdin", io.StringIO())

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -96,3 +97,14 @@ def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path):
         with pytest.raises(OSError) as caught, whole_file(path):
             pass
         assert caught.value.filename == path
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_ctrl_c_or_a_full_disk_leaves_the_old_file(error, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with suppress(type(error)), whole_file(str(path)) as file:
+        file.write(b"new")
+        raise error
+    assert path.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [path]

@@ -54,24 +54,3 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsy
     assert printed(capsys, "report", log, "--crawl", CRAWL).startswith("4 judged")
     assert simhash("report", log, "--crawl", "none") == 2
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "says"),
-    [
-        (KeyboardInterrupt(), 130, "interrupted"),
-        (OSError(28, "No space left on device"), 2, "error: No space left on device"),
-    ],
-)
-def test_ctrl_c_or_a_full_disk_leaves_the_old_report(error, status, says, log, monkeypatch, capsys):
-    report = log.with_name("simhash-report.html")
-    report.write_text("old")
-
-    def fails(self: Path, path: Path) -> None:
-        raise error
-
-    monkeypatch.setattr(Path, "replace", fails)
-    assert simhash("report", log) == status
-    assert capsys.readouterr().err == f"scrapy simhash report: {says}\n"
-    assert report.read_text() == "old"
-    assert {path.name for path in log.parent.iterdir()} == {log.name, report.name}

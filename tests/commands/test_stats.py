@@ -72,14 +72,6 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):
     assert re.search("^damaged +.*entry 1", capsys.readouterr().out, re.M)
 
 
-def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys):
-    url = stores("redis").url
-    for name in ("news", "shop"):
-        open_index(re.sub(r"name=[^&]*", f"name={name}", url), spec()).close()
-    error = refused(capsys, "stats", "--index", re.sub(r"name=[^&]*", "name=blog", url))
-    assert re.search("there is no index 'blog' .*; there are (.*, )?news, (.*, )?shop", error)
-
-
 def test_what_is_unknown_is_null(tmp_path, monkeypatch, capsys):
     with closing(open_index(f"sqlite:///{tmp_path}/i", spec(spider="news"))) as index:
         index.begin_run()
@@ -87,3 +79,11 @@ def test_what_is_unknown_is_null(tmp_path, monkeypatch, capsys):
         stats = json.loads(printed(capsys, "stats", "--index", tmp_path / "i", "--json"))
         assert (stats["pages"], stats["bytes"], stats["runs"][0]["ended"]) == (0, None, None)
         assert "\nbytes       -\n" in printed(capsys, "stats", "--index", tmp_path / "i")
+
+
+def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys):
+    url = stores("redis").url
+    for name in ("news", "shop"):
+        open_index(re.sub(r"name=[^&]*", f"name={name}", url), spec()).close()
+    error = refused(capsys, "stats", "--index", re.sub(r"name=[^&]*", "name=blog", url))
+    assert re.search("there is no index 'blog' .*; there are (.*, )?news, (.*, )?shop", error)

@@ -34,11 +34,6 @@ def overlapping(count: int, jaccard: float, seed: int) -> tuple[Uint64s, Uint64s
     return hashes[:count], hashes[count - both :]
 
 
-def test_four_slices_are_the_quarters_of_the_fingerprint():
-    """The first block is the most significant 16 bits."""
-    assert numbers(Slices().of(0x0123456789ABCDEF)) == [0x0123, 0x4567, 0x89AB, 0xCDEF]
-
-
 def test_fingerprints_within_three_bits_share_a_slice():
     """A fourth bit may change the last slice that is left."""
     own = Slices().of(5)

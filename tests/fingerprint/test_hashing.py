@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.hashing import hash_features, hash_ngrams, one_lane, spread
-from scrapy_simhash.fingerprint.normalisation import code_points
+from scrapy_simhash.fingerprint.hashing import hash_features, one_lane, spread
 
 WIDTHS = [
     (name, bits)
@@ -67,14 +66,6 @@ def test_any_string_can_be_a_feature(features):
     """No feature raises, not even one with lone surrogates, and no warning is given."""
     for name, bits in WIDTHS:
         assert hash_features(features, bits, name).shape == (bits // 64, len(features))
-
-
-@given(st.text(st.characters(), max_size=30), st.integers(1, 8), st.sampled_from([None, "secret"]))
-def test_rolled_ngrams_hash_as_strings_do(text, n, seed):
-    """The values of the n-grams of a text are those of the n-grams taken as texts."""
-    grams = [text[i : i + n] for i in range(max(len(text) - n + 1, 1))] if text else []
-    each = [hash_ngrams(code_points(gram), n, seed)[0] for gram in grams]
-    assert hash_ngrams(code_points(text), n, seed).tolist() == each
 
 
 def test_one_lane_tells_features_apart():

@@ -54,6 +54,12 @@ def test_a_folder_is_read_at_any_depth_and_in_order(tmp_path):
     ]
 
 
+def test_without_a_base_a_page_is_named_by_its_whole_path(tmp_path):
+    """Two folders may each have an index.html."""
+    path = written(tmp_path, "index.html", b"<p>a")
+    assert [page.key for page in PageReader().read(tmp_path)] == [str(path)]
+
+
 X, Y = text_body("x"), Body(b"<p>y", "utf-8")
 URL = "http://a.test/7"
 ITEM = {"sku": 7, "url": URL, "title": "t", "body": "x", "page": "<p>y"}
@@ -128,9 +134,3 @@ def test_a_damaged_file_is_named_with_the_place(name, content, says, tmp_path):
         pages(path)
     assert str(error.value).startswith(f"{path}{says}")
     assert "\n" not in str(error.value)
-
-
-def test_there_must_be_pages(tmp_path):
-    for path, says in ((tmp_path / "nowhere", "there is no such file"), (tmp_path, "no file with")):
-        with pytest.raises(FileError, match=says):
-            pages(path)

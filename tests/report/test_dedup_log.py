@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -163,11 +162,6 @@ def test_a_line_that_cannot_be_read_is_passed_over(tmp_path):
     assert list(read_lines([path])) == [None] * len(bad_lines()) + [line()]
 
 
-def test_log_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        list(read_log([tmp_path / "nowhere"]))
-
-
 def test_host_of_an_address():
     urls = ["http://user:secret@A.Example:8080/x", "http://[::1]/", "http://[", "an item"]
     assert [*map(host_of, urls)] == ["a.example:8080", "[::1]", "", ""]
@@ -179,13 +173,6 @@ def test_excerpt_is_one_short_line_and_an_excerpt_of_itself(text, length):
     assert len(taken) <= length
     assert "\n" not in taken
     assert excerpt(taken, length) == taken
-
-
-def test_excerpt_has_both_ends():
-    text = "The beginning. " + "In between. " * 10_000 + "The end."
-    assert excerpt(text, 100).startswith("The beginning.")
-    assert excerpt(text, 100).endswith("The end.")
-    assert excerpt("Short.\n Text", 100) == "Short. Text"
 
 
 INTERRUPTED = """

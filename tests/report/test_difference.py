@@ -65,14 +65,6 @@ def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference():
     assert [each.added.endswith("of it") for each in told[1:]] == [True]
 
 
-def test_a_word_that_differs_keeps_its_distance_from_the_word_before():
-    words = article(1, 100).split()
-    other = [*words[:50], "otherwise", *words[51:]]
-    [line] = lines_of(Shown(" ".join(words)), Shown(" ".join(other)))
-    assert f"{words[49]} [-" in line
-    assert lines_of(Shown("one  text"), Shown("one text")) == []
-
-
 def test_lines_of_one_page_alone_stand_beside_those_of_the_other():
     left = ["Flat", "Rooms", "3", "Lift: yes", "Garden", "Open"]
     right = ["Flat", "Rooms", "4", "Lift: no", "Open"]
@@ -94,10 +86,11 @@ def test_a_line_at_another_place_is_no_difference_but_a_value_is():
     assert own_lines(left, right) == [("Rooms: 3", "Rooms: 5"), ("Floor: 4", "Floor: 6")]
 
 
-def test_of_long_lines_the_part_that_differs_is_shown():
-    title = "title: What the falcons of the old tower do at night - "
-    pair = (Shown("", [title + name]) for name in ("Weekly", "Harbour Post"))
-    assert lines_of(*pair) == ["…do at night - [-Weekly-]{+Harbour Post+}"]
+def test_lines_beyond_the_cut_of_a_list_are_no_difference():
+    lines = [f"line {number}" for number in range(90)]
+    pages = [first_lines(each, 200) for each in (lines, ["one more", *lines])]
+    assert own_lines(*pages) == [("", "one more")]
+    assert all(sum(len(line) + 1 for line in page[:-1]) <= 200 for page in pages)
 
 
 def test_the_mark_of_a_cut_in_a_line_hides_no_difference():
@@ -109,10 +102,3 @@ def test_the_mark_of_a_cut_in_a_line_hides_no_difference():
 def test_a_line_that_comes_again_takes_no_room_unless_it_is_a_value():
     lines = ["Rooms", "3", "Buy", "Baths", "3", "Buy"]
     assert first_lines(lines, 99) == lines[:-1]
-
-
-def test_lines_beyond_the_cut_of_a_list_are_no_difference():
-    lines = [f"line {number}" for number in range(90)]
-    pages = [first_lines(each, 200) for each in (lines, ["one more", *lines])]
-    assert own_lines(*pages) == [("", "one more")]
-    assert all(sum(len(line) + 1 for line in page[:-1]) <= 200 for page in pages)

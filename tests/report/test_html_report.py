@@ -47,9 +47,6 @@ class Structure(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
@@ -92,15 +89,20 @@ def test_nothing_of_the_log_becomes_markup_and_the_file_needs_no_other_and_no_sc
     assert "script-src" not in str(policy)
 
 
-LITTLE: dict[str, tuple[list[LogLine], str]] = {
+LITTLE: dict[str, tuple[list[LogLine | None], str]] = {
     "empty": ([], "the log is empty"),
     "only unique": ([line()], "judged 1 kept 1 dropped 0 0% of these doubtful 0"),
     "only duplicates": (
         [copy("http://b.example/", "http://a.example/", 0, k=0)],
-        "No drop is doubtful.",
+        "What to do next. No drop is doubtful.",
     ),
     "only skipped": ([line(verdict="skipped", reason="other_type")], "not compared 1 1 other type"),
     "only items": ([line(what="item", url="1", bytes=None)], "kept 1"),
+    "only flagged": (
+        [copy("http://b.example/", "http://a.example/", action="flag")],
+        "Nothing was dropped: copies were flagged",
+    ),
+    "a broken line": ([line(), None], "1 line of the log could not be read"),
     "far future": ([line(time=2e11), line(time=0)], "1970-01-01 00:00:00 to "),
 }
 
@@ -231,13 +233,6 @@ def test_changes_are_shown_from_the_second_run_on():
     assert "changed: http://a.example/1 old new" in text
     same = line(change="same", run=2, action="follow", crawl="later", time=2e9)
     assert "0 new, 0 changed, 0 moved, 1 same." in text_of(*first, same)
-
-
-def test_what_was_only_flagged_or_could_not_be_read_is_said():
-    pair = "http://b.example/", "http://a.example/"
-    assert "Nothing was dropped:" in page([copy(*pair, action="flag")])
-    assert "Nothing was dropped:" not in page([copy(*pair)])
-    assert "1 line of the log could not be read" in page([line(), None])
 
 
 def test_file_stays_small_however_much_the_log_has():

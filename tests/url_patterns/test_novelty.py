@@ -48,21 +48,6 @@ def test_a_page_of_too_many_lines_is_new():
         assert novelty.is_new("http://a.test/?id=5", page) is is_new
 
 
-def test_an_item_whose_values_others_have_too_is_new():
-    novelty = Novelty()
-    for n in range(100, 200):
-        page = f"<h1>Station {n}</h1><td>{n % 10} degrees</td><td>{n // 10} metres</td>"
-        assert novelty.is_new(ITEM(n), page)
-
-
-def test_known_lines_at_an_address_of_known_values_are_nothing_new():
-    novelty = Novelty()
-    for n in range(4):
-        novelty.is_new(f"http://a.test/?a={n % 2}&b={n}", f"<p>{'xy'[n % 2]}</p><p>{n * 'z'}</p>")
-    assert not novelty.is_new("http://a.test/?a=1&b=2", "<p>x</p><p>zzz</p>")
-    assert novelty.is_new("http://a.test/?a=1&b=9", "<p>x</p><p>zzz</p><p>y</p>")
-
-
 def test_what_scripts_hold_counts_and_links_comments_and_styles_do_not():
     novelty = Novelty()
     for n in range(1, 4):

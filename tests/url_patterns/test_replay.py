@@ -53,11 +53,6 @@ def test_a_distinct_page_among_copies_is_lost_once():
     assert replayed(*visits, *others)[0].losses == 0
 
 
-def test_what_nobody_may_spare_is_fetched():
-    visits = [(url, visit._replace(is_optional=False)) for url, visit in visits_of_board(60, 8)]
-    assert replayed(*visits)[0] == Spared()
-
-
 def test_the_pages_of_another_crawl_stay_the_originals_of_their_copies():
     urls = [f"{SITE}/show?id={n}&view=print" for n in range(200)]
     spared, _ = replayed(*((url, Visit(url, f"{SITE}/{n}")) for n, url in enumerate(urls)))
