@@ -108,14 +108,9 @@ def stores(tmp_path: Path, request: pytest.FixtureRequest, opened: Any) -> Calla
 
 
 @pytest.fixture
-def new_store(backend: str, stores: Callable[[str], Store]) -> Callable[[], Store]:
-    """Makes empty stores of the back end that a module's mark names."""
-    return lambda: stores(backend)
-
-
-@pytest.fixture
-def store(new_store: Callable[[], Store]) -> Store:
-    return new_store()
+def store(backend: str, stores: Callable[[str], Store]) -> Store:
+    """An empty store of the back end that a mark names."""
+    return stores(backend)
 
 
 @pytest.fixture

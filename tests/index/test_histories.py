@@ -188,8 +188,8 @@ class History:
 @ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
-def test_any_history_of_acts_goes_as_the_contract_says(new_store, seed):
-    history = History(new_store(), seed)
+def test_any_history_of_acts_goes_as_the_contract_says(backend, stores, seed):
+    history = History(stores(backend), seed)
     for turn in range(80):
         history.go_on()
         if turn % 4 == 0:  # a whole look takes longer than an act
@@ -205,10 +205,10 @@ def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
 @ON_ALL_THAT_DIFFER
 @given(seed=st.integers(0, 2**32))
 @few_examples
-def test_batches_get_the_answers_of_one_after_the_other(new_store, seed):
+def test_batches_get_the_answers_of_one_after_the_other(backend, stores, seed):
     """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
     chance = random.Random(seed)
-    alone, together = (new_store().open(judge=same_facts, lease=LEASE) for _ in range(2))
+    alone, together = (stores(backend).open(judge=same_facts, lease=LEASE) for _ in range(2))
     centres = values(3, seed)
     for batch in range(6):
         now = 1000 + 35 * batch

@@ -142,8 +142,8 @@ def use(index: Index, told: tuple[type[StoreError], ...]) -> None:
 )
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_rubbish_is_passed_over_or_told_as_damage(backend, new_store, part, data):
-    store = new_store()
+def test_rubbish_is_passed_over_or_told_as_damage(backend, stores, part, data):
+    store = stores(backend)
     index, victim = filled(store), VICTIMS[backend](store.url)
     rubbish = data.draw(victim.rubbish | st.binary(max_size=40))
     victim.spoil(part, rubbish, lambda of: data.draw(st.sampled_from(of)))

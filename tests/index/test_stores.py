@@ -1,14 +1,11 @@
 """Everything that a store promises, see :class:`.Store`, and the URLs that name one."""
 
 import contextlib
-import random
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index, registry
 from scrapy_simhash.index.lookups import Lookups
 from scrapy_simhash.index.registry import Scheme, store_of
@@ -17,19 +14,11 @@ from scrapy_simhash.index.store import Answer, PackedState, Part, Store, StoreMi
 from scrapy_simhash.index.values import Arrival, IndexSpec
 from tests.index import conftest
 from tests.index.conftest import CONNECTED
-from tests.index.promises import made
-from tests.index.promises.made import DUPLICATE, ORIGINAL, query
+from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, query, spec
 
-BLOCKS = 4
-SPEC = IndexSpec("suite", 64, 3, BLOCKS, reach=5)
+SPEC = spec(reach=5)
 # States of a confirmed entry that was seen in run 1, and of one in progress in run 1.
 CONFIRMED, LEASED = (1, b""), (1, b"lease")
-
-
-def page(key: str, value: int = 0, text: object = 0, **arguments: Any) -> Arrival:
-    """Return a page; pages of one text share all their block values."""
-    blocks = random.Random(f"{text}").randbytes(4 * BLOCKS)
-    return Arrival(key, Fingerprint(value, 64, blocks), **arguments)
 
 
 def looked(*pages: Arrival) -> Lookups:
@@ -53,8 +42,8 @@ def admitted(store: Store, *pages: Arrival, state: PackedState = CONFIRMED) -> l
 
 
 @contextlib.contextmanager
-def opened(url: str, spec: IndexSpec = SPEC) -> Iterator[Store]:
-    store, _ = store_of(url).open(url, spec)
+def opened(url: str, asked: IndexSpec = SPEC) -> Iterator[Store]:
+    store, _ = store_of(url).open(url, asked)
     with contextlib.closing(store):
         yield store
 
@@ -109,7 +98,7 @@ def test_a_part_is_refused_if_a_state_that_it_checks_has_changed_and_told_of_it(
 
 
 def test_a_scan_yields_all_entries_with_what_they_were_made_of(store, place):
-    pages = {f"{n}": page(f"{n}", n, n, scope=f"{n % 3}") for n in range(50)}
+    pages = {f"{n}": page(f"{n}", n, scope=f"{n % 3}") for n in range(50)}
     admitted(store, *pages.values())
     rows = [*store.scan(blocks=True)]
     contents = {stored.body.decode(): stored.content for _, stored in rows}
@@ -142,15 +131,15 @@ def test_another_opens_what_is_there_and_nothing_else(place):
         return
     with opened(place.url) as store:
         (position,) = admitted(store, page("a"))
-    store, spec = store_of(place.url).open(place.url, None)
+    store, found = store_of(place.url).open(place.url, None)
     with contextlib.closing(store):
-        assert (spec.recipe, spec.bits, spec.distance, spec.blocks) == ("suite", 64, 3, BLOCKS)
+        assert (found.recipe, found.bits, found.distance, found.blocks) == ("test", 64, 3, 4)
         assert store.find(looked(page("b"))).near == {0: [(0, position)]}
-    for recipe, bits, blocks in (("another", 64, 4), ("suite", 128, 4), ("suite", 64, 5)):
-        mismatch = pytest.raises(StoreMismatch, match=r"^[^\n]*(suite|64|4)[^\n]*$")
-        with mismatch, opened(place.url, IndexSpec(recipe, bits, 3, blocks)):
+    for wrong in (spec(recipe="another"), spec(128), spec(blocks=5)):
+        mismatch = pytest.raises(StoreMismatch, match=r"^[^\n]*(test|64|4)[^\n]*$")
+        with mismatch, opened(place.url, wrong):
             pass
-    with opened(place.url, IndexSpec("suite", 64, 2, BLOCKS)):
+    with opened(place.url, spec(distance=2)):
         pass
 
 
@@ -164,7 +153,7 @@ MINE = Scheme(f"{__name__}:open_mine", remote=False)
 def test_a_store_is_named_by_its_import_path(tmp_path):
     url = f"{__name__}.MINE://{tmp_path}/pages"
     for key, outcome in (("a", ORIGINAL), ("b", DUPLICATE)):
-        with contextlib.closing(open_index(url, made.spec())) as index:
+        with contextlib.closing(open_index(url, spec())) as index:
             assert index.claim(page(key)).outcome == outcome
             index.confirm([key])
 
@@ -189,4 +178,4 @@ def test_crawlers_share_an_index_however_they_connect(stores, backend):
     assert index.claim(page("a")).outcome == ORIGINAL
     assert other.claim(page("b")).outcome == DUPLICATE
     index.confirm(["a"])
-    assert [near.provisional for near in query(other, page("a").fingerprint)] == [False]
+    assert [near.provisional for near in query(other, fp(0))] == [False]

@@ -38,10 +38,6 @@ def claimed(key: str, asked: float, crawler: str = "c0", text: int = 7, *told: s
     return note("claim", key, asked, crawler, text, *(told or ("unique",)))
 
 
-def confirmed(key: str, asked: float) -> Note:
-    return note("confirm", key, asked)
-
-
 A, B = claimed("a", 1.0), claimed("b", 1.2, "c1")
 LATE = claimed("b", 1.2 + SURE, "c1")
 MOVED = claimed("a", 1.3, "c0", 8, "superseded")
@@ -54,13 +50,13 @@ MOVED = claimed("a", 1.3, "c0", 8, "superseded")
         ([A, claimed("b", 1 + LEASE)], [], {}),
         ([A, note("renew", "a", 2.1), LATE], [], {"I1": 1}),
         ([A, note("renew", "a", 2.5), LATE], [], {}),
-        ([A, confirmed("a", 1.2), claimed("b", 50.0)], ["a"], {"I1": 1}),
+        ([A, note("confirm", "a", 1.2), claimed("b", 50.0)], ["a"], {"I1": 1}),
         ([A, note("release", "a", 1.15), B], [], {}),
         ([A, note("release", "a", 1.05, "c0", 0, "unknown"), B], [], {}),
         ([A, claimed("a", 1.15, "c0", 8, "unknown"), B], [], {}),
         ([claimed("b", 1.0, "c1", 7, "duplicate", "a")], [], {"I2": 1}),
         ([claimed("a", 1.0, "c0", 8), claimed("b", 1.3, "c1", 7, "duplicate", "a")], [], {"I2": 1}),
-        ([A, confirmed("a", 1.2)], [], {"I3": 1}),
+        ([A, note("confirm", "a", 1.2)], [], {"I3": 1}),
         ([A, B._replace(outcome="duplicate", other="a")], ["a", "b"], {"I3": 1}),
         ([A], ["a", "a"], {"I3": 1, "I4": 1}),
         ([A, MOVED, claimed("b", 1.5, "c1", 8)], [], {"I1": 1}),
