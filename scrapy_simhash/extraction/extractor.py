@@ -189,7 +189,7 @@ def _extraction(
         content="\n".join([*without_path(lines, page.path, (page.title, *headings)), *values]),
         own="\n".join([*page.lines(own), *values]),
         template="\n".join(page.lines(is_said & ~own)),
-        marks=marks(page, own, few),
+        marks=marks(page, own, few, thin),
         listed=frozenset(listed(page, own, few)) - {""},
         canonical=page.canonical,
         pairs=tuple(islice(pairs(page, own & is_said), 64)),

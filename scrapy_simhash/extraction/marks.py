@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, compress, islice, pairwise
 
 import numpy as np
@@ -85,7 +85,7 @@ def shown_bytes(page: Page, own: Flags) -> int:
     return int(page.sizes[own].sum())
 
 
-def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
+def marks(page: Page, own: Flags, few: bool, thin: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
     These are the values that it states for programs, which readers do not see. Of a page that shows
@@ -97,6 +97,7 @@ def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
         page: the page.
         own: for each of its lines whether it is content.
         few: whether it has no main text, or one that stands in links.
+        thin: whether it has no main text.
     """
     shown = shown_bytes(page, own)
     is_shell = few and shown < SHELL
@@ -110,7 +111,7 @@ def marks(page: Page, own: Flags, few: bool) -> tuple[str, ...]:
     if few or shown < _FEW:
         found += page.pictures
     if few:
-        found += islice(targets(page, own), MOST)
+        found += islice(targets(page, own, thin), MOST)
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
@@ -159,9 +160,7 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
         is_file = target.lower().endswith(_FILES)
         if is_file or few or not page.folder.has(target):
-            # Links that are left open all hold the rest of the page.
-            name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
-            name = _DIGIT.sub("", name[:LONGEST_VALUE]).strip()
+            name = _DIGIT.sub("", _name_of(link)).strip()
             yield f"{target} {name}" if is_file else name
     if few:
         yield from page.pictures
@@ -180,28 +179,47 @@ def _named(page: Page) -> Iterator[str]:
             yield f"{name} {meta.get('content', '')[:LONGEST_VALUE]}"
 
 
-def targets(page: Page, own: Flags) -> Iterator[str]:
+def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
     """Yield where links of the content and a redirection lead, but not to other parts of a list.
 
-    Links that sort a list or turn its pages have its path, and all parameters of the page itself.
-    So a path that several targets with other parameters share is left out, and what they all have.
+    Beside a main text, the name of a link tells where it leads. Links that sort a list or turn its
+    pages have its path, and all parameters of the page itself. So a path that several targets with
+    other parameters share is left out, and what they all have.
     """
     # Scrapy follows no redirection that waits long, and saved pages are not followed at all.
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
     links = (el for el in islice(_links(page, own), MOST) if el.get("rel") not in _PAGER)
+    found = links if thin else _untold(links)
     queries = defaultdict[str, set[str]](set)
-    for address in dict.fromkeys(el.get("href", "") for el in links):
+    for address in dict.fromkeys(el.get("href", "") for el in found):
         target = page.folder.resolved(address)
         if target and not _ADDRESS_WITHIN.search(target):
             path, _, query = TOKEN.sub("*", target).partition("?")
             queries[path].add(query)
-    for path, found in queries.items():
-        if len(found) == 1:
-            yield "?".join((path, *filter(None, found)))
+    for path, asked in queries.items():
+        if len(asked) == 1:
+            yield "?".join((path, *filter(None, asked)))
         else:
-            yield from _parts_of_list(found)
+            yield from _parts_of_list(asked)
+
+
+def _untold(links: Iterable[Element]) -> Iterator[Element]:
+    """Yield the links that no name of their own tells apart: none, a number, or one of several."""
+    named = defaultdict[str, list[Element]](list)
+    for link in links:
+        named[_name_of(link)].append(link)
+    for name, found in named.items():
+        if not name or _DIGIT.search(name) or len({link.get("href") for link in found}) > 1:
+            yield from found
+
+
+def _name_of(link: Element) -> str:
+    """Return the name of a link."""
+    # Links that are left open all hold the rest of the page.
+    name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
+    return name[:LONGEST_VALUE].strip()
 
 
 def _links(page: Page, own: Flags) -> Iterator[Element]:

@@ -356,8 +356,8 @@ def test_links_are_text_on_a_list_alone():
 
 
 def test_links_in_a_text_make_no_list_of_it():
-    """The targets of a list tell it from another one."""
-    links = "".join(f"<li><a href=/{n}>{article(n, 5)}</a>" for n in range(20, 28))
+    """The targets of numbered entries tell a list from another one."""
+    links = "".join(f"<li><a href=/{n}>{n}. {article(n, 5)}</a>" for n in range(20, 28))
     linked = ARTICLE.replace("</article>", f"<ul>{links}</ul></article>")
     assert "/20" not in extract(page(linked)).marks
     assert "/20" in extract(page(f"<h1>All pages</h1><ul>{links}</ul>")).marks

@@ -9,9 +9,9 @@ from scrapy_simhash.extraction.marks import targets
 from scrapy_simhash.extraction.page import read_page
 
 
-def led_to(body: str) -> set[str]:
+def led_to(body: str, *, thin: bool = True) -> set[str]:
     page = read_page(f"<body>{body}</body>")
-    return set(targets(page, np.ones(len(page.texts), np.bool_)))
+    return set(targets(page, np.ones(len(page.texts), np.bool_), thin=thin))
 
 
 def links(*addresses: str) -> str:
@@ -43,6 +43,16 @@ def test_marks_of_a_visit_and_parts_of_the_list_itself_are_no_targets(one, other
 )
 def test_other_pages_are_other_targets(one, other):
     assert led_to(one) != led_to(other)
+
+
+@pytest.mark.parametrize(
+    ("names", "is_told"),
+    [(["Green tea"], True), (["Tea 7"], False), ([""], False), (["Details", "Details"], False)],
+)
+def test_beside_a_text_a_name_that_one_target_has_tells_where_it_leads(names, is_told):
+    entries = "".join(f"<li><a href='/{n}'>{name}</a></li>" for n, name in enumerate(names))
+    assert led_to(entries)
+    assert led_to(entries, thin=False) == (set() if is_told else led_to(entries))
 
 
 @pytest.mark.parametrize(
