@@ -265,7 +265,10 @@ def _headings(pair: Pair) -> str:
         details = pair.unsaid + a.sentences.replaced(b.sentences)
         is_same = pair.near <= 1 and not pair.is_one_template and details <= pair.most
     else:
-        is_same = pair.kin is Kinship.BRANCH or (a.said == b.said and a.listed == b.listed)
+        is_same = a.said == b.said and a.listed == b.listed
+        # A site that declares an address of each has two pages, as a shop has of two designs.
+        are_two = 0 != a.canonical != b.canonical != 0
+        is_same = pair.kin is Kinship.BRANCH or (is_same and not are_two)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"
 
