@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import SimhashCommand
-from scrapy_simhash.index import open_existing
+from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import to_json
+from tests.index.promises.made import spec
 from tests.report.lines import line
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +55,14 @@ def refused(capsys: Any, *arguments: object, settings: dict[str, Any] | None = N
     assert error.startswith("scrapy simhash ")
     assert error.count("\n") == 1
     return error
+
+
+def filled(path: Path, entries: Iterable[Entry], **changed: Any) -> str:
+    """Put entries into an index, and return its URL."""
+    url = f"sqlite:///{path}"
+    with closing(open_index(url, spec(**changed))) as index:
+        index.put(entries)
+    return url
 
 
 def entries_in(url: str) -> list[Entry]:

@@ -1,45 +1,24 @@
 """`scrapy simhash explain`: what became of a page, and why."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
-from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
-from tests.commands.running import log_line, printed, simhash
-from tests.pages import article, edited, html
+from tests.commands.running import filled, log_line, printed, simhash
+from tests.index.promises.made import fp
 from tests.report.lines import spared
 
-DEFAULT = named_recipe("default")
 A, COPY = "http://a.example/1", "http://m.example/1"
 SINCE = moment(1.7e9)
 
 
-def analysed(text: str, title: str = "A page") -> PageAnalysis:
-    return analyse_body(Body(html(text, title=title)), DEFAULT)
-
-
-def fill(url: str, pages: dict[str, PageAnalysis]) -> None:
-    with closing(open_index(url, spec_of(DEFAULT))) as index:
-        index.put(
-            Entry(key, page.fingerprint, facts=page.facts, time=1.7e9)
-            for key, page in pages.items()
-            if page.fingerprint
-        )
-
-
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    url = f"sqlite:///{tmp_path}/i.sqlite"
-    fill(url, {A: analysed(article(1)), COPY: analysed(edited(article(1), 1), "Another title")})
-    return url
+    return filled(tmp_path / "i.sqlite", [Entry(A, fp(1), time=1.7e9)])
 
 
 @pytest.fixture

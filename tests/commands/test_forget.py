@@ -3,7 +3,6 @@
 import io
 import json
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import entries_in, log_line, printed, simhash
+from tests.commands.running import entries_in, filled, log_line, printed, simhash
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.index.promises.made import fp
 from tests.pages import article, html
@@ -27,11 +26,10 @@ def entry(key: str, value: int, days: int) -> Entry:
 
 
 @pytest.fixture
-def url(stores: Callable[[str], Any]) -> str:
+def url(tmp_path: Path) -> str:
     """An index of three pages."""
-    store = stores("sqlite")
-    store.open().put([entry(A, 1, 400), entry(B, 0xFF00, 600), entry(C, 0xFF0000, 400)])
-    return str(store.url)
+    pages = [entry(A, 1, 400), entry(B, 0xFF00, 600), entry(C, 0xFF0000, 400)]
+    return filled(tmp_path / "i.sqlite", pages)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """`scrapy simhash patterns` and `requeue --spared`."""
 
 import json
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
-from tests.commands.running import printed, simhash
+from tests.commands.running import filled, printed, simhash
 from tests.report.lines import line, spared, write
 
 SESSION, PRINT, MIXED = "/item?sid={token}", "/item/*?view=print", "/list?sort=*"
@@ -25,18 +24,18 @@ ROWS = {
 }  # fmt: skip
 
 
-def learn(url: str, rows: dict[str, Rows]) -> None:
+def learned(path: Path, rows: dict[str, Rows]) -> str:
+    """Return the URL of an index with the rows of some hosts."""
+    url = filled(path, [])
     with closing(open_existing(url)) as index:
         for host, of_host in rows.items():
             SharedRows().add(index, host, of_host)
+    return url
 
 
 @pytest.fixture
-def url(stores: Callable[[str], Any]) -> str:
-    store = stores("sqlite")
-    store.open()
-    learn(store.url, ROWS)
-    return str(store.url)
+def url(tmp_path: Path) -> str:
+    return learned(tmp_path / "i.sqlite", ROWS)
 
 
 def listed(url: str, capsys: Any, *options: str) -> list[str]:
@@ -51,11 +50,9 @@ def test_patterns_are_listed_the_largest_first(url, capsys):
     assert "such as http://a.test/item/1?view=print" in printed(capsys, "patterns", "--index", url)
 
 
-def test_signatures_that_are_no_patterns_are_counted(stores, capsys):
-    store = stores("sqlite")
-    store.open()
-    learn(store.url, {"b.test": ROWS["b.test"]})
-    assert simhash("patterns", "--index", store.url) == 1
+def test_signatures_that_are_no_patterns_are_counted(tmp_path, capsys):
+    url = learned(tmp_path / "i.sqlite", {"b.test": ROWS["b.test"]})
+    assert simhash("patterns", "--index", url) == 1
     assert capsys.readouterr().out == "no pattern among 1 signature; --all lists them\n"
 
 

@@ -1,43 +1,33 @@
 """`scrapy simhash stats`: the pages of an index, and its size."""
 
 import json
-import random
 import re
 import sqlite3
 import time
 from contextlib import closing
 from datetime import datetime
 
-from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
 from tests.commands.running import printed, refused, simhash
-from tests.index.promises.made import at, page, spec, values
-
-DEFAULT = named_recipe("default")
-
-
-def made(value: int, blocks: int) -> Fingerprint:
-    return Fingerprint(value, 256, random.Random(value).randbytes(4 * blocks))
+from tests.index.promises.made import at, fp, page, spec, values
 
 
 def test_stats_are_those_of_the_index(stores, capsys):
-    store, wanted = stores("redis"), spec_of(DEFAULT)
-    index = store.open(recipe=wanted.recipe, bits=256, distance=48, blocks=wanted.blocks)
+    store = stores("redis")
+    index = store.open(bits=256, distance=48)
     index.put(
-        Entry(f"http://a.example/{n}", made(value, wanted.blocks), time=1.7e9 + n)
+        Entry(f"http://a.example/{n}", fp(value, 256, text=n))
         for n, value in enumerate(values(1000, bits=256))
     )
-    index.claim(Arrival("in progress", made(5, wanted.blocks)))
+    index.claim(Arrival("in progress", fp(5, 256)))
     stats = json.loads(printed(capsys, "stats", "--index", store.url, "--json"))
     assert (stats["pages"], stats["in_progress"]) == (1001, 1)
-    assert (stats["recipe"], stats["distance"]) == (DEFAULT.identity, 48)
-    # A fingerprint is 32 bytes, its block values 80.
-    assert 1000 * 112 < stats["bytes"] < 1000 * 5000
+    assert (stats["recipe"], stats["distance"]) == ("test", 48)
+    # A fingerprint has 32 bytes, its block values have 96.
+    assert 1000 * 128 < stats["bytes"] < 1000 * 5000
     out = printed(capsys, "stats", "--index", store.url)
-    assert all(text in out for text in ("1,001", DEFAULT.identity, "distance    48\n"))
+    assert all(text in out for text in ("1,001", "recipe      test\n", "distance    48\n"))
 
 
 def test_times_of_runs_say_that_they_are_utc(tmp_path, capsys):

@@ -3,18 +3,17 @@
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import Any
+from itertools import islice
 
 import pytest
 from simhash import Simhash
 
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.keys import page_key
-from tests.commands.running import entries_in, printed, simhash
-from tests.index.promises.made import fp, spec, values
+from tests.commands.running import entries_in, filled, printed, simhash
+from tests.index.promises.made import fp, values
 from tests.pages import article
 
 PYPI = named_recipe("pypi")
@@ -25,14 +24,6 @@ def entries(count: int, seed: int = 0, scope: str = "", bits: int = 64) -> list[
         Entry(f"http://{seed}.example/{n}", fp(value, bits, text=n), scope, b"facts", 1.7e9 + n)
         for n, value in enumerate(values(count, seed, bits))
     ]
-
-
-def filled(path: Path, pages: list[Entry], **changed: Any) -> str:
-    """Put pages into an index, and return its URL."""
-    url = f"sqlite:///{path}"
-    with closing(open_index(url, spec(**changed))) as index:
-        index.put(pages)
-    return url
 
 
 def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, capsys):
@@ -69,10 +60,8 @@ def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, m
     first = filled(tmp_path / "one.sqlite", pages)
 
     def progress(_: str, __: object, *, of: Iterable[Entry]) -> Iterator[Entry]:
-        for number, entry in enumerate(of):
-            if number == 2500:
-                raise KeyboardInterrupt
-            yield entry
+        yield from islice(of, 2500)
+        raise KeyboardInterrupt
 
     arguments = ("import", first, "--index", url)
     with monkeypatch.context() as patch:
