@@ -102,7 +102,8 @@ class SimhashCommand(ScrapyCommand):
                 self._run(args, opts)
         except BrokenPipeError:
             # Whoever read the output has seen enough; nothing more can be flushed at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, sys.stdout.fileno())
             self.exitcode = 128 + signal.SIGPIPE
         except (KeyboardInterrupt, EOFError):
             self._end(opts, 128 + signal.SIGINT, "interrupted")

@@ -97,4 +97,5 @@ def _is_database(path: Path) -> bool:
 
 def _checked(spec: IndexSpec, read: Callable[[], Iterable[Entry]]) -> _Source:
     """Return the entries of files, which are read once before anything is added."""
-    return _Source(spec, read, sum(1 for _ in progress("checking", None, of=read())))
+    total = sum(1 for _ in progress("checking", None, of=read()))
+    return _Source(spec, read, total)

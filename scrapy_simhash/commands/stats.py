@@ -38,10 +38,12 @@ def run(options: Namespace, settings: BaseSettings) -> int:
         damages = index.check() if options.check else []
     lines = [f"{name.replace('_', ' '):<11} {_shown(value)}" for name, value in facts.items()]
     lines += [f"damaged     {damage}" for damage in damages]
-    if options.check and not damages:
-        lines.append("whole       yes")
-    checked = {"damaged": damages} if options.check else {}
-    show(options, [*lines, *_lines_of_runs(runs)], {**facts, "runs": runs, **checked})
+    values = facts | {"runs": runs}
+    if options.check:
+        values["damaged"] = damages
+        lines += [] if damages else ["whole       yes"]
+    lines += _lines_of_runs(runs)
+    show(options, lines, values)
     return 1 if damages else 0
 
 

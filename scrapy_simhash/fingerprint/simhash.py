@@ -140,7 +140,9 @@ def ngram_sums(
         most = 1
     values, of_ngrams = _distinct(values, of_ngrams)
     lanes = spread(values, bits)
-    return Sums(bit_sums(lanes, of_ngrams)[-bits:], lanes[0].compress(2 * of_ngrams > most))
+    is_heavy = 2 * of_ngrams > most
+    sums = bit_sums(lanes, of_ngrams)[-bits:]
+    return Sums(sums, lanes[0].compress(is_heavy))
 
 
 def _distinct(values: Uint64s, weights: Uint8s) -> tuple[Uint64s, Uint8s]:

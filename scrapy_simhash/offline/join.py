@@ -154,7 +154,8 @@ def _quoted(text: str) -> str:
 def _number_pages(engine: DuckDB | Spark, files: Sequence[str]) -> None:
     """Make the view ``prints`` of what an engine has read, with the place of each page."""
     pa, _ = pyarrow()
-    engine.put("files", pa.table([files, range(len(files))], ["name", "n"]))
+    numbered = pa.table({"name": files, "n": range(len(files))})
+    engine.put("files", numbered)
     place = f"n * {_MOST_ROWS} + row_index"
     engine.view("prints", f"select r.*, {place} id from read r join files on file_name = name")
 

@@ -63,6 +63,7 @@ class HtmlReport:
     def html(self) -> str:
         crawls = {each.name: each for each in self.table.crawls()}
         counts = partial(self.table.counts, self.name)
+        changes = self.table.changes([*counts("run")], most=20)
         template = _environment().get_template("report.html")
         return template.render(
             logs=self.logs,
@@ -73,7 +74,7 @@ class HtmlReport:
             overview=self.overview(),
             groups=self.groups(),
             bits=self.bits,
-            changed=[*self.table.changes([*counts("run")], most=20).values()],
+            changed=[*changes.values()],
             reasons=REASONS,
         )
 

@@ -108,19 +108,26 @@ def read_signature(text: str) -> Address:
     """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
-    pairs = (pair.partition("=")[::2] for pair in query.split("&") if pair)
-    return Address(
-        host=host,
-        path=tuple(path.split("/")),
-        parameters=tuple((name, tuple(value.split("/"))) for name, value in pairs),
-    )
+    parameters = []
+    for name, value in map(_pair, query.split("&") if query else ()):
+        parameters.append((name, tuple(value.split("/"))))
+    return Address(host, tuple(path.split("/")), tuple(parameters))
 
 
 def _parameters(query: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return names and values, each pair once."""
-    pairs = {pair.partition("=")[::2] for pair in query.replace(";", "&").split("&")}
+    pairs = {*map(_pair, query.replace(";", "&").split("&"))}
     pairs.discard(("", ""))
-    return [(plain(name), _segments(_SLASH.sub("/", value), 3)) for name, value in pairs]
+    parameters = []
+    for name, value in pairs:
+        segments = _segments(_SLASH.sub("/", value), 3)
+        parameters.append((plain(name), segments))
+    return parameters
+
+
+def _pair(parameter: str) -> tuple[str, str]:
+    name, _, value = parameter.partition("=")
+    return name, value
 
 
 def _parameters_of_path(path: str, query: str) -> tuple[str, str]:

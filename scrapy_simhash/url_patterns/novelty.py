@@ -76,7 +76,8 @@ class Novelty:
         if not lines:
             return True
         has_new_line = self._has_new_line(host, lines)
-        self._said.note((host, words) for words in (*lines, *lines.values()))
+        self._said.note((host, words) for words in lines)
+        self._said.note((host, words) for words in lines.values())
         is_new_whole = self._said.note([(host, frozenset(lines.values()))])
         says_new_name = any(not new_names.isdisjoint(words) for words in lines)
         return has_new_line or says_new_name or (has_new_values and is_new_whole)
@@ -101,7 +102,8 @@ def values_of(url: str) -> list[tuple[str, object]]:
     """Return the segments of a path and the parameters, each with its place and the host."""
     if (address := read_address(url)) is None:
         return [("", url)]
-    return [(address.host, value) for value in (*enumerate(address.path), *address.parameters)]
+    values = [*enumerate(address.path), *address.parameters]
+    return [(address.host, value) for value in values]
 
 
 def _host_of(url: str) -> str:

@@ -214,4 +214,5 @@ class PatternTable:
         if (address := read_address(url)) is None:
             return None
         table = self.of(address.host)
-        return PlacedAddress(address.host, table, *table.places.signature(address, learn=learn))
+        signature, values = table.places.signature(address, learn=learn)
+        return PlacedAddress(address.host, table, signature, values)

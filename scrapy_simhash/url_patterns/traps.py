@@ -133,7 +133,8 @@ class Traps:
         Pages of its group tell it; of the first one of a group, other pages of its name, or else
         pages of the signature that have new values.
         """
-        for group in ((signature, False), (name, False), (signature, True)):
+        groups = [(signature, False), (name, False), (signature, True)]
+        for group in groups:
             if group in self._is_poor:
                 return self._is_poor[group]
         return True
