@@ -83,9 +83,10 @@ def _without_original(
     dropped: Sequence[LogLine], options: Namespace, settings: BaseSettings
 ) -> list[LogLine]:
     """Return the dropped pages of which the index has neither original nor page."""
-    keys = {key for line in dropped for key in (line.key, line.original) if key}
+    keys = {line.key for line in dropped}
+    originals = {line.original for line in dropped if line.original}
     with chosen_index(options, settings) as index:
-        in_index = {entry.key for entry in index.entries_of(keys)}
+        in_index = {entry.key for entry in index.entries_of(keys | originals)}
     return [line for line in dropped if not in_index & {line.key, line.original}]
 
 

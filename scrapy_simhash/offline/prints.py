@@ -153,7 +153,13 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
                 octets = struct.pack(f">{len(words)}q", *map(row.get, words))
                 octets += struct.pack(f"<{len(blocks)}i", *map(row.get, blocks))
                 fingerprint = read_fingerprint(octets, "", spec.bits)
-                yield Entry(row["key"], fingerprint, row["scope"], row["facts"], row["time"])
+                yield Entry(
+                    key=row["key"],
+                    fingerprint=fingerprint,
+                    scope=row["scope"],
+                    facts=row["facts"],
+                    time=row["time"],
+                )
 
 
 def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:

@@ -134,7 +134,8 @@ def line_of_spared(
 
 
 def to_json(line: LogLine) -> str:
-    text = json.dumps({name: getattr(line, name) for name in _TYPES}, ensure_ascii=False)
+    values = {name: getattr(line, name) for name in _TYPES}
+    text = json.dumps(values, ensure_ascii=False)
     # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -164,7 +164,8 @@ def shape(value: str) -> Shape:
     if len(value) > 96:  # no title in an address is longer
         kind = "token"
     else:
-        kind = (match.lastgroup if (match := _SHAPES.fullmatch(stem)) else None) or "word"
+        match = _SHAPES.fullmatch(stem)
+        kind = (match and match.lastgroup) or "word"
         if kind == "name" and (prefix or suffix):
             kind = "word"  # the name of a file or a page is no keyword
     return Shape(kind, f"{prefix}{STARS[kind]}{suffix}")

@@ -113,7 +113,8 @@ class Learner:
 
     def forecast(self, url: str) -> Forecast:
         """Return the forecast of an address, without learning from it."""
-        if (place := self.table.place(url)) is None:
+        place = self.table.place(url)
+        if place is None:
             return Forecast(url)
         bound = self.bound(place.name, place.row)
         # The less is known, the more is fetched.
@@ -167,7 +168,8 @@ class Learner:
 
     def record(self, forecast: Forecast, visit: Visit) -> None:
         """Learn from a fetched page, and from its forecast."""
-        if (place := self.table.place(forecast.url, learn=True)) is None:
+        place = self.table.place(forecast.url, learn=True)
+        if place is None:
             return
         self._settle_wrong(forecast, visit.original)
         if forecast.bound:

@@ -100,7 +100,8 @@ class Novelty:
 
 def values_of(url: str) -> list[tuple[str, object]]:
     """Return the segments of a path and the parameters, each with its place and the host."""
-    if (address := read_address(url)) is None:
+    address = read_address(url)
+    if address is None:
         return [("", url)]
     values = [*enumerate(address.path), *address.parameters]
     return [(address.host, value) for value in values]

@@ -211,7 +211,8 @@ class PatternTable:
 
     def place(self, url: str, *, learn: bool = False) -> PlacedAddress | None:
         """Return the place of an address, None if nothing can be learned from it."""
-        if (address := read_address(url)) is None:
+        address = read_address(url)
+        if address is None:
             return None
         table = self.of(address.host)
         signature, values = table.places.signature(address, learn=learn)
