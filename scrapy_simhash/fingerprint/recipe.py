@@ -27,7 +27,7 @@ _VERSIONS = {
     "fnv1": 2,
     "main": 24,
     "text": 13,
-    "facts": 39,
+    "facts": 40,
 }
 
 

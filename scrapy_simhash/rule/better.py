@@ -48,10 +48,8 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     mine, theirs = split_address(one), split_address(other)
     if mine is None or theirs is None or one == other:
         return ""
-    if mine.netloc != theirs.netloc:
-        domains = {registered_domain(parts.hostname or "") for parts in (mine, theirs)}
-        if len(domains) > 1:
-            return ""
+    if len({registered_domain(parts.hostname or "") for parts in (mine, theirs)}) > 1:
+        return ""
     is_declared, other_is_declared = other_canonical == one, canonical == other
     if is_declared != other_is_declared:
         return "canonical" if is_declared else ""

@@ -11,10 +11,7 @@ import functools
 import re
 from hashlib import blake2b
 
-import numpy as np
-import numpy.typing as npt
-
-from scrapy_simhash.fingerprint.normalisation import LONGEST, code_points
+from scrapy_simhash.fingerprint.normalisation import LONGEST, normalise
 
 #: Counts, ages and datelines stand in shorter lines; characters.
 SHORT_LINE = 100
@@ -52,13 +49,14 @@ _COPYRIGHT_OR_ID = re.compile(
 _VISIT = re.compile(
     r"[0-9a-f](?<!\w[0-9a-f])[0-9a-f]{7}(?:[0-9a-f]{8}|(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
 )
-_SPACE, _MARK, _DIGIT = 1, 2, 3
 # Quotes are none of a number, as a minus and a colon are, and another release has others.
-_SPACES = '\t\n\r "\u00a0\u00ab\u00bb\u2000-\u200b\u201c-\u201f\u202f\u3000'
+_SPACES = r'\s"\u00ab\u00bb\u200b\u201c-\u201f'
 _MARKS = (
-    "!#'-*,-/:;?@\\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
-    "\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
+    r"!#'-*,-/:;?@\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
+    r"\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
 )
+# A number with the marks around it, and a sign that is no mark of punctuation.
+_WRITTEN = re.compile(rf"[{_MARKS}]?\d[\d{_MARKS}]*|[^\w{_SPACES}{_MARKS}]")
 
 
 def state_of(content: str, key: bytes = b"") -> int:
@@ -71,18 +69,8 @@ def state_of(content: str, key: bytes = b"") -> int:
         content: lines; the first 1,048,576 characters count.
         key: makes another hash of the same text.
     """
-    text = "\n".join(map(lasting, content[:LONGEST].split("\n")))
-    codes = code_points(_VISIT.sub(" ", text)).copy()
-    kinds = _kinds().take(codes, mode="clip")
-    is_digit = kinds == _DIGIT
-    is_beside = np.zeros(len(codes), np.bool_)
-    is_beside[1:] |= is_digit[:-1]
-    is_beside[:-1] |= is_digit[1:]
-    is_gap = (kinds == _SPACE) | ((kinds == _MARK) & ~is_beside)
-    np.putmask(codes, is_gap, ord(" "))
-    stays = ~is_gap
-    stays[1:] |= ~is_gap[:-1]
-    said = codes.compress(stays).tobytes().removesuffix(b" \0\0\0")
+    text = _VISIT.sub(" ", "\n".join(map(lasting, content[:LONGEST].split("\n"))))
+    said = " ".join([normalise(text), *_WRITTEN.findall(text)]).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(said, digest_size=STATE_SIZE, key=key).digest(), "little")
 
 
@@ -143,13 +131,3 @@ def _end_of_count_or_age(line: str, number: re.Match[str]) -> int:
         or word.lstrip("次条人").startswith(_COUNTED_UNSPACED)
     )
     return number.end() if is_count else 0
-
-
-@functools.cache
-def _kinds() -> npt.NDArray[np.uint8]:
-    """Return for each code point what kind it is of; 0 for all others."""
-    kinds = np.zeros(0x10001, np.uint8)
-    for kind, ranges in ((_SPACE, _SPACES), (_MARK, _MARKS), (_DIGIT, "0-9\uff10-\uff19")):
-        for first, last in re.findall(r"(\\?.)(?:-(.))?", ranges, re.DOTALL):
-            kinds[ord(first[-1]) : ord(last or first[-1]) + 1] = kind
-    return kinds
