@@ -211,7 +211,6 @@ KINDS = {
     "are one address": Kinship.ADDRESS,
     "declare that one is the other": Kinship.DECLARED,
     "are two views": Kinship.VIEW,
-    "are siblings": Kinship.SIBLING,
     "may be two records": Kinship.DOMAIN,
     "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
     "are on two sites": Kinship.SITES,

@@ -28,8 +28,7 @@ class Kinship(Enum):
 
     ADDRESS = "one host, path and query, except for marks of a visit"
     DECLARED = "one site, and a page declares the address of the other canonical"
-    VIEW = "one host; a query, a print view, the name in a query, or folders before the path"
-    SIBLING = "one site; one canonical address of neither, or one name in a folder and in its part"
+    VIEW = "one host; a query, a print view, the name in a query, folders; one canonical address"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
     SITES = "two sites"
@@ -37,7 +36,7 @@ class Kinship(Enum):
 
 
 #: Pages that are one page by their addresses.
-VIEWS = (Kinship.ADDRESS, Kinship.DECLARED, Kinship.VIEW, Kinship.SIBLING)
+VIEWS = (Kinship.ADDRESS, Kinship.DECLARED, Kinship.VIEW)
 
 
 class Place(NamedTuple):
@@ -70,12 +69,11 @@ def kinship(key: str, other: str) -> Kinship:
         return Kinship.VIEW
     if not is_one_host and registered_domain(a.host) != registered_domain(b.host):
         return Kinship.SITES
-    if is_one_query and a.host and b.host and _released(a) == _released(b):
-        return Kinship.BRANCH
-    if is_one_query and not is_one_host and (a.name == b.name or a.path == b.path):
-        return Kinship.BRANCH
-    has_one_title = is_one_query and is_one_host and _has_one_title(a, b)
-    return Kinship.SIBLING if has_one_title else Kinship.DOMAIN
+    is_branch = _released(a) == _released(b)
+    if not is_one_host:
+        is_branch = is_branch or a.name == b.name or a.path == b.path
+    is_branch = is_branch and is_one_query and bool(a.host and b.host)
+    return Kinship.BRANCH if is_branch else Kinship.DOMAIN
 
 
 def _is_view(a: Place, b: Place) -> bool:
@@ -87,18 +85,6 @@ def _is_view(a: Place, b: Place) -> bool:
     if a.path != b.path or a.query == b.query:
         return False
     return not _names_another(a.query, b.query)
-
-
-def _has_one_title(a: Place, b: Place) -> bool:
-    """Return whether two names are one of several words, and a page has the other's folders.
-
-    A shop has an article in a category and in a part of that. A number more is another record's, as
-    in a query, such as the month of a report.
-    """
-    folders, others = ({*place.path.split("/")} for place in (a, b))
-    is_part = folders <= others or others <= folders
-    is_part = is_part and not any(map(str.isdecimal, folders ^ others))
-    return a.name == b.name and "-" in a.name and is_part
 
 
 def _released(place: Place) -> str:

@@ -8,13 +8,11 @@ of the pages, and the length of the shorter text. A page that is dropped wrongly
 that is kept costs only work.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
 from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
-from scrapy_simhash.rule.names import HALF, LONG_TEXT
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
@@ -35,10 +33,10 @@ REASONS = {
 
 #: A shorter text is a short one, which says nothing for itself where the headings differ; bytes.
 SHORT_TEXT = 500
+#: A text of this length says what its page is, and details may differ in it; bytes.
+LONG_TEXT = 1500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: The least share of its numbers that a record of a program has for itself.
-MANY = 1 / 3
 #: Two views share most of a text. Releases that are farther apart than most of k have new sections,
 #: and two sites then share most of the sentences.
 MOST = 3 / 4
@@ -68,24 +66,18 @@ def _unpacked(facts: bytes) -> Facts:
     return Facts.from_bytes(facts)
 
 
-def kinships(page: Page, other: Page) -> Iterator[Kinship]:
-    """Yield how two pages with facts are related, by what they declare and by their addresses."""
+def kinships(page: Page, other: Page) -> list[Kinship]:
+    """Return how two pages with facts are related, by what they declare and by their addresses."""
     a = _unpacked(page.facts)
     b = _unpacked(other.facts)
     if a.alone or b.alone:
-        yield Kinship.TEXT
-        return
+        return [Kinship.TEXT]
     kin = kinship(page.key, other.key)
-    # All parts of a list may declare the first one, so a list needs the same headings as well.
-    if kin is not Kinship.SITES and (a.headings == b.headings or not (a.thin or b.thin)):
-        if (
-            a.canonical == address_hash(other.key) != 0
-            or b.canonical == address_hash(page.key) != 0
-        ):
-            yield Kinship.DECLARED
-        elif a.canonical == b.canonical != 0:
-            yield Kinship.SIBLING
-    yield kin
+    if kin is Kinship.SITES:
+        return [kin]
+    if a.canonical == address_hash(other.key) != 0 or b.canonical == address_hash(page.key) != 0:
+        return [Kinship.DECLARED, kin]
+    return [Kinship.VIEW, kin] if a.canonical == b.canonical != 0 else [kin]
 
 
 def rule(a: Facts, b: Facts, kin: Kinship, near: float) -> Ruling:
@@ -154,15 +146,9 @@ class Pair:
         return self.size / LONG_TEXT
 
     @property
-    def unsaid(self) -> int:
-        """The number of words that the headings do not share and the text lacks; an estimate."""
-        return (self.a.unsaid ^ self.b.unsaid).bit_count()
-
-    @property
     def is_one_template(self) -> bool:
-        """True if the templates around both pages are much the same, or one is not known."""
-        a, b = self.a.rest, self.b.rest
-        return not (a.size and b.size) or a.likeness(b) > HALF
+        """True if the templates around both pages are much the same."""
+        return self.a.rest.is_like(self.b.rest)
 
     @cached_property
     def headings_alike(self) -> bool:
@@ -186,13 +172,11 @@ class Pair:
     def lists_others(self) -> bool:
         """True if an entry of a list replaces another one; of two views, half of all are others.
 
-        A part of a list in another order has other entries. Beyond half of its bits, a sketch does
-        not tell how many others there are. What has more entries than values, beside a short text,
-        is a list, and one entry more makes another one.
+        What has more entries than values, beside a short text, is a list, and one entry more makes
+        another one.
         """
         a, b = self.a.listed, self.b.listed
-        is_whole = self.kin in VIEWS and not (self.a.paged or self.b.paged)
-        if is_whole and a.likeness(b) > HALF and a.apart(b) < HALF * a.width:
+        if self.is_view and a.is_like(b):
             return False
         is_list = self.asked is Kinship.DOMAIN and self.size < SHORT_TEXT
         for page in (self.a, self.b):
@@ -204,27 +188,25 @@ def _far(pair: Pair) -> str:
     kin = pair.asked
     if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
         return FAR
-    # Short texts may come from one program, unless two sites have two templates.
-    is_mirrored = kin is Kinship.SITES and not pair.is_one_template
+    # Short texts may come from one program.
     is_short = pair.size < SHORT_TEXT and kin in (Kinship.BRANCH, Kinship.SITES, Kinship.TEXT)
-    return "short" if is_short and pair.near > (HALF / MOST if is_mirrored else HALF) else ""
+    return "short" if is_short and pair.near > 1 / 2 else ""
 
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, fields and entries."""
     a, b, kin = pair.a, pair.b, pair.asked
-    numbers = a.numbers.replaced(b.numbers)
     if kin is Kinship.SITES:
         return "own-values" if _are_records(pair) else ""
-    if kin is Kinship.BRANCH and not pair.is_view:
-        # Another release of a long text has another number here and there.
-        differ = numbers > (pair.most if pair.headings_alike else 1)
-    else:
-        differ = numbers > (COUNTS if kin is Kinship.DECLARED else 0)
+    allowed: float = COUNTS if kin is Kinship.DECLARED else 0
+    if kin is Kinship.BRANCH:  # another release of a long text has another number here and there
+        allowed = pair.most if pair.headings_alike else min(pair.most, 1)
+    differ = a.numbers.replaced(b.numbers) > allowed
+    if kin is not Kinship.BRANCH or pair.is_view:
         differ = differ or a.words.replaced(b.words) > 0 or pair.lists_others
     if pair.is_view:
         differ = differ or a.pairs.replaced(b.pairs) >= 1
-    if kin in (Kinship.SIBLING, Kinship.TEXT):
+    if kin is Kinship.TEXT or pair.is_thin:
         differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
     if kin is Kinship.DOMAIN:
         differ = differ or (a.said != b.said and not a.sentences.added(b.sentences))
@@ -235,15 +217,13 @@ def _are_records(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
     a, b = pair.a, pair.b
     # Labels are the form of a record. Where few are the same, lines of comments look like them.
-    if a.pairs.replaced(b.pairs) >= 1 and a.labels.likeness(b.labels) >= HALF:
+    if a.pairs.replaced(b.pairs) >= 1 and a.labels.is_like(b.labels):
         return True
-    if not pair.is_one_template:
-        return False
-    numbers = a.numbers.replaced(b.numbers)
+    numbers = a.numbers.replaced(b.numbers) if pair.is_one_template else 0
     if pair.size < LONG_TEXT:
         return numbers > 0
-    # A story has other counters around it, and of a record many numbers are its own.
-    return numbers > COUNTS and a.numbers.own_share(b.numbers) >= MANY
+    # A story has other counters around it, and of a record most numbers are its own.
+    return numbers > COUNTS and not a.numbers.is_like(b.numbers)
 
 
 def _sentences(pair: Pair) -> str:
@@ -252,7 +232,7 @@ def _sentences(pair: Pair) -> str:
     if kin is Kinship.DOMAIN:
         differ = a.said != b.said
     elif kin is Kinship.SITES:
-        differ = pair.near > MOST and a.sentences.own_share(b.sentences) > 1 - MOST
+        differ = pair.near > MOST and not a.sentences.is_like(b.sentences)
     return "own-text" if differ else ""
 
 
@@ -262,8 +242,8 @@ def _headings(pair: Pair) -> str:
     if pair.headings_alike:
         return ""
     if pair.kin is Kinship.SITES:
-        details = pair.unsaid + a.sentences.replaced(b.sentences)
-        is_same = pair.near <= 1 and not pair.is_one_template and details <= pair.most
+        details = a.unsaid.apart(b.unsaid) + a.sentences.replaced(b.sentences)
+        is_same = not pair.is_one_template and details <= pair.most
     else:
         is_same = a.said == b.said and a.listed == b.listed
         # A site that declares an address of each has two pages, as a shop has of two designs.

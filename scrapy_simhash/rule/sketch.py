@@ -69,6 +69,7 @@ class Units(NamedTuple):
         labels: the names of fields that have one value.
         pairs: these with their values.
         rest: words and sentences of the site.
+        listed: the entries of lists.
         all_sentences: of the content, because the order of the entries of a list may decide which
             of them are main text.
     """
@@ -80,6 +81,7 @@ class Units(NamedTuple):
     labels: Collection[str]
     pairs: Collection[str]
     rest: Collection[str]
+    listed: Collection[str]
     all_sentences: Collection[str]
 
 
@@ -89,6 +91,13 @@ class Sketch(NamedTuple):
     bits: int
     size: int
     width: int
+
+    def to_bytes(self) -> bytes:
+        return self.bits.to_bytes(self.width // 8, "little") + bytes((self.size,))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Sketch":
+        return cls(int.from_bytes(data[:-1], "little"), data[-1], 8 * len(data) - 8)
 
     def apart(self, other: "Sketch") -> float:
         """Return about how many units only one of two sets has.
@@ -114,22 +123,13 @@ class Sketch(NamedTuple):
         """Return about how many units one of the two sets has alone, at most."""
         return max(self.own(other))
 
-    def own_share(self, other: "Sketch") -> float:
-        """Return the share of own units in the set that has fewer of them, from 0 to 1.
+    def is_like(self, other: "Sketch") -> bool:
+        """Return whether both sets have more than half of all units in common.
 
-        It is 1 if the sketches do not tell it: of more units than twice their bits, some other ones
-        change as many bits as all other ones do.
+        Where half as many units as bits or more differ, the sketches do not tell it.
         """
-        if max(self.size, other.size) > 2 * self.width:
-            return 1.0
-        own, others = self.own(other)
-        return min(own / max(self.size, 1), others / max(other.size, 1), 1.0)
-
-    def likeness(self, other: "Sketch") -> float:
-        """Return about which share of the units of both sets both have; 0 if there are none."""
-        together = self.size + other.size
         apart = sum(self.own(other))
-        return max(0.0, (together - apart) / (together + apart)) if together else 0.0
+        return not apart or (2 * apart < self.width and 3 * apart < self.size + other.size)
 
 
 def units_of(extraction: Extraction) -> Units:
@@ -140,13 +140,16 @@ def units_of(extraction: Extraction) -> Units:
     pieces = of_text | _pieces("\n".join(others))
     words = {*filter(_is_name, pieces)}
     numbers, amounts = _numbers(main + others)
+    pairs = _pairs(extraction.pairs)
     return Units(
         numbers=numbers,
         fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
         sentences=of_text - words,
         words=words | amounts,
-        **_pairs(extraction.pairs),
+        labels=pairs,
+        pairs=[*map("\0".join, pairs.items())],
         rest=_pieces(extraction.template[:LONGEST]),
+        listed=extraction.listed,
         all_sentences=pieces - words,
     )
 
@@ -199,14 +202,13 @@ def _fields(lines: Iterable[str]) -> set[str]:
     return fields
 
 
-def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Return the labels that have one value, alone and with it."""
+def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the values of the labels that have one value."""
     values = defaultdict[str, set[str]](set)
     for label, value in pairs:
         if said := "".join(lasting(value).split()):
             values[normalise(label)].add(said.lower())
-    fields = {name: said.pop() for name, said in values.items() if len(said) == 1}
-    return {"labels": {*fields}, "pairs": {f"{name}\0{value}" for name, value in fields.items()}}
+    return {label: said.pop() for label, said in values.items() if len(said) == 1}
 
 
 def _pieces(text: str) -> set[str]:

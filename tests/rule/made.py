@@ -1,6 +1,5 @@
 """Facts that are made: what all pages of a site have, and what a page has of its own."""
 
-import math
 from typing import Any
 
 from scrapy_simhash.rule.facts import SKETCHES, Facts
@@ -16,7 +15,7 @@ SHARED = {
 MENU = tuple(f"another entry {n}" for n in range(12))
 
 
-def page(*names: int, size: float = 5000, menu: tuple[str, ...] = (), **own: Any) -> Facts:
+def page(*names: int, size: int = 5000, menu: tuple[str, ...] = (), **own: Any) -> Facts:
     """Return a page by title and ``h1``, with what it has of its own beside what all have."""
     title, heading = names or (1, 1)
     units = {sort: [*SHARED.get(sort, ()), *own.pop(sort, ())] for sort in SKETCHES}
@@ -24,12 +23,12 @@ def page(*names: int, size: float = 5000, menu: tuple[str, ...] = (), **own: Any
         units["rest"] = [*menu]
     hashes = {sort: hashes_of(each, 7) for sort, each in units.items()}
     said = digest(hashes["numbers"]) ^ digest(hashes["words"]) ^ digest(hashes["sentences"])
-    fixed: dict[str, Any] = dict.fromkeys(("unsaid", "canonical", "thin", "alone", "paged"), 0)
+    fixed: dict[str, Any] = dict.fromkeys(("canonical", "thin", "alone"), 0)
     fixed |= {"said": said, "state": said, "headings": 100 * title + heading}
     return Facts(
         title=title,
         heading=heading,
-        steps=round(8 * math.log2(size)),
+        text_bytes=size,
         **{sort: sketch(hashes[sort], width) for sort, width in SKETCHES.items()},
         **fixed | own,
     )

@@ -46,8 +46,6 @@ RELATED = {
         a/list;sort=name a/list
         a/s.php?article44 a/s.php?id_article=44&page=print
         a/print/44 a/news/44/tea.html""",
-    Kinship.SIBLING: """
-        a/tea/black/earl-grey.html a/tea/earl-grey.html""",
     Kinship.BRANCH: """
         a/4.2/install a/3.0/install
         a/en/latest/install.html a/en/5.0.dev0/install/
@@ -86,8 +84,7 @@ RELATED = {
         a/list?a=1&a=2 a/list?a=1
         a/shop?amp=15 a/shop?amp=30
         a/guitar a/guitar/amplifier
-        a/tea/black/list a/tea/list
-        a/tea/black/earl-grey a/tea/green/earl-grey
+        a/tea/black/earl-grey a/tea/earl-grey
         a/2026/flood-report a/2026/05/flood-report
         a/tea/ a/
         a/tea/index.html a/index.html

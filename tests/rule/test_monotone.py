@@ -27,7 +27,7 @@ class Made:
         self.units["pairs"] = [self._unit() for _ in range(chance.randint(1, 5))]
         labels = [str(place) for place, _ in enumerate(self.units["pairs"])]
         self.fixed = {"thin": chance.random() < 0.3, "labels": labels}
-        self.size = 2 ** chance.uniform(6, 14)
+        self.size = int(2 ** chance.uniform(6, 14))
 
     def _unit(self) -> str:
         return str(self.chance.getrandbits(64))
