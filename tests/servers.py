@@ -13,7 +13,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -146,22 +145,6 @@ def tls_server(*options: str) -> Iterator[RedisServer]:
         with stopped(RedisServer(folder, options, certificate=certificate)) as server:
             server.start()
             yield server
-
-
-@contextlib.contextmanager
-def fake_server() -> Iterator[str]:
-    """Start fakeredis's own TCP server in a thread; the value is its URL."""
-    import fakeredis
-
-    server = fakeredis.TcpFakeServer((HOST, free_port()), server_type="redis")
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield f"redis://{HOST}:{server.server_address[1]}/0"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def make_certificate(folder: Path) -> Path:

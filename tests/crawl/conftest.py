@@ -60,11 +60,7 @@ def on_redis() -> Iterator[dict[str, Any]]:
             def from_url(cls, url: str, **options: Any) -> Redis:
                 return stack.enter_context(Redis.from_url(url, **options))
 
-        url = (
-            stack.enter_context(servers.redis_server()).url
-            if servers.PROGRAM
-            else stack.enter_context(servers.fake_server())
-        )
+        url = stack.enter_context(servers.redis_server()).url
         yield {
             **ONE_AT_A_TIME,
             "SCHEDULER": "scrapy_redis.scheduler.Scheduler",

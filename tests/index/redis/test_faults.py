@@ -209,33 +209,27 @@ def test_a_redis_that_is_taken_for_a_sentinel_is_refused(server, opened):
         opened(f"redis+sentinel://127.0.0.1:{server.port}/mymaster/0")
 
 
-class Restricted:
-    """A server, and the URL of an index there for a user to whom commands can be denied."""
-
-    def __init__(self, server: servers.RedisServer, client: Any) -> None:
-        self.client = client
-        self.url = f"redis://crawler:hunter2@127.0.0.1:{server.port}/0"
-        self.allow("on >hunter2 ~* +@all")
-
-    def allow(self, rules: str) -> None:
-        self.client.execute_command("ACL SETUSER", "crawler", *rules.split())
-
-
 @pytest.fixture
-def restricted() -> Iterator[Restricted]:
+def restricted() -> Iterator[tuple[str, Callable[[str], Any]]]:
+    """The URL of an index for a user, and a call that allows and denies commands to this user."""
     with servers.redis_server() as own, own.client() as client:
-        yield Restricted(own, client)
+
+        def allow(rules: str) -> None:
+            client.execute_command("ACL SETUSER", "crawler", *rules.split())
+
+        allow("on >hunter2 ~* +@all")
+        yield f"redis://crawler:hunter2@127.0.0.1:{own.port}/0", allow
 
 
 @pytest.mark.parametrize("command", ["hset", "append", "rpush", "evalsha", "hmget"])
 def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, command):
-    """Also inside a script; Redis itself logs the name of the command."""
-    index = opened(restricted.url)
+    """Also inside a script."""
+    url, allow = restricted
+    index = opened(url)
     keep(index, 5)
-    restricted.allow("-evalsha -eval" if command == "evalsha" else f"-{command}")
+    allow("-evalsha -eval" if command == "evalsha" else f"-{command}")
     with pytest.raises(StoreError, match="ACL denies a command, which ACL LOG") as caught:
         keep(index, values(1)[0])
-    assert any(each["object"] == command for each in restricted.client.acl_log())
     assert not isinstance(caught.value, StoreDamaged)
     assert not any(secret in str(caught.value) for secret in ("hunter2", "crawler"))
 
@@ -243,21 +237,23 @@ def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, co
 @pytest.mark.parametrize("denied", ["append", "rpush"])
 def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, restricted, denied):
     """What it wrote has the position that the next page gets in the log."""
-    restricted.allow(f"-{denied}")
-    index = opened(restricted.url)
+    url, allow = restricted
+    allow(f"-{denied}")
+    index = opened(url)
     first, second = values(2)
     is_away(lambda: keep(index, first), "ACL denies")
-    restricted.allow(f"+{denied}")
+    allow(f"+{denied}")
     assert keep(index, second) == "unique"
     assert keep(index, first ^ 1, "near the first") == "unique"
 
 
 def test_an_entry_that_is_put_has_no_lease_of_a_claim_that_ended_midway(opened, restricted):
-    restricted.allow("-rpush")
-    index = opened(restricted.url)
+    url, allow = restricted
+    allow("-rpush")
+    index = opened(url)
     claimed, crawled = values(2)
     is_away(lambda: keep(index, claimed), "ACL denies")
-    restricted.allow("+rpush")
+    allow("+rpush")
     index.put([Entry("crawled", fp(crawled), "", b"", 5.0)])
     assert [entry.provisional for entry in index] == [False]
     assert index.census().provisional == 0
