@@ -46,6 +46,7 @@ def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
         shared = SharedRows()
         table = PatternTable(shared.rows)
         exchange = RowExchange(index, table, shared, is_shared=True)
+        assert exchange.is_away
         for host in HOSTS:
             table.of(host).read({}, COPY)
         index.is_away = True
