@@ -155,12 +155,14 @@ def test_verdicts_are_logged_as_they_are_counted(log):
     for verdict, action in (
         (Verdict("duplicate", url, matches=(match,), doubtful=True), "drop"),
         (Verdict("duplicate", url, matches=(match,)), "drop"),
+        (Verdict("unique", url, near=(match,)), None),
         (Verdict("revisit", url, near=(match,)), None),
     ):
         summary.judged(Judged(Request(url), Response(url), verdict, action))
-    assert counts["doubtful"] == 1
-    first, second, revisit = read_log([log])
+    assert counts["doubtful"] == counts["near_kept/distance"] == 1
+    first, second, kept, revisit = read_log([log])
     assert (first.doubtful, second.doubtful) == (True, False)
+    assert (kept.near, kept.reason, kept.distance) == ("http://x/", "distance", 1)
     assert (revisit.near, revisit.reason, revisit.distance) == (None, None, None)
 
 
