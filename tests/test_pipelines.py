@@ -49,6 +49,12 @@ def test_item_that_repeats_another_is_dropped(yielded):
     assert crawled.stat("items_dropped") == 1
 
 
+def test_an_item_that_repeats_another_may_be_flagged(yielded):
+    crawled = yielded(texts(dict.fromkeys((A, B), article(1))), SIMHASH_ACTION="flag")
+    assert urls(crawled) == [A, B]
+    assert crawled.stat("items_flagged") == 1
+
+
 def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
     pages = [html(". ".join(chinese(n * 10 + i) for i in range(8))) for n in (1, 2, 3, 1)]
     items = [{"url": f"http://{n}.example/", "body": page} for n, page in enumerate(pages)]
