@@ -66,6 +66,16 @@ def changes(crawled: Any) -> dict[str, str]:
     return {item["path"]: item["page"]["change"] for item in crawled.items}
 
 
+def test_page_that_has_moved_is_not_missing_at_its_old_address(day, site):
+    posts(site, range(3))
+    day(site)
+    site.pages["/moved"] = site.pages["/post-2"]
+    site.pages["/"] = front("/post-0", "/post-1", "/moved")
+    second = day(site)
+    assert second.items[-1]["page"]["moved_from"] == f"{site.url}/post-2"
+    assert second.stat("missing") == 0
+
+
 def test_mirrors_that_swap_places_are_no_news_and_none_is_missing(day, site):
     for host in ("one", "two"):
         site.pages[f"/{host}"] = html(article(1), title="Story", top=f"<nav>Sport of {host}</nav>")
