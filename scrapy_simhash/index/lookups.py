@@ -45,6 +45,13 @@ def in_scope(content: bytes, scope: str) -> bytes:
     return flipped.to_bytes(len(content), "big")
 
 
+def written_fingerprint(page: Arrival) -> bytes:
+    """Return the bytes of a page's fingerprint and of its blocks in its scope."""
+    fingerprint = page.fingerprint
+    value = fingerprint.value.to_bytes(fingerprint.bits // 8, "big")
+    return in_scope(value + fingerprint.blocks, page.scope)
+
+
 def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
     """Return the fingerprint of a page, given its bytes and its blocks' bytes in its scope."""
     content = in_scope(content, scope)
@@ -92,7 +99,7 @@ class Lookups:
             [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))] for page in arrivals
         ]
         self.contents = [
-            in_scope(page.fingerprint.to_bytes() + page.fingerprint.blocks, page.scope) + names[0]
+            written_fingerprint(page) + names[0]
             for page, names in zip(arrivals, self.names, strict=True)
         ]
         aliases = [(n, value) for n, names in enumerate(self.names) for value in names[1:]]
