@@ -44,6 +44,9 @@ FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("headings", {"headings": ("|",)}, {"headings": ()}, True),
     # Words of a heading that the text does not have are kept.
     ("unsaid", *({"headings": (f"Plumber in {town}",)} for town in ("Oslo", "Rome")), False),
+    # All pages of some sites declare the front page.
+    ("canonical", {"canonical": "http://j.test/"}, {}, True),
+    ("canonical", {"canonical": "http://j.test/7"}, {}, False),
     # Two orders of a list say the same, whichever of its texts is main text.
     ("said", *({"text": text, "content": f"{RED}\n{WHITE}"} for text in (RED, WHITE)), True),
     ("sentences", *({"text": text, "content": f"{RED}\n{WHITE}"} for text in (RED, WHITE)), False),

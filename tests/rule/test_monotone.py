@@ -2,7 +2,6 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -77,31 +76,19 @@ def test_a_unit_or_a_name_more_that_differs_never_makes_a_copy():
     assert min(copies[kin] for kin in Kinship) > 100
 
 
+#: What a page says of a boat, and what that of another boat says.
 BOAT = {
-    "Length": "9.40 m",
-    "Berths": "4",
-    "Home port": "Ystad",
-    "Sail": "white",
-    "harbour": "Malmo",
-    "year": "1987",
-    "weekday": "Sunday",
-    "not": "",
-    "sail": "white",
-    "more": "",
-    "neighbour": "The Kittiwake",
-}
-OTHER_BOAT = {
-    "Length": "8.20 m",
-    "Berths": "6",
-    "Home port": "Visby",
-    "Sail": "brown",
-    "harbour": "Kalmar",
-    "year": "1991",
-    "weekday": "Tuesday",
-    "not": " never",
-    "sail": "brown",
-    "more": "A dinghy with a small engine hangs at the stern.",
-    "neighbour": "The Fulmar",
+    "Length": ("9.40 m", "8.20 m"),
+    "Berths": ("4", "6"),
+    "Home port": ("Ystad", "Visby"),
+    "Sail": ("white", "brown"),
+    "harbour": ("Malmo", "Kalmar"),
+    "year": ("1987", "1991"),
+    "weekday": ("Sunday", "Tuesday"),
+    "not": ("", " never"),
+    "sail": ("white", "brown"),
+    "more": ("", "A dinghy with a small engine hangs at the stern."),
+    "neighbour": ("The Kittiwake", "The Fulmar"),
 }
 FIELDS = ("Length", "Berths", "Home port", "Sail")
 LAYOUTS = {
@@ -144,22 +131,19 @@ def boat(values: dict[str, str], layout: str) -> str:
 
 @cache
 def is_kept(differences: frozenset[str], layout: str, addresses: str) -> bool:
-    values = {name: OTHER_BOAT[name] if name in differences else BOAT[name] for name in BOAT}
+    values = {name: said[name in differences] for name, said in BOAT.items()}
+    same = {name: said[0] for name, said in BOAT.items()}
     one, other = ADDRESSES[addresses]
-    pages = (one.format(14), boat(BOAT, layout)), (other.format(15), boat(values, layout))
+    pages = (one.format(14), boat(same, layout)), (other.format(15), boat(values, layout))
     return not judged(*pages).is_copy
-
-
-def orders(seed: str) -> Iterator[list[str]]:
-    made = random.Random(seed)
-    for _ in range(12):
-        yield made.sample([*BOAT], 5)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("addresses", ADDRESSES)
 def test_a_difference_more_on_a_page_never_makes_a_copy(layout, addresses):
-    for names in orders(layout):
+    made = random.Random(layout)
+    for _ in range(12):
+        names = made.sample([*BOAT], 5)
         kept = [
             is_kept(frozenset(names[:number]), layout, addresses)
             for number in range(len(names) + 1)

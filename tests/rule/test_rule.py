@@ -251,29 +251,12 @@ def test_two_views_with_long_lists_of_which_few_entries_are_the_same_are_two_pag
         assert sum(dropped) <= 1
 
 
-def test_two_states_whose_menus_differ_are_two_pages():
-    """A folder of two letters is that of a language, a state or a department."""
-    texas = Page("http://a.test/tx/mill", page(words=["Texas"]).to_bytes())
-    for words in (["Utah"], []):
-        utah = Page("http://a.test/ny/mill", page(words=words, menu=MENU).to_bytes())
-        assert not Rule(48)(texas, utah, 0).is_copy
-
-
 def test_a_page_without_text_may_be_another_record_in_any_release_and_on_any_site():
     plain, linked = (page(words=words, thin=True).to_bytes() for words in ((), ["a link"]))
     for one, other in (("a.test/4.2/mill", "a.test/3.0/mill"), ("a.test/mill", "b.test/mill")):
         page_of_one = Page(f"http://{one}", plain)
         assert Rule(48)(page_of_one, Page(f"http://{other}", plain), 48).reason == "thin-page"
         assert not Rule(48)(page_of_one, Page(f"http://{other}", linked), 0).is_copy
-
-
-def test_releases_that_declare_one_page_differ_as_long_ones_do():
-    for canonical, is_copy in ((7, True), (0, False)):
-        pages = (sized(800, sentences=said[:1], canonical=canonical) for said in (RENTED, LET))
-        one, other = (
-            Page(f"http://a.test/{n}.0/mill", each.to_bytes()) for n, each in enumerate(pages)
-        )
-        assert Rule(48)(one, other, 14).is_copy is is_copy
 
 
 def test_pages_without_facts_are_judged_by_distance():
