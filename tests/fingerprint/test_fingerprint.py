@@ -1,7 +1,5 @@
 """Simhash against its definition, and the fast path against the slow one."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,9 +13,7 @@ from scrapy_simhash.fingerprint.simhash import (
     feature_sums,
     fingerprint_from_sums,
     hamming_distance,
-    ngram_sums,
 )
-from tests.fingerprint.slowly import slow_sums
 
 WEIGHTS = st.one_of(st.integers(-5, 5).map(float), st.integers(1, 10**6).map(lambda n: n / 1024))
 FEATURES = st.dictionaries(st.text(max_size=6), WEIGHTS, max_size=12)
@@ -32,10 +28,6 @@ def by_definition(features: dict[str, float], bits: int) -> list[float]:
             one = value >> (bits - 1 - position) & 1
             sums[position] += weight if one else -weight
     return sums
-
-
-def ngram_counts(text: str, n: int) -> Counter[str]:
-    return Counter(text[i : i + n] for i in range(max(len(text) - n + 1, 1)) if text)
 
 
 def test_bits_and_distances_of_the_worked_examples_of_the_literature():
@@ -69,21 +61,6 @@ def test_order_of_features_plays_no_part(weights, rng):
     one = bit_sums(lanes, np.array(weights))
     other = bit_sums(lanes[:, order], np.array(weights)[order])
     assert one.tobytes() == other.tobytes()
-
-
-@given(
-    st.text(st.sampled_from("ab字𠮷é"), max_size=60),
-    st.integers(1, 7),
-    st.sampled_from(BITS),
-    st.sampled_from([None, "secret"]),
-)
-def test_ngrams_of_a_text_as_of_a_mapping(text, n, bits, seed):
-    """Hashing a whole text gives the sums and hashes of the slow way over a mapping."""
-    features = dict.fromkeys(ngram_counts(text, n), 1.0)
-    fast = ngram_sums(text, n, bits, seed)
-    slow = slow_sums(features, bits, seed)
-    assert fast.values.tobytes() == slow.values.tobytes()
-    assert np.array_equal(np.sort(fast.hashes), np.sort(slow.hashes))
 
 
 @pytest.mark.parametrize("count", [0, 255, 256, 2048, 2049, 8160, 8161])

@@ -12,7 +12,12 @@ from simhash import Simhash
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint, fingerprint_from_sums, hamming_distance
+from scrapy_simhash.fingerprint.simhash import (
+    BITS,
+    Fingerprint,
+    fingerprint_from_sums,
+    hamming_distance,
+)
 from tests.fingerprint.slowly import slow_grams, slow_sums
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -105,20 +110,28 @@ def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line():
             replace(RECIPES["classic"], distance=distance)
 
 
-@given(st.lists(st.tuples(st.text(st.sampled_from("ab字 ,É"), max_size=20), st.integers(1, 3))))
-def test_the_fast_path_weighs_lines_as_the_slow_one(lines):
-    """Fingerprinting a text at once gives the simhash of the features that explain it.
+@given(
+    st.lists(st.tuples(st.text(st.sampled_from("ab字𠮷 ,É"), max_size=20), st.integers(1, 3))),
+    st.integers(1, 7),
+    st.sampled_from(BITS),
+    st.sampled_from([None, "secret"]),
+)
+def test_the_fast_path_weighs_lines_as_the_slow_one(lines, n, bits, seed):
+    """The sums of a text at once are those of the features that explain it.
 
     An n-gram has the greatest weight of the lines in which it stands, and crosses none.
     """
-    recipe = RECIPES["default"]
+    spec = FeatureSpec("characters", n)
+    recipe = replace(RECIPES["default"], spec=spec, bits=bits, distance=3, seed=seed)
     text, weights = "\n".join(line for line, _ in lines), [weight for _, weight in lines]
-    features = slow_grams(text, recipe.spec.n, weights)
-    slow = fingerprint_from_sums(slow_sums(features, 256).values)
-    assert recipe.fingerprint(text, weights).value == slow
-    assert recipe.fingerprint(text, weights, normalise(text, by_line=True)).value == slow
-    slow = fingerprint_from_sums(slow_sums(recipe.features(text), 256).values)
-    assert recipe.fingerprint(text).value == slow
+    slow = slow_sums(slow_grams(text, n, weights), bits, seed)
+    for normal in (None, normalise(text, by_line=bool(weights))):
+        assert recipe.sums(text, weights, normal).values.tobytes() == slow.values.tobytes()
+    fast, slow = recipe.sums(text), slow_sums(recipe.features(text), bits, seed)
+    assert fast.values.tobytes() == slow.values.tobytes()
+    assert sorted(fast.hashes) == sorted(slow.hashes)
+    value = fingerprint_from_sums(slow.values)
+    assert recipe.fingerprint(text) == Fingerprint(value, bits)
 
 
 @pytest.mark.parametrize("name", ["default", "classic"])
