@@ -29,7 +29,7 @@ from scrapy_simhash.extraction import likelihood
 from scrapy_simhash.extraction.likelihood import first_look, second_look
 from scrapy_simhash.extraction.main_text import candidates
 from scrapy_simhash.extraction.outline import Floats, Ints
-from scrapy_simhash.extraction.page import Page, encoded, read_page
+from scrapy_simhash.extraction.page import Page, encoded
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.saved_pages import SavedPage
@@ -83,7 +83,7 @@ class Example:
 def example(
     name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
 ) -> Example | None:
-    page = read_page(encoded(html_of(document)))
+    page = Page(encoded(html_of(document)))
     numbers = candidates(page)
     if not len(numbers):
         return None

@@ -55,7 +55,7 @@ def text_alone(text: str) -> Extraction:
         text,
         thin=True,
         shown=text,
-        labels=(name,),
+        headings=(name,),
         content=text,
     )
 
@@ -221,11 +221,11 @@ def _read_values(text: str, values: Values) -> bool:
 
 
 def _of_values(values: Iterable[str], said: bytes) -> Extraction | None:
-    """Return values as a text, with a label of all that a document says; None if it is short."""
+    """Return values as a text, with a name of all that a document says; None if it is short."""
     text = "\n".join(filter(None, islice(values, MOST_VALUES)))[:MOST_TEXT]
     if len(text) < 300:
         return None
-    return replace(text_alone(text), labels=(in_letters(said),))
+    return replace(text_alone(text), headings=(in_letters(said),))
 
 
 # Readers by content types.

@@ -6,7 +6,7 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import chain, compress
 from typing import NamedTuple
@@ -20,7 +20,6 @@ from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
     AGAINST_LINES,
     ASIDE,
-    CHOICE,
     COMMENT,
     FOOTER,
     HIDDEN,
@@ -50,8 +49,6 @@ _LONG = 100
 _NO_TEXT = 150
 #: This many lines of links are a list if they have more characters than the rest of the content.
 _LIST = 5
-#: Numbers that count from 1 to this one or on are the days of a month.
-_SHORTEST_MONTH = 28
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
     r"|\u0440\u0443\u0431)"
@@ -60,9 +57,9 @@ _PRICE = re.compile(
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
 # Two in a line are the quote of a share, and what it gained.
 _QUOTE = re.compile(r"(?<![\d.,])\d+[.,]\d\d(?![.,]?\d)")
-_COLON = re.compile("[:\uff1a]")
 #: A count hardly ever has such a number by chance.
 _ID = re.compile(r"\d{3,}")
+_COLON = re.compile("[:\uff1a]")
 _COUNT = re.compile(r"([^\d:\uff1a]{1,30})[:\uff1a]\s?\d[\d.,]*$")
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
@@ -146,7 +143,6 @@ def _own(lines: _Lines, is_likely: Flags) -> Flags:
     own: Flags = subject | ((branches == region) & ~lines.is_sites)
     own |= _elsewhere(lines, branches, region, is_thin=is_thin)
     own[_counts_of_authors(lines, own)] = False
-    own[_days(page)] = False
     heading = page.heading_line
     below = lines.since(int(subject.argmax()) if heading is None else heading)
     if lines.size(own) < max(_LONG, lines.size(below) / _MOST):
@@ -249,12 +245,11 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     follows[1:] &= page.in_links[:-1] & (branches[:-1] == branches[1:])
     follows[0] = False
     own: Flags = lines.is_plain & (lines.is_long | (page.roles & (MAIN | COMMENT) != 0))
-    # Fields may be in an aside, and fields of the region in a tab that is not open. A page
-    # that says little may have them anywhere.
-    beside = HIDDEN if is_thin else ~ASIDE
-    no_fields = np.where(branches == region, ~(ASIDE | HIDDEN), beside) & lines.site
+    # Fields may be in an aside, or in a tab that is not open. A page that says little may have them
+    # in any part that is seen.
+    no_fields = lines.site & (HIDDEN if is_thin else ~(ASIDE | HIDDEN))
     rows = _rows(page, branches, is_short, follows)
-    own[rows] |= (page.roles & (no_fields | SUBHEADING | CHOICE) == 0)[rows]
+    own[rows] |= (page.roles & (no_fields | SUBHEADING) == 0)[rows]
     single = is_short & ~follows & ~own & ~lines.is_sites
     terms = page.roles & TERM != 0
     own |= single & (terms | np.append(False, terms[:-1]))
@@ -311,32 +306,20 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     is about are three or more, or stand in one element with it.
     """
     page = lines.page
+    manners = page.manners.tolist()
     parents = page.outline.parents[page.places]
     with_text = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
-    shorts = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
-    matches = ((line, _COUNT.match(page.texts[line])) for line in shorts)
-    labels = {line: match[1] for line, match in matches if match}
-    if not labels:
-        return []
-    texts = lines.is_long.cumsum()
-    kinds = {(page.manners[line], texts[line], label) for line, label in labels.items()}
-    beside = Counter(kind[:2] for kind in kinds)
-    number = Counter(manner for manner, _ in beside)
-    fields = {manner for (manner, _), size in beside.items() if size >= _ROW}
-    authors = {manner for manner in number if number[manner] > 1} - fields
-    return [line for line in labels if page.manners[line] in authors]
-
-
-def _days(page: Page) -> list[int]:
-    """Return the lines outside links that count the days of a month, as those of a calendar do."""
-    months: list[list[int]] = [[]]
-    for line in np.flatnonzero(page.lengths <= len("31")).tolist():
-        if page.texts[line] == "1":
-            months.append([])
-        if page.texts[line] == str(len(months[-1]) + 1):
-            months[-1].append(line)
-    days = chain.from_iterable(month for month in months if len(month) >= _SHORTEST_MONTH)
-    return [day for day in days if not page.in_links[day]]
+    counts = own & lines.is_said & ~with_text[parents]
+    upto = lines.is_long.cumsum()
+    texts, labels = defaultdict[int, set[int]](set), defaultdict[int, set[str]](set)
+    found = list[int]()
+    for line in np.flatnonzero(counts).tolist():
+        if count := _COUNT.match(page.texts[line]):
+            found.append(line)
+            texts[manners[line]].add(upto[line])
+            labels[manners[line]].add(count[1])
+    authors = {made for made in texts if len(texts[made]) > 1 and len(labels[made]) < _ROW}
+    return [line for line in found if manners[line] in authors]
 
 
 def offers(page: Page) -> Iterator[str]:

@@ -23,7 +23,7 @@ from scrapy_simhash.extraction.main_text import (
     with_short_lines,
 )
 from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
-from scrapy_simhash.extraction.page import Page, encoded, read_page
+from scrapy_simhash.extraction.page import Page, encoded
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
 
@@ -50,9 +50,6 @@ class Extraction:
         title: the text of ``<title>``.
         headings: the texts of the first three ``<h1>`` that have any; where there is none, that of
             the first element of the class ``title``.
-        subheading: the text of the last ``<h2>`` above the main text; else of the first that has
-            any.
-        labels: the short lines above the main text of a page without any of these headings.
         weighed: the lines of the text among others that may be main text, too; empty where all of
             the text is equally sure.
         weights: of each of these lines, from 1; those of the text have more than half of the most.
@@ -75,8 +72,6 @@ class Extraction:
     shown: str = ""
     title: str = ""
     headings: tuple[str, ...] = ()
-    subheading: str = ""
-    labels: tuple[str, ...] = ()
     weighed: str = ""
     weights: tuple[int, ...] = ()
     content: str = ""
@@ -129,7 +124,7 @@ def extract(
     if isinstance(html, bytes) and extractor not in FAST_EXTRACTORS:
         html = html.decode("utf-8", "replace")
     if extractor in FAST_EXTRACTORS:
-        page = read_page(html, url)
+        page = Page(html, url)
         if extractor == "text":
             return _whole(page, page.shown)
         return _main(page, is_content=is_content)
@@ -138,7 +133,7 @@ def extract(
         canonical = result.canonical or canonical_address(encoded(html))
         return replace(result, canonical=absolute(canonical, url))
     if isinstance(result, str):
-        return _whole(read_page(html, url), result)
+        return _whole(Page(html, url), result)
     raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
 
 
@@ -175,7 +170,6 @@ def _extraction(
     """Return what is taken from a page."""
     own, is_said = content.own, content.said
     few = thin or content.is_list
-    headings, subheading = page.headings, page.subheading(text)
     values = [*offers(page), *values]
     lines = [*page.lines(own & is_said), *page.told]
     return Extraction(
@@ -183,10 +177,8 @@ def _extraction(
         thin,
         page.shown,
         page.title,
-        headings,
-        subheading,
-        () if thin or headings or subheading else page.labels(text),
-        content="\n".join([*without_path(lines, page.path, (page.title, *headings)), *values]),
+        page.headings,
+        content="\n".join([*without_path(lines, page.path, (page.title, *page.headings)), *values]),
         own="\n".join([*page.lines(own), *values]),
         template="\n".join(page.lines(is_said & ~own)),
         marks=marks(page, own, few, thin),

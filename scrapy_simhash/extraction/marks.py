@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import APART, Element
+from scrapy_simhash.extraction.roles import APART, TERM, Element
 
 _DIGIT = re.compile(r"\d")
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -25,13 +25,10 @@ _NAMES = frozenset("@type alternativeHeadline caption headline keywords name tit
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 _ADDRESS = re.compile(r"/|\w+://")
-# An address in a parameter names the page itself, or the one before.
-_ADDRESS_WITHIN = re.compile(r"[?&][^=&]*=[^&]*(?:/|%2F)", re.IGNORECASE)
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
 _SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
-_PAGER = frozenset(("next", "prev"))
 # A link to such a file leads to no page; the address of the file may be all that differs.
 _FILES = tuple(
     ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
@@ -59,15 +56,10 @@ def _is_value(page: Page, at: int) -> bool:
     """Return whether a short line of links has a label: before a colon, or alone before the link.
 
     A heading is none, because teasers stand under it, and nor is a line with a number, which may
-    be the date of the teaser before. A link that leads to a place on the page skips its menu. A
-    heading that leads to the page itself and has no other element is its name.
+    be the date of the teaser before. A link that leads to a place on the page skips its menu.
     """
     text, holder = page.texts[at], page.holders[at]
-    address = holder.get("href", "")
-    heading = holder.getparent()
-    if heading.tag in _HEADINGS and len(heading) == 1 and page.is_itself(address):
-        return True
-    if not at or address.startswith("#"):
+    if not at or holder.get("href", "").startswith("#"):
         return False
     if holder.tag != "a" and (":" in text or "\uff1a" in text):
         return True
@@ -120,23 +112,15 @@ def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
 
     A label is a term of a list or the head of a row in a table, or has a colon behind it.
     """
-    lines = [*compress(zip(page.texts, page.holders, strict=True), own.tolist()), ("", None)]
-    for (text, holder), (following, _) in pairwise(lines):
-        value = following
+    lines = [*page.lines(own), ""]
+    terms = (page.roles & TERM != 0)[own].tolist()
+    for (text, value), is_term in zip(pairwise(lines), terms, strict=True):
+        name = text if is_term else ""
         # To look for a colon takes a tenth of the time.
         if (":" in text or "\uff1a" in text) and (label := _LABEL.match(text)):
-            text, value = label[1], text[label.end() :].strip() or value
-        elif not _is_term(holder):
-            continue
-        if text and value and max(len(text), len(value)) <= _LONGEST_PART:
-            yield text.strip(), value
-
-
-def _is_term(el: Element) -> bool:
-    """Return whether an element, or the one around it, is a term or the head of a row."""
-    term = el if el.tag in _TERM else el.getparent()
-    following = term.getnext() if term is not None and term.tag in _TERM else None
-    return following is not None and following.tag in ("dd", "td")
+            name, value = label[1], text[label.end() :].strip() or value
+        if name and value and max(len(name), len(value)) <= _LONGEST_PART:
+            yield name.strip(), value
 
 
 def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
@@ -184,25 +168,25 @@ def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
 
     Beside a main text, the name of a link tells where it leads. Links that sort a list or turn its
     pages have its path, and all parameters of the page itself. So a path that several targets with
-    other parameters share is left out, and what they all have.
+    other parameters share is left out, and what all of them have.
     """
     # Scrapy follows no redirection that waits long, and saved pages are not followed at all.
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
-    links = (el for el in islice(_links(page, own), MOST) if el.get("rel") not in _PAGER)
+    links = islice(_links(page, own), MOST)
     found = links if thin else _untold(links)
-    queries = defaultdict[str, set[str]](set)
-    for address in dict.fromkeys(el.get("href", "") for el in found):
-        target = page.folder.resolved(address)
-        if target and not _ADDRESS_WITHIN.search(target):
-            path, _, query = TOKEN.sub("*", target).partition("?")
-            queries[path].add(query)
+    resolved = (TOKEN.sub("*", page.folder.resolved(el.get("href", ""))) for el in found)
+    queries = defaultdict[str, list[set[str]]](list)
+    for target in filter(None, dict.fromkeys(resolved)):
+        path, _, parameters = target.partition("?")
+        queries[path].append({*filter(None, parameters.split("&"))})
     for path, asked in queries.items():
+        common = set.intersection(*asked)
         if len(asked) == 1:
-            yield "?".join((path, *filter(None, asked)))
+            yield "?".join((path, *sorted(common)))
         else:
-            yield from _parts_of_list(asked)
+            yield from ("&".join(sorted(query - common)) for query in asked)
 
 
 def _untold(links: Iterable[Element]) -> Iterator[Element]:
@@ -227,11 +211,3 @@ def _links(page: Page, own: Flags) -> Iterator[Element]:
     around = [el.getparent() if el.tag == "a" else el for el in page.holders]
     apart = {*compress(around, (~own).tolist())}.difference(compress(around, own.tolist()))
     return (el for el in page.body.iter("a") if el.getparent() not in apart)
-
-
-def _parts_of_list(queries: set[str]) -> Iterator[str]:
-    """Yield what each of several queries of one path has that not all of them have."""
-    pairs = [set(query.split("&")) for query in sorted(queries)]
-    common = set.intersection(*pairs)
-    for each in pairs:
-        yield "&".join(sorted(each - common))

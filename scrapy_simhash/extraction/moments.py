@@ -18,7 +18,7 @@ _ZONES = {
 }
 _NAMED = re.compile(rf"\b(?:{'|'.join(_ZONES)})\b|(?<=\d)Z\b", re.IGNORECASE)
 # A time of day without a date and a zone around it is not looked at closer.
-_TIME = re.compile(r"\d:\d\d")
+_TIME = re.compile(r":\d\d")
 _DAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6},?\s)?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w{0,6}"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:\.\d{1,6})?"

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from scrapy_simhash.extraction.roles import (
     AGAINST,
-    CHOICE,
     COMMENT,
     FLOW_TAGS,
     FOOTER,
@@ -39,7 +38,6 @@ class Outline:
         body: of a page.
         holders: elements in it, in document order.
         headings: its elements ``h1``.
-        choices: the blocks around checkboxes.
 
     Attributes:
         numbers: of all elements; the first is the body.
@@ -57,13 +55,12 @@ class Outline:
         body: Element,
         holders: Iterable[Element],
         headings: Iterable[Element],
-        choices: set[Element],
     ) -> None:
         around_heading = {el for each in headings for el in (each, *each.iterancestors())}
         numbers: dict[Element, int] = {body: 0}
-        kinds: dict[tuple[str, str], int] = {}
-        known_manners: dict[tuple[int, int], int] = {}
-        places, parents, roles, manners, around, made = [], [0], [0], [0], [0], [-1]
+        known_manners: dict[tuple[tuple[str, str], tuple[str, str]], int] = {}
+        places, parents, roles, manners, around = [], [0], [0], [0], [0]
+        kinds = [("", "")]
         for el in holders:
             path: list[Element] = []
             while el not in numbers:
@@ -82,14 +79,11 @@ class Outline:
                     role &= ~(AGAINST | NAMED_FOOTER | COMMENT)
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
-                if el in choices:
-                    role |= CHOICE
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
-                kind = kinds.setdefault((tag, name), place)
                 parents.append(parent)
-                made.append(kind)
+                kinds.append(kind := (tag, name))
                 roles.append(roles[parent] & ~OF_ITSELF | role)
-                manners.append(known_manners.setdefault((made[parent], kind), place))
+                manners.append(known_manners.setdefault((kinds[parent], kind), place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]

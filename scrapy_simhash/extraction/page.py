@@ -1,7 +1,7 @@
 """A page as lines of text in document order, from one parse and one pass over the tree."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from html import unescape
 from itertools import chain, compress, islice
@@ -33,16 +33,12 @@ _MARKED = {
     **dict.fromkeys(("i", "span", "td"), "icon"),
     **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
 }
-_PARTS_OF_SITE = ("nav", "header", "footer", "aside")
-_SECTIONS = ("article", "main", "section")
 _IN_HEAD = ("base", "link", "meta", "noscript", "script", "style", "template", "title")
 # These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
 # that of all others.
 _SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset", "data")
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
-_MAX_LABELS = 10
-_MAX_LABEL = 40  # bytes
 _MAX_OPEN_DRAWINGS = 30
 # A reader neither sees nor chooses what other fields hold, such as tokens.
 _WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "month", "week"))
@@ -51,6 +47,11 @@ _CHOSEN = frozenset(("checkbox", "radio"))
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
 #: The front page of a site, as a link to it is resolved.
 _HOME = re.compile(r"(?://[^/?]{1,255})?/(?:index\.\w{1,5})?")
+#: Whether an element stands in a part of the site; an article has its own header.
+_IS_APART = etree.XPath(
+    "boolean(ancestor::nav or ancestor::aside or ancestor::*[self::header or self::footer]"
+    "[not(ancestor::article or ancestor::main or ancestor::section)])"
+)
 _CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]")
 
 
@@ -75,13 +76,11 @@ class Page:
         embedded: the addresses of what frames and players show, outside menus, headers, footers and
             asides.
         images: the elements ``img``.
-        told: what fields of forms, pictures and icons say in words, such as a number of stars.
+        told: what fields of forms, icons and pictures say in words, such as a number of stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
         stated: names and values that the page states for programs, see :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        choices: the blocks around checkboxes; of radio buttons, a reader has to choose one.
-        tools: the names of links in brackets that were taken out of headings, such as "edit".
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
@@ -91,40 +90,115 @@ class Page:
         manners: for each line a number that all lines share which are made alike.
     """
 
-    body: Element
-    title: str
-    path: str
-    target: str
-    folder: Folder
-    texts: list[str]
-    shown: str
-    sizes: Ints
-    holders: list[Element]
-    lengths: Ints
-    linked: Ints
-    in_links: Flags
-    embedded: list[str]
-    images: list[Element]
-    told: list[str]
-    metas: list[dict[str, str]]
-    scripts: list[Element]
-    stated: list[tuple[str, str]]
-    canonical: str
-    choices: set[Element]
-    tools: list[str]
-    titles: dict[str, list[tuple[int, Element]]]
-    elements: list[Element]
-    outline: Outline
-    places: Ints
-    roles: Ints
-    manners: Ints
-
-    def __init__(self, body: Element, url: str) -> None:
-        self.body = body
-        self.folder = Folder(url)
-        self.holders = []
-        self.tools = []
+    def __init__(self, html: str | bytes, url: str = "") -> None:
+        data = with_short_tags(encoded(html))
+        root = parse(data)
+        self.body = _body(root)
+        words = self._read_unseen(_marked(root), data, url)
+        _strip(self.body, data)
+        # The title of a drawing is stripped by now.
+        self.title = next(map(inner_text, root.iter("title")), "")
+        # They are freed last, and from the end: whenever lxml frees an element, it climbs to the
+        # nearest ancestor that is still held, which far down a page is quadratic work.
+        self.elements = [*islice(self.body.iter(), MAX_ELEMENTS)]
+        self.titles: dict[str, list[tuple[int, Element]]]
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
+        self._read_lines()
+        _rename(self)
+        headings = [el for _, el in self.titles["h1"][:3]]
+        self.outline = Outline(self.body, self.holders, headings)
+        self.places = self.outline.places
+        self.roles = self.outline.roles[self.places]
+        self.manners = self.outline.manners[self.places]
+        # Words of pictures in links belong to teasers.
+        named = (el for el in self.images if el.get("alt") and el.getparent().tag != "a")
+        words += [el.get("alt") for el in named if _is_shown(el)]
+        self.told = [single_spaced(text) for text in words if 0 < len(text) < LONGEST_VALUE]
+
+    def _read_unseen(self, marked: dict[str, list[Element]], data: bytes, url: str) -> list[str]:
+        """Read what is stripped later, and return what fields and icons say in words.
+
+        lxml takes longer to strip what is still held.
+        """
+        _show_shadows(marked["template"])
+        _close_drawings(marked["drawing"])
+        base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
+        base = absolute(base, url) or url
+        self.folder = Folder(base)
+        self.path = path_of(url)
+        self.target = self.folder.resolved(url)
+        self.canonical = absolute(canonical_address(data), base)
+        self.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
+        self.scripts = marked["script"]
+        self.stated = [*stated(self.metas, self.scripts)]
+        # A picture itself has one of its sources.
+        embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
+        shown = filter(_is_shown, islice(embedded, MOST))
+        self.embedded = [*filter(None, (_picture_address(el, self.folder) for el in shown))]
+        icons = islice(filter(None, map(_icon_name, marked["icon"])), MOST)
+        return [*map(_value, marked["field"][:MOST]), *icons]
+
+    def _read_lines(self) -> None:
+        """Find the lines and the pictures."""
+        pieces: list[str] = []  # a line begins with NUL, which no text has
+        linked: list[int] = []
+        self.holders: list[Element] = []
+        self.images: list[Element] = []
+        # Tails, by the element they stand before.
+        late: dict[Element, list[tuple[Element, str]]] = {}
+        is_open = False  # whether what comes next continues the last line
+
+        def begin(holder: Element, text: str) -> None:
+            pieces.extend(("\0", text))
+            linked.append(len(text) if holder.tag == "a" else 0)
+            self.holders.append(holder)
+
+        # The one loop over all elements; calls for each of them would double its time.
+        for el in self.elements:
+            if late and el in late:
+                for holder, text in late.pop(el):
+                    begin(holder, text)
+                is_open = True
+            tag, text, tail = el.tag, el.text, el.tail
+            # Unknown elements are inline: those of components and of word processors.
+            if tag in _INSIDE_LINES or not tag.isalnum():
+                if tag == "img":
+                    self.images.append(el)
+                elif text and is_open:
+                    pieces.append(text)
+                    if tag == "a":
+                        linked[-1] += len(text)
+                elif text and not text.isspace():
+                    begin(el, text)
+                    is_open = True
+                if tail and is_open and not len(el):
+                    pieces.append(tail)
+                    if tag == "img" and el.getparent().tag == "a":
+                        linked[-1] += len(tail)
+                    continue
+            else:
+                if tag in self.titles:
+                    self.titles[tag].append((len(linked), el))
+                is_open = False
+                if text and not text.isspace():
+                    begin(el, text)
+                    is_open = True
+            if tail and not tail.isspace():
+                following = _following(el) if len(el) else None
+                if following is None:
+                    begin(el.getparent(), tail)
+                    is_open = True
+                else:
+                    late.setdefault(following, []).insert(0, (el.getparent(), tail))
+        self.images = self.images[:MOST]
+        # All at once, because a call for each line takes longer than what it does.
+        texts = unescape("".join(pieces)).replace("\n", " ").split("\0")[1:]
+        self.texts = [with_moments(text.strip()) for text in texts]
+        self.lengths = np.fromiter(map(len, self.texts), np.intp)
+        self.linked = np.fromiter(linked, np.intp)
+        self.in_links = 2 * self.linked > self.lengths
+        self.shown = "\n".join(self.texts)
+        self.sizes = sizes_of(self.shown)
 
     def lines(self, which: Flags) -> list[str]:
         """Return the texts of some lines."""
@@ -159,34 +233,6 @@ class Page:
         found = _texts((el for _, el in self.titles["h1"][:12]), 3)
         classes = () if found else _CLASS_TITLE(self.body)[:_MAX_HEADINGS]
         return found or _texts((name.getparent() for name in classes), 1)
-
-    def is_itself(self, address: str) -> bool:
-        """Return whether a link of the page leads to the page itself."""
-        return bool(address) and self.folder.resolved(address) == self.target
-
-    def subheading(self, text: str) -> str:
-        """Return the last ``<h2>`` above the first long line of a main text, else the first."""
-        titles = self.titles["h2"]
-        end = self._first_long_line(text) if titles else 0
-        above = [el for line, el in titles if line < end][-_MAX_HEADINGS:]
-        first = [el for _, el in titles[:_MAX_HEADINGS]]
-        return "".join(_texts([*reversed(above), *first], 1))
-
-    def labels(self, text: str) -> tuple[str, ...]:
-        """Return the last short lines above the first long one of a main text.
-
-        A page without headings has its name in one of them.
-        """
-        short = (self.sizes < _MAX_LABEL) & ~self.in_links
-        return tuple(self.lines(short[: self._first_long_line(text)])[-_MAX_LABELS:])
-
-    def _first_long_line(self, text: str) -> int:
-        """Return how many lines come before the first long one of a text that is no title, or 0."""
-        titles = {line for line, _ in chain.from_iterable(self.titles.values())}
-        long = np.flatnonzero(self.sizes >= _MAX_LABEL).tolist()
-        wanted = {*text.split("\n")}
-        found = (line for line in long if line not in titles and self.texts[line] in wanted)
-        return next(found, 0)
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
@@ -247,54 +293,6 @@ def with_short_tags(data: bytes) -> bytes:
         return data
     pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
     return b">".join(pieces)
-
-
-def read_page(html: str | bytes, url: str = "") -> Page:
-    """Return the lines of a page at a URL; bytes are taken as UTF-8."""
-    data = with_short_tags(encoded(html))
-    root = parse(data)
-    body = _body(root)
-    marked = _marked(root)
-    _show_shadows(marked["template"])
-    _close_drawings(marked["drawing"])
-    base = next((el.get("href", "")[:LONGEST_VALUE] for el in marked["base"]), "")
-    path, base = path_of(url), absolute(base, url) or url
-    page = Page(body, base)
-    page.path = path
-    page.target = page.folder.resolved(url)
-    fields = [_value(el) for el in marked["field"][:MOST]]
-    boxes = (el for el in marked["field"][:MOST] if el.get("type", "").lower() == "checkbox")
-    page.choices = {*map(_block_around, boxes)}
-    # A picture itself has one of its sources.
-    embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
-    shown = filter(_is_shown, islice(embedded, MOST))
-    page.embedded = [*filter(None, (_picture_address(el, page.folder) for el in shown))]
-    icons = [*islice(filter(None, map(_icon_name, marked["icon"])), MOST)]
-    page.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
-    page.scripts = marked["script"]
-    page.stated = [*stated(page.metas, page.scripts)]
-    page.canonical = absolute(canonical_address(data), base)
-    # lxml takes longer to strip what is still held.
-    del marked, embedded, shown
-    _strip(body, data)
-    # That of a drawing is stripped by now.
-    page.title = next(map(inner_text, root.iter("title")), "")
-    # They are freed last, and from the end: whenever lxml frees an element, it climbs to the
-    # nearest ancestor that is still held, which far down a page is quadratic work.
-    page.elements = [*islice(body.iter(), MAX_ELEMENTS)]
-    page.images = _read_lines(page)[:MOST]
-    _rename(page)
-    headings = [el for _, el in page.titles["h1"][:3]]
-    page.outline = Outline(body, page.holders, headings, page.choices)
-    page.places = page.outline.places
-    page.roles = page.outline.roles[page.places]
-    page.manners = page.outline.manners[page.places]
-    # Words of pictures in links belong to teasers.
-    told_images = (el for el in page.images if el.get("alt") and el.getparent().tag != "a")
-    words = (el.get("alt") for el in told_images if _is_shown(el))
-    told = chain(fields, words, icons, dict.fromkeys(page.tools))
-    page.told = [single_spaced(text) for text in told if 0 < len(text) < LONGEST_VALUE]
-    return page
 
 
 def _body(root: Element) -> Element:
@@ -375,24 +373,10 @@ def _icon_name(el: Element) -> str:
     return name
 
 
-def _block_around(el: Element) -> Element:
-    while (el := el.getparent()).tag in _INSIDE_LINES:
-        pass
-    return el
-
-
 def _is_shown(picture: Element) -> bool:
     """Return whether a picture is no part of the site; one of a single pixel is a counter."""
     is_counter = picture.get("width") == picture.get("height") == "1"
-    return not (is_counter or _is_apart(picture))
-
-
-def _is_apart(el: Element) -> bool:
-    """Return whether an element stands in a part of the site; an article has its own header."""
-    parts = [*el.iterancestors(*_PARTS_OF_SITE)]
-    if any(part.tag in ("nav", "aside") for part in parts):
-        return True
-    return bool(parts) and next(parts[0].iterancestors(*_SECTIONS), None) is None
+    return not (is_counter or _IS_APART(picture))
 
 
 def _picture_address(picture: Element, folder: Folder) -> str:
@@ -436,70 +420,6 @@ def _close_drawings(found: Iterable[Element]) -> None:
                 break
 
 
-def _read_lines(page: Page) -> list[Element]:
-    """Find the lines of a page, and return its pictures."""
-    lines: list[list[str]] = []  # the pieces of each
-    linked: list[int] = []
-    pictures: list[Element] = []
-    late: dict[Element, list[tuple[Element, str]]] = {}  # tails, by the element they stand before
-    is_open = False  # whether what comes next continues the last line
-
-    def begin(holder: Element, text: str) -> None:
-        lines.append([text])
-        linked.append(len(text) if holder.tag == "a" else 0)
-        page.holders.append(holder)
-
-    # The one loop over all elements; calls for each of them would double its time.
-    for el in page.elements:
-        if late and el in late:
-            for holder, text in late.pop(el):
-                begin(holder, text)
-            is_open = True
-        tag, text, tail = el.tag, el.text, el.tail
-        # Unknown elements are inline: those of components and of word processors.
-        if tag in _INSIDE_LINES or not tag.isalnum():
-            if tag == "img":
-                pictures.append(el)
-            elif text and is_open:
-                lines[-1].append(text)
-                if tag == "a":
-                    linked[-1] += len(text)
-            elif text and not text.isspace():
-                begin(el, text)
-                is_open = True
-            if tail and is_open and not len(el):
-                lines[-1].append(tail)
-                if tag == "img" and el.getparent().tag == "a":
-                    linked[-1] += len(tail)
-                continue
-        else:
-            if tag in page.titles:
-                page.titles[tag].append((len(lines), el))
-                if tag != "h1":  # the name of a page may be all that tells it apart
-                    page.tools += _dropped_tool(el)
-                    text = el.text
-            is_open = False
-            if text and not text.isspace():
-                begin(el, text)
-                is_open = True
-        if tail and not tail.isspace():
-            following = _following(el) if len(el) else None
-            if following is None:
-                begin(el.getparent(), tail)
-                is_open = True
-            else:
-                late.setdefault(following, []).insert(0, (el.getparent(), tail))
-    page.texts = [
-        with_moments(unescape("".join(pieces)).strip().replace("\n", " ")) for pieces in lines
-    ]
-    page.lengths = np.fromiter(map(len, page.texts), np.intp)
-    page.linked = np.fromiter(linked, np.intp)
-    page.in_links = 2 * page.linked > page.lengths
-    page.shown = "\n".join(page.texts)
-    page.sizes = sizes_of(page.shown)
-    return pictures
-
-
 def _rename(page: Page) -> None:
     """Make another heading the ``h1`` if the ``h1`` is the name of the site.
 
@@ -524,21 +444,6 @@ def _leads_home(heading: Element, folder: Folder) -> bool:
     if len(heading) != 1 or inner_text(heading) != inner_text(heading[0]):
         return False
     return bool(_HOME.fullmatch(folder.resolved(heading[0].get("href", ""))))
-
-
-def _dropped_tool(heading: Element) -> Iterator[str]:
-    """Take a link in brackets out of a heading, such as "[edit]", and yield its name.
-
-    It stands before or after the heading. A number is no tool's name.
-    """
-    link, text = next(iter(heading), None), heading.text or ""
-    if link is None or link.tag != "a" or any(map(str.isdigit, link.text or "")):
-        return
-    before, after = text.removesuffix("["), (link.tail or "").removeprefix("]")
-    if before != text and after != link.tail and not (before.strip() and after.strip()):
-        yield link.text or ""
-        heading.text = before + after
-        link.text = link.tail = None
 
 
 def sizes_of(text: str) -> Ints:

@@ -39,9 +39,9 @@ TITLE = 1 << 11
 AGAINST = LINK - 1
 #: The heading of a section, and an item of a list.
 SUBHEADING, ITEM = 1 << 12, 1 << 13
-#: The label of a value, and that of a checkbox.
-TERM, CHOICE = 1 << 20, 1 << 21
-OF_ITSELF = SUBHEADING | ITEM | TERM | CHOICE
+#: The label of a value.
+TERM = 1 << 20
+OF_ITSELF = SUBHEADING | ITEM | TERM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
 #: A footer by its very name, as pages had it before there was a tag. It plays no part in what is

@@ -97,15 +97,10 @@ PARTS = {
 }
 
 
-@dataclass(frozen=True)
-class MadePage:
-    html: str
-    own: set[str]
-    site: set[str]
-
-
-def made_page(names: list[str], seed: int, elements: dict[str, str]) -> MadePage:
-    """Return a page of some parts, with its own lines and the site's."""
+def made_page(
+    names: list[str], seed: int, elements: dict[str, str]
+) -> tuple[str, set[str], set[str]]:
+    """Return a page of some parts, its own lines, and the site's."""
     places = defaultdict[str, str](str)
     lines = defaultdict[bool, set[str]](set)
     for number, name in enumerate(names):
@@ -137,4 +132,4 @@ def made_page(names: list[str], seed: int, elements: dict[str, str]) -> MadePage
         + element("footer", places["footer"])
     )
     html = f"<html><head><title>{heading}</title></head><body>{body}</body></html>"
-    return MadePage(html, lines[True], lines[False])
+    return html, lines[True], lines[False]

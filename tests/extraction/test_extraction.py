@@ -57,29 +57,6 @@ def test_a_thin_page_has_the_text_that_it_shows():
     assert extraction.text == "Nothing to see here, not yet."
 
 
-def test_labels_are_the_short_lines_above_the_text_of_a_page_without_headings():
-    above = "<p>Camera K510</p><p>Price: 12.00</p><p><a href=/>All cameras</a></p>"
-    html = f"<body>{above}<article><p>A short line of the text</p><p>{article(1)}</p></article>"
-    labels = ("Camera K510", "Price: 12.00", "A short line of the text")
-    assert extract(html).labels == labels
-    assert extract(html.replace("<p>Camera K510</p>", "<h2>Camera K510</h2>")).labels == ()
-    assert extract(html.replace("<p>Camera K510</p>", "<h1>Camera K510</h1>")).labels == ()
-
-
-@pytest.mark.parametrize("markup", ["<h2>{}</h2>", "<h2><a href=/><b>{}</b></a></h2>"])
-def test_the_subheading_is_the_last_h2_above_the_text(markup):
-    """Those of menus stand before it, those of its parts and of teasers after it."""
-    name = "A bridge that was closed opens again in spring"
-    html = (
-        "<title>News</title><h1>The paper</h1><div><h2>Read about</h2><ul><li>Sports</ul></div>"
-        f"<div><h2>Links</h2></div><main>{markup.format(name)}<p>1 May</p><p>{article(1)}</p>"
-        f"<h2>What comes next</h2><p>{article(2)}</p></main><aside><h2>More</h2></aside>"
-    )
-    for extractor in ("main", "text"):
-        assert extract(html, extractor).subheading == name
-    assert extract("<h2> </h2><h2>The <b>name</b></h2><h2>More").subheading == "The name"
-
-
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_text_after_what_no_parser_takes_is_kept(name):
     """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""
@@ -117,11 +94,8 @@ def test_control_characters_behind_the_body_lose_no_text(name):
     """They become spaces; the parser drops them before libxml2 2.14."""
     between = " " if etree.LIBXML_VERSION >= (2, 14) else ""
     page = f"<body><p>{article(1)}</body>{article(2)}\v\f&#11;&#xFFFE;{article(3)}"
-    text = extract(page, name).text.split("\n")
-    assert [line.split() for line in text] == [
-        article(1).split(),
-        f"{article(2)}{between}{article(3)}".split(),
-    ]
+    first, second = extract(page, name).text.split("\n")
+    assert (first, second.split()) == (article(1), f"{article(2)}{between}{article(3)}".split())
 
 
 def test_a_callable_by_import_path_returns_a_str_or_an_extraction_and_fails_loudly():
@@ -159,12 +133,9 @@ _PIECES = st.one_of(
 @settings(max_examples=150)
 @given(st.lists(_PIECES, max_size=40).map("".join), st.sampled_from(EXTRACTORS))
 @example("", "main")
-@example("<!-- nothing but this", "main")
-@example('<?xml version="1.0" encoding="gbk"?><p>x', "text")
 @example("a\0b\ud800c", "main")
 @example("<div>" * 100_000 + "deep", "main")
 @example("<b>" * 1_500 + article(4) + "</b>" * 1_500, "main")
-@example("<p>" + "word, " * 200_000, "main")
 @example(bytes(range(256)).decode("latin-1") * 100, "main")
 @example("<html><frameset><frame src=a></frameset></html>", "text")
 @example("no markup at all", "trafilatura")
@@ -173,35 +144,27 @@ def test_no_markup_makes_a_named_extractor_raise(html, name):
     extract(html, name).text.encode("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("markup", "words"),
-    [
-        ("<i class=stars title='Stars: 4 &amp; more'></i>", "Stars: 4 & more"),
-        ('<span role=img aria-label="Stars: 4 & more"></span>', "Stars: 4 & more"),
-        ('<td title="Stars:  4 &amp; more" class=x></td>', "Stars: 4 & more"),
-        ('<img src=/7.png alt="Stars, 7 mm">', "Stars, 7 mm"),
-    ],
+ICONS = (
+    "<i class=stars title='Stars: 4 &amp; more'></i>",
+    '<span role=img aria-label="Stars: 4 & more"></span>',
+    '<td title="Stars:  4 &amp; more" class=x></td>',
+    '<img src=/7.png alt="Stars: 4 & more">',
 )
-def test_what_a_picture_or_an_icon_says_in_an_attribute_is_said(markup, words):
-    page = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>")
-    assert page.content.endswith(f"\n{words}")
+NO_ICONS = (
+    "<i title='Stars: 4'>****</i>",
+    "<button title='Stars: 4'></button>",
+    "<div title='Stars: 4'></div>",
+    "<a href=/4> <i title='Stars: 4'></i> four</a>",
+    '<a href=/4><img src=/2.jpg alt="Stars: 4">Four</a>',
+    "<i title='Stars: 4",
+    f"<i title='Stars {'4' * 400}'></i>",
+)
 
 
-@pytest.mark.parametrize(
-    "markup",
-    [
-        "<i title='Stars: 4'>****</i>",
-        "<button title='Stars: 4'></button>",
-        "<div title='Stars: 4'></div>",
-        "<a href=/4 title='Stars: 4'></a>",
-        "<a href=/4> <i title='Stars: 4'></i> four</a>",
-        '<a href=/4><img src=/2.jpg alt="Stars: 4">Four</a>',
-        "<i title='Stars: 4",
-        f"<i title='Stars {'4' * 400}'></i>",
-    ],
-)
-def test_an_element_with_a_text_or_in_a_link_says_nothing_in_its_attributes(markup):
-    assert "Stars" not in extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>").content
+@pytest.mark.parametrize("markup", [*ICONS, *NO_ICONS])
+def test_a_picture_or_an_icon_without_text_and_outside_links_says_what_its_attribute_says(markup):
+    content = extract(f"<body><h1>Ulm</h1><p>{article(1)}</p><p>{markup}</p>").content
+    assert content.endswith("\nStars: 4 & more") is ("Stars" in content) is (markup in ICONS)
 
 
 def test_a_picture_in_the_header_of_an_article_is_of_the_article():
@@ -256,17 +219,3 @@ def test_elements_unknown_to_html_stand_inside_lines():
         "<body><p>The <x-term title=y>mill</x-term> and<o:p></o:p> its <st1:place>town</st1:place>."
     )
     assert extract(page).shown == "The mill and its town."
-
-
-def test_a_heading_of_a_section_lacks_the_link_that_edits_it():
-    tool = "<span>[</span><a href=/edit>edit</a><span>]</span>"
-    for tag in ("h2", "h3"):
-        page = f"<body><{tag}>{{}}<span>The mill</span>{{}}</{tag}><p>{article(1)}</p>"
-        one = extract(page.format("", ""))
-        assert one.shown == f"The mill\n{article(1)}"
-        for other in (extract(page.format("", tool)), extract(page.format(f"{tool} ", ""))):
-            assert one.shown == other.shown
-            assert (one.headings, one.subheading) == (other.headings, other.subheading)
-    assert extract("<h2>Mills [<a href=/7>Ulm</a>] today</h2>").shown == "Mills [Ulm] today"
-    assert extract("<h2>Ticket [<a href=/7>4711</a>]</h2>").shown == "Ticket [4711]"
-    assert extract("<h1>Jacket [<a href=/7>red</a>]</h1>").shown == "Jacket [red]"
