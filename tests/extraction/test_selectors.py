@@ -73,19 +73,15 @@ def test_a_page_without_a_match_is_left_to_the_extraction_and_named_as_such():
 
 def test_a_selector_is_that_of_the_host_or_else_that_of_any():
     selectors = {"a.example": "p", "": "article"}
-    for url, selector in {
-        "http://www.A.example:80/x": "p",
-        "http://b.example/": "article",
-        "": "article",
-    }.items():
-        assert selector_at(url, selectors) == selector
+    urls = ("http://www.A.example:80/x", "http://b.example/", "")
+    assert [selector_at(url, selectors) for url in urls] == ["p", "article", "article"]
     assert selector_at("http://b.example/", {"a.example": "p"}) is None
 
 
 NESTED = st.recursive(
     st.just("x"),
-    lambda inner: (
-        st.lists(inner, max_size=3).map("".join).map(lambda text: f"<b>{text}</b><div>{text}</div>")
+    lambda inner: st.lists(inner, max_size=3).map(
+        lambda parts: "<b>{0}</b><div>{0}</div>".format("".join(parts))
     ),
     max_leaves=12,
 )
