@@ -64,12 +64,12 @@ def _signatures(shared: SharedRows) -> list[_Listed]:
 
 def _listed_lines(listed: list[_Listed]) -> Iterator[str]:
     rows = [("copies", "distinct", "at least", "in bytes", "signature")]
-    examples = [""]
     for name, row, bound in listed:
         share = f"{bound:.0%}" if bound else "-"
         rows.append((f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes), name))
-        examples.append(row.example)
-    for line, example in zip(aligned(rows), examples, strict=True):
+    head, *lines = aligned(rows)
+    yield head
+    for line, each in zip(lines, listed, strict=True):
         yield line
-        if example:
-            yield f"    such as {example.replace(' ', ', a copy of ')}"
+        if each.row.example:
+            yield f"    such as {each.row.example.replace(' ', ', a copy of ')}"
