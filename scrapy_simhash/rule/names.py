@@ -44,8 +44,8 @@ class Names(NamedTuple):
     Attributes:
         headings: 24-bit hash of the whole title and the first three ``h1``.
         title: 24-bit hash of the page's own part of the title, without outline number.
-        heading: 24-bit hash of the last of the first three ``h1``, without outline number, because
-            themes have the site's name in the first.
+        heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
+            does, of the last of the first three, because themes have the site's name in the first.
         unsaid: the words of the ``h1``, or else of the title, that the text does not have, their
             numbers, and their signs, such as those of an operator.
     """
@@ -68,10 +68,11 @@ def names_of(extraction: Extraction, text: str, key: bytes) -> Names:
     title = extraction.title[:_LONGEST_NAME]
     name = _name_in(title, headings, extraction.site_name, text)
     names = filter(has_words, [title, *headings])
+    is_heading = _plain(name) in map(_plain, headings)
     return Names(
         headings=_hash(map(_as_written, names), key),
         title=_hash([_unnumbered(name)], key),
-        heading=_hash([_unnumbered("".join(headings[-1:]))], key),
+        heading=_hash([_unnumbered(name if is_heading else "".join(headings[-1:]))], key),
         unsaid=_unsaid(" ".join(headings) or title, text),
     )
 

@@ -39,6 +39,9 @@ FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     # The title of another site has the same part.
     ("title", {}, {"title": "A Story – Another paper"}, True),
     ("headings", {}, {"title": "A Story – Another paper"}, False),
+    # The h1 of a box is no name, unless none stands in the title.
+    ("heading", {}, {"headings": ("Site", "A story", "Newsletter")}, True),
+    ("heading", {"title": ""}, {"title": "", "headings": ("Site", "A story", "News")}, False),
     # On one host, headings are those that are written.
     ("headings", {"headings": ("KEY_Ehook",)}, {"headings": ("KEY_ehook",)}, False),
     ("headings", {"headings": ("|",)}, {"headings": ()}, True),
