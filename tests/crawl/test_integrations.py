@@ -76,9 +76,6 @@ def test_page_objects_work_on_the_pages_that_get_through(visit, twins):
     assert crawled.items[0]["title"] == "A page"
 
 
-# scrapy-redis 0.9.1 calls Scrapy's stats the old way.
-
-
 def test_browser_page_of_a_dropped_copy_is_closed(visit, twins):
     closed: list[str] = []
 

@@ -267,18 +267,22 @@ class Shard:
         """Yield places, positions and entries from behind a place to the last one.
 
         It ends when the index is cleared.
+
+        Raises:
+            StoreDamaged: the leases are gone.
         """
         generation = self.generation
         for start in range((after + 1) // GROUP * GROUP, last + 1, KEYS_AT_ONCE):
-            if self.generation != generation:
-                return
             places = range(start, start + KEYS_AT_ONCE)
             numbers = range(start // GROUP, places.stop // GROUP)
             # Leases come first: an entry that is deleted meanwhile never seems to be confirmed.
-            leases, *groups = self._client.send(
-                [("HMGET", self.leases, *places)]
+            (generation_there, *leases), *groups = self._client.send(
+                [("HMGET", self.leases, "", *places)]
                 + [("LRANGE", self.group(number), 0, GROUP - 1) for number in numbers]
             )
+            if generation_there != generation.encode():
+                self.begin()  # of another generation, or damaged, which shows here
+                return
             with self.readable():
                 rows = [
                     (place, *self._row(place, leases[place - start] or b"", entry))
