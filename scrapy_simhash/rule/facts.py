@@ -135,12 +135,7 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     key = key_from_seed(recipe.seed) if recipe.seed else b""
     text = normalise(extraction.text) if normal is None else normal
     names = names_of(extraction, text, key)
-    units = units_of(extraction)._asdict() | {"unsaid": names.unsaid}
-    # A unit of two sorts would cancel itself out in the digest of them all.
-    seed = int.from_bytes(key[:8], "little")
-    hashes = {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())}
-    # Two samples of the least hashes tell which share differs, where two whole sketches are full.
-    hashes["rest"] = sorted(hashes["rest"])[:_SAMPLE]
+    hashes = _hashes(extraction, names.unsaid, int.from_bytes(key[:8], "little"))
     sketches = {sort: sketch(hashes[sort], width) for sort, width in SKETCHES.items()}
     return Facts(
         **names._asdict() | sketches,
@@ -151,6 +146,15 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
         alone=extraction.alone,
         state=state_of(extraction.own or extraction.text, key),
     ).to_bytes()
+
+
+def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:
+    """Return the hashes of the units of a page by their sort."""
+    units = units_of(extraction)._asdict() | {"unsaid": unsaid}
+    # A unit of two sorts would cancel itself out in the digest of them all.
+    hashes = {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())}
+    # Two samples of the least hashes tell which share differs, where two whole sketches are full.
+    return hashes | {"rest": sorted(hashes["rest"])[:_SAMPLE]}
 
 
 def address_hash(address: str) -> int:

@@ -143,7 +143,7 @@ def units_of(extraction: Extraction) -> Units:
     pairs = _pairs(extraction.pairs)
     return Units(
         numbers=numbers,
-        fields={f"\0{mark}" for mark in extraction.marks} | _fields(lines),
+        fields=_fields(lines, extraction.marks),
         sentences=of_text - words,
         words=words | amounts,
         labels=pairs,
@@ -190,9 +190,9 @@ def _undated(lines: Iterable[str]) -> list[str]:
     ]
 
 
-def _fields(lines: Iterable[str]) -> set[str]:
-    """Return the short lines as they are written, each with the line before it."""
-    fields = set()
+def _fields(lines: Iterable[str], marks: Iterable[str]) -> set[str]:
+    """Return the short lines as they are written, each with the line before it, and the marks."""
+    fields = {f"\0{mark}" for mark in marks}
     label = ""
     for line in lines:
         value = "".join(lasting(line).split()) if len(line) < _SENTENCE else ""
