@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_simhash.extraction.main_text import is_thin as says_little
-from scrapy_simhash.extraction.marks import said
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import (
@@ -70,13 +69,11 @@ class Content(NamedTuple):
     Attributes:
         own: the line is content.
         text: it is main text; no line is if no text stands out.
-        said: it stands outside links, or is the value of a field.
         is_list: links make up most of the content.
     """
 
     own: Flags
     text: Flags
-    said: Flags
     is_list: bool
 
 
@@ -118,17 +115,16 @@ def content_of(page: Page, is_likely: Flags) -> Content:
         is_likely: for each line whether it is likely main text.
     """
     if not page.texts:
-        return Content(is_likely, is_likely, is_likely, False)
+        return Content(is_likely, is_likely, False)
     lines = _lines_of(page, is_likely)
     own = _own(lines, is_likely)
-    is_said = said(page, page.roles)
     if not any(name in page.title for name in page.headings):
         in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
-        own |= _may_be_name(lines, is_said & ~own & (in_header | ~lines.is_sites))
+        own |= _may_be_name(lines, lines.is_said & ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
-    return Content(own, text, is_said, is_list)
+    return Content(own, text, is_list)
 
 
 def _own(lines: _Lines, is_likely: Flags) -> Flags:

@@ -22,7 +22,7 @@ from scrapy_simhash.extraction.main_text import (
     thin_text,
     with_short_lines,
 )
-from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
+from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, shown_bytes
 from scrapy_simhash.extraction.page import Page, encoded
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
@@ -168,7 +168,7 @@ def _extraction(
     page: Page, text: str, content: Content, values: Sequence[str] = (), *, thin: bool = False
 ) -> Extraction:
     """Return what is taken from a page."""
-    own, is_said = content.own, content.said
+    own, is_said = content.own, ~page.in_links
     few = thin or content.is_list
     values = [*offers(page), *values]
     lines = [*page.lines(own & is_said), *page.told]
@@ -192,7 +192,7 @@ def _extraction(
 def _whole(page: Page, text: str) -> Extraction:
     """Return what is taken from a page of which nothing tells where its lists are."""
     every = np.ones(len(page.texts), np.bool_)
-    content = Content(every, every, said(page, np.zeros_like(page.roles)), False)
+    content = Content(every, every, False)
     return replace(_extraction(page, text, content), listed=frozenset())
 
 
@@ -204,7 +204,7 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = page.lines(content.own & content.said)
+        lines = page.lines(content.own & ~page.in_links)
         # Links are the text of a list alone.
         if is_content or content.is_list or not lines:
             lines = page.lines(content.own)

@@ -1,22 +1,16 @@
-"""Takes from a page the lines outside links, and the marks that it is known by or leads to."""
+"""Takes from a page the marks that it is known by, and the entries and labels of its content."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, compress, islice, pairwise
 
-import numpy as np
-
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
-from scrapy_simhash.extraction.outline import Flags, Ints
+from scrapy_simhash.extraction.outline import Flags
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import APART, TERM, Element
+from scrapy_simhash.extraction.roles import TERM, Element
 
 _DIGIT = re.compile(r"\d")
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-_TERM = ("dt", "th")
-#: A longer line is no name of a field, and no value that is a link; characters.
-_LONGEST_FIELD = 40
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
 _FEW, SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
@@ -28,48 +22,11 @@ _ADDRESS = re.compile(r"/|\w+://")
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
-_SENTENCE_ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
 # A link to such a file leads to no page; the address of the file may be all that differs.
 _FILES = tuple(
     ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
     " .rtf .xls .xlsx .xz .zip .7z".split()
 )
-
-
-def said(page: Page, roles: Ints) -> Flags:
-    """Return of each line of a page whether it stands outside links, or is the value of a field.
-
-    The value of a field may be a link, such as the author of a book; teasers and menus are links
-    as well, and are another list on each visit.
-
-    Args:
-        page: the page.
-        roles: for each of its lines those of the elements around it.
-    """
-    found = ~page.in_links
-    short = page.in_links & (page.lengths < _LONGEST_FIELD) & (roles & APART == 0)
-    found[[at for at in np.flatnonzero(short).tolist() if _is_value(page, at)]] = True
-    return found
-
-
-def _is_value(page: Page, at: int) -> bool:
-    """Return whether a short line of links has a label: before a colon, or alone before the link.
-
-    A heading is none, because teasers stand under it, and nor is a line with a number, which may
-    be the date of the teaser before. A link that leads to a place on the page skips its menu.
-    """
-    text, holder = page.texts[at], page.holders[at]
-    if not at or holder.get("href", "").startswith("#"):
-        return False
-    if holder.tag != "a" and (":" in text or "\uff1a" in text):
-        return True
-    label, above = page.texts[at - 1], page.holders[at - 1].tag
-    if page.linked[at - 1] or len(label) >= _LONGEST_FIELD or above in _HEADINGS:
-        return False
-    # A value may be several links in a table, or in a list of terms.
-    is_alone = at + 1 == len(page.texts) or not page.in_links[at + 1]
-    is_name = not (label.endswith(_SENTENCE_ENDS) or _DIGIT.search(label))
-    return is_name and (is_alone or above in ("td", *_TERM))
 
 
 def shown_bytes(page: Page, own: Flags) -> int:

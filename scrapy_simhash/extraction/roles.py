@@ -54,9 +54,6 @@ OUTER = 1 << 17
 #: What stands in these elements is the page's own, and so are headers and footers in them.
 SECTION, MAIN = 1 << 18, 1 << 19
 
-#: In these, a link is hardly ever the value of a field.
-APART = NAVIGATION | ASIDE | HEADER | FOOTER
-
 #: What names alone hint at, and all roles that may speak against a line.
 HINTS = DOUBTFUL | UNLIKELY | CAPTION
 AGAINST_LINES = np.array(

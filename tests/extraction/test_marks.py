@@ -80,12 +80,6 @@ def test_pictures_of_a_program_are_told_apart_by_its_parameters():
     assert page.pictures == ["/thumb.php?id=7", "/thumb.php?id=8"]
 
 
-def test_a_link_that_skips_a_menu_is_no_value():
-    page = "<div>From the wiki</div><div><a href='%s'>Ann Fox</a></div>"
-    assert "Ann Fox" in extract(page % "/ann").content
-    assert "Ann Fox" not in extract(page % "#text").content
-
-
 def test_character_references_in_json_ld_are_read_as_the_characters():
     """Some sites write the references of an address at random."""
     ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
