@@ -16,6 +16,7 @@ from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
         ("http://127.0.0.1:8000/a", "127.0.0.1", "127.0.0.1"),
         ("http://localhost/a", "localhost", "localhost"),
         ("not a url", "", ""),
+        ("http://[", "", ""),
     ],
 )
 def test_scope_separates_by_domain_or_host(url, domain, host):

@@ -130,12 +130,17 @@ def test_a_page_whose_answer_was_lost_later_in_an_outage_holds_no_copy_back(inde
     assert claim(index, "2-1").outcome == ORIGINAL
 
 
-def test_a_full_memory_lets_pages_through_unchecked(index, store, monkeypatch):
+def test_a_full_memory_lets_pages_through_unchecked_and_forgets_the_oldest(
+    index, store, monkeypatch
+):
     monkeypatch.setattr(breaker, "MOST_PAGES", 2)
+    keys = ["0-0", "1-0", "2-0"]
+    index.claim_all([*map(page, keys)])
     store.go("refused")
-    for cluster in "01":
-        claim(index, f"{cluster}-0")
-    assert claim(index, "2-0") is None
+    index.report(Report(delivered=keys))
+    assert [claim(index, f"{cluster}-1") is None for cluster in "012"] == [False, False, True]
+    come_back(index, store)
+    assert store.confirmed() == keys[1:]
 
 
 def test_an_index_starts_without_its_store_and_connects_later(store):

@@ -99,6 +99,8 @@ def test_a_page_is_settled_with_the_last_of_its_parts_and_fails_with_any_of_them
     for key in ("good", "bad"):
         crawl.upkeep.ended(key, failed=False)
     crawl.round()
+    crawl.upkeep.ended("good", failed=True)  # late, as when it was given up
+    assert not crawl.upkeep.in_progress("good")
     crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["bad"], ["good"])]
 

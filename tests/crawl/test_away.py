@@ -49,12 +49,13 @@ def test_copies_that_come_while_the_index_is_away_are_judged_once(crawl, familie
     assert crawled.stat("crawled_again") == 0
 
 
-def test_crawl_stops_if_told_so(crawl, families, store):
+def test_crawl_stops_if_told_so(crawl, families, store, caplog):
     settings = {**SETTINGS, "SIMHASH_ON_UNAVAILABLE": "stop"}
     acts = ["/0-0", store.go_away, "/1-0", stopping, "/2-0"]
     crawled = crawl(InTurn, settings=settings, site=families, acts=acts)
     assert crawled.stats["finish_reason"] == "simhash_unavailable"
     assert paths(crawled) == ["/0-0", "/1-0"]
+    assert "SIMHASH_ON_UNAVAILABLE" in caplog.text
     with pytest.raises(SettingError, match="SIMHASH_INDEX_URL: the store is away"):
         open_dedup(FilterSettings.from_settings(Settings(settings)), "pages")
 

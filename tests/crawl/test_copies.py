@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl import queue as queue_module
 from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import once_more
-from tests.crawl.spiders import FailingLate, Pages, answering, paths
+from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
 
 
 def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(crawl, articles):
@@ -39,11 +40,19 @@ def test_copy_that_the_queue_does_not_take_is_crawled_later(crawl, articles, cap
                 raise ConnectionError("the queue is away")
             return super().enqueue_request(request)
 
-    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 9}
-    crawled = crawl(FailingLate, settings=settings, site=articles, paths=[])
-    assert Away.asked[articles.url + "/0/copy"] == 3
+    class Busy(FailingLate):
+        """When it is idle, the queue is asked at once."""
+
+        async def start(self) -> AsyncIterator[Request]:
+            async for request in super().start():
+                yield request
+            await until(lambda: Away.asked[self.base + "/0/copy"] == 3)
+            yield Request(self.base + "/1")
+
+    settings = {"SCHEDULER": Away, "SIMHASH_LEASE": 3}
+    crawled = crawl(Busy, settings=settings, site=articles, paths=[])
     assert "cannot be put into the queue" in caplog.text
-    assert paths(crawled) == ["/0/copy"]
+    assert sorted(paths(crawled)) == ["/0/copy", "/1"]
 
 
 def test_a_request_the_queue_refuses_holds_up_none_and_is_lost_after_a_lease(monkeypatch, caplog):

@@ -14,7 +14,7 @@ from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.preferred import Preferred, _canonical_url
 from scrapy_simhash.crawl.summary import Judged
-from tests.crawl.spiders import Following, Pages, paths
+from tests.crawl.spiders import Following, InTurn, Pages, paths
 from tests.pages import article, html
 
 SETTINGS = {"SIMHASH_PREFER": "canonical"}
@@ -273,6 +273,14 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(craw
     assert Closed.late == []
     second = paths(crawl(Pages, settings=settings, site=site, paths=[]))
     assert sorted(first + second) == ["/other", "/print"]
+
+
+def test_a_page_goes_on_when_its_address_redirects_to_one_that_was_asked_for(crawl, site):
+    site.pages = {"/story": page(1), "/old": (301, {"Location": "/story"}, b"")}
+    site.pages |= {"/print": page(2, "/old"), "/last": page(3)}
+    crawled = crawl(InTurn, settings=SETTINGS, site=site, acts=["/story", "/print", "/last"])
+    assert paths(crawled) == ["/story", "/print", "/last"]
+    assert crawled.stat("preferred/waited") == 1
 
 
 def test_no_page_waits_for_an_address_that_has_come(visit, site):

@@ -206,7 +206,7 @@ def test_unfinished_run_misses_nothing(day, site, caplog):
 def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day, site, caplog):
     links = posts(site, range(4))
     day(site)
-    assert "shared with" not in caplog.text
+    assert "recrawl: all\n" in caplog.text
     site.pages["/other"] = html(article(500), title="Of the other", links=("/twin", "/own"))
     site.pages["/twin"] = html(article(1), title="Post 1", links=("/other",))
     site.pages["/own"] = html(article(600), title="Own")

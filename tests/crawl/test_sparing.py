@@ -210,13 +210,18 @@ def test_an_endless_calendar_is_told_once_and_sparing_ends_it(crawl, site, caplo
 
 
 class Keyed(Links):
-    """Names each page by its address."""
+    """Names each item, whose views have the same name."""
 
     def parse(self, response: Any) -> Any:
         for output in super().parse(response):
             if isinstance(output, Request):
-                output.meta["simhash_key"] = output.url[-20:]
+                output.meta["simhash_key"] = output.url.partition("&")[0][-20:]
             yield output
+
+
+def test_views_of_pages_that_came_by_another_address_are_not_sent(crawl, shop):
+    crawl(Keyed, settings=SETTINGS, site=shop, paths=["/"])
+    assert 0 < prints(shop) < NUMBER / 2
 
 
 @pytest.mark.parametrize("spider", [Links, Keyed], ids=["redirected", "with keys of its own"])

@@ -92,6 +92,8 @@ class History:
         self.chance.choice(self.acts)()
 
     def page(self) -> Arrival:
+        if self.model.log and self.chance.random() < 0.3:
+            return self.chance.choice(self.model.log).page
         return page_of(self.chance, self.centres, self.bits, self.distance)
 
     def claim(self) -> None:
