@@ -265,6 +265,9 @@ class Model:
         own.expires = 0
         if own.run not in self.runs or self.others(owner, own.run, now):
             return
+        for crawler in self.crawlers:
+            if crawler.run == own.run:  # those that were taken for dead have left it, too
+                crawler.expires = 0
         run = self.runs[own.run]
         run.ended, run.finished = now, finished
         run.saw, run.failed = len(self.seen(own.run)), len(self.failed(own.run))
