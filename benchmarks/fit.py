@@ -1,12 +1,11 @@
 """Fit the weights of the extractor's two looks, and print them.
 
-    python -m benchmarks.fit FOLDER          # all pages: the table in likelihood.py
-    python -m benchmarks.fit FOLDER --check  # words right on pages of hosts left out of the fit
+    python -m benchmarks.fit          # all pages: the table in likelihood.py
+    python -m benchmarks.fit --check  # words right on pages of hosts left out of the fit
 
-Needs ../shared/data: ``types-html`` and ``articles-html``, and mirrors made of both. FOLDER is that
-of :mod:`.wcxb`: the pages of its dev split are in the fit, and those of its test split are not,
-whichever set has them. A line is main text if six tenths of its letters stand in the text that
-people marked; it weighs as many bytes as it has, against the bytes of its page's main text.
+Needs ../shared/data: ``types-html`` and ``articles-html``, and mirrors made of both. A line is
+main text if six tenths of its letters stand in the text that people marked; it weighs as many bytes
+as it has, against the bytes of its page's main text.
 """
 
 import argparse
@@ -17,14 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
 
-from benchmarks import wcxb
 from benchmarks.documents import DATA, html_of, read_marked
 from benchmarks.kinds import make_kinds
 from benchmarks.templates import own_text, shingles
@@ -39,8 +36,6 @@ from scrapy_simhash.offline.saved_pages import SavedPage
 
 #: The share of a mirror in the fit: there are as many as pages, and their text is one of theirs.
 SETS = {"types-html": 0.5, "articles-html": 0.3}
-#: The share of a page of the dev split; a third of these pages are in the sets, too.
-SHARE = 0.5
 PARTS = 4
 PENALTY = 3.0
 MIN_SHARE = 0.6
@@ -85,25 +80,25 @@ class Example:
     weights: Floats
 
 
-def _example(
-    name: str, html: str, hosts: Sequence[str], share: float, body: str
-) -> Iterator[Example]:
-    page = Page(encoded(html))
+def example(
+    name: str, document: SavedPage, hosts: Sequence[str], share: float, body: str
+) -> Example | None:
+    page = Page(encoded(html_of(document)))
     numbers = candidates(page)
     if not len(numbers):
-        return
+        return None
     texts = [page.texts[line] for line in numbers]
     letters, wanted = normalise(body), shingles(body)
     right = np.array([_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts])
     weights = np.minimum(page.sizes[numbers], likelihood.LONGEST_LINE) + 4
     of_body = weights[right].sum()
     if of_body < MIN_BODY:
-        return
+        return None
     weights = weights / of_body
     weights[~right] *= min(1, MOST_BESIDE / max(weights[~right].sum(), 1e-9))
     look = first_look(page, numbers)
     parts = {crc32(host.encode()[::-1]) % PARTS for host in hosts}
-    yield Example(
+    return Example(
         name, body, parts, share, texts, page, numbers, look, right * 1.0, share * weights
     )
 
@@ -113,25 +108,22 @@ def _share(line: str, letters: str, wanted: set[str]) -> float:
     return len(own & wanted) / len(own) if len(line) >= 12 else float(line in letters)
 
 
-def examples(folder: Path) -> Iterator[Example]:
-    """Yield the pages that have main text among their lines, and mirrors of those of the sets."""
-    tested = {page.url for page in wcxb.pages(folder, "test")}
+def examples() -> Iterator[Example]:
+    """Yield the pages of the sets, and their mirrors, that have main text among their lines."""
     for name, share in SETS.items():
-        documents = (page for page in read_marked(name).documents if page.url not in tested)
-        originals = [page for page in documents if own_text(page)]
+        originals = [page for page in read_marked(name).documents if own_text(page)]
         made = make_kinds(originals, kinds=["mirror"], name=name)
         by_name = {page.name: page for page in made.documents}
-        for page in originals:
-            hosts = [_host(by_name.get(page.name, page))]
-            yield from _example(name, html_of(page), hosts, 1, own_text(page) or "")
-        for page in made.documents:
-            if (of := page.name.removesuffix("#mirror")) != page.name:
-                hosts = [_host(by_name[of]), _host(page)]
-                yield from _example(name, html_of(page), hosts, share, own_text(page) or "")
-    for marked in wcxb.pages(folder, "dev"):
-        if marked.url and marked.url not in tested:
-            host = registered_domain(urlsplit(marked.url).hostname or marked.name)
-            yield from _example("wcxb", marked.html, [host], SHARE, marked.body)
+        found = [
+            example(name, page, [_host(by_name.get(page.name, page))], 1, own_text(page) or "")
+            for page in originals
+        ]
+        found += [
+            example(name, page, [_host(by_name[of]), _host(page)], share, own_text(page) or "")
+            for page in made.documents
+            if (of := page.name.removesuffix("#mirror")) != page.name
+        ]
+        yield from filter(None, found)
 
 
 def _host(document: SavedPage) -> str:
@@ -196,13 +188,12 @@ def check(found: Sequence[Example]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="a checkout of the benchmark")
     parser.add_argument("--check", action="store_true", help="leave out hosts in turn")
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"skipped: there is no {DATA}", file=sys.stderr)
         return 0
-    found = list(examples(options.folder))
+    found = list(examples())
     if options.check:
         check(found)
         return 0

@@ -171,53 +171,53 @@ def _mean_beside(most: int, weights: Floats, gains: Floats) -> Floats:
 
 
 # In the order of the rows of the two looks.
-_FIRST_BIAS = -0.366
+_FIRST_BIAS = -0.091
 _FIRST = np.array(
     [
-        -0.804,  # in navigation
-        -2.63,  # in a footer
-        -1.59,  # in an aside
-        -0.484,  # in a header
-        -0.907,  # in a caption
-        -2.84,  # in a dialog
-        -0.689,  # hidden
-        -1.02,  # in an element whose name is doubtful
-        -0.806,  # in a link
-        -0.443,  # in an element whose name is unlikely
-        0.945,  # a heading of a section
-        0.626,  # an item of a list
-        2.95,  # share of the page's text in lines made alike
-        0.12,  # lines made alike, as a logarithm
-        -1.9,  # above the heading
-        0.313,  # below the heading, the nearer the more
-        1.77,  # share of the page's text after it
-        -0.688,  # among the first or last 3% of the text
-        -0.142,  # text of the page, as a logarithm
-        0.0107,  # its size, as a logarithm
-        -0.682,  # share of it in links
-        0.0266,  # marks of punctuation
-        0.622,  # ends as a sentence does
-        0.474,  # share of its group's bytes outside links
-        0.0498,  # mean text of its group's lines, as a logarithm
+        -0.581,  # in navigation
+        -2.38,  # in a footer
+        -1.62,  # in an aside
+        -0.114,  # in a header
+        -0.472,  # in a caption
+        -1.69,  # in a dialog
+        -0.88,  # hidden
+        -1.13,  # in an element whose name is doubtful
+        -0.978,  # in a link
+        -0.522,  # in an element whose name is unlikely
+        0.646,  # a heading of a section
+        0.28,  # an item of a list
+        3.27,  # share of the page's text in lines made alike
+        0.15,  # lines made alike, as a logarithm
+        -1.82,  # above the heading
+        0.493,  # below the heading, the nearer the more
+        1.5,  # share of the page's text after it
+        -0.756,  # among the first or last 3% of the text
+        -0.163,  # text of the page, as a logarithm
+        -0.0472,  # its size, as a logarithm
+        -0.782,  # share of it in links
+        0.075,  # marks of punctuation
+        0.667,  # ends as a sentence does
+        0.462,  # share of its group's bytes outside links
+        0.0625,  # mean text of its group's lines, as a logarithm
     ]
 )
-_SECOND_BIAS = 1.07
+_SECOND_BIAS = 0.885
 _SECOND = np.array(
     [
-        1.07,  # its own likelihood
-        1.14,  # the mean of lines made alike
-        0.621,  # the mean of lines whose group is made alike
-        1.31,  # the mean of the lines before and after it
-        0.127,  # the mean of four lines before and four after it
-        -0.889,  # the mean of the page
-        -4.66,  # the highest of the page
-        1.18,  # its own, by the share of long lines in the likely text
-        1.28,  # near the area of most likely text
-        0.636,  # in that area
-        -1.03,  # share of that area in the likely text as far out as this line
-        -0.843,  # the same, by the share of long lines
-        1.88,  # the mean of the text as far out as this line
-        0.805,  # share of its group in the page's weight
-        -0.638,  # in an element of a doubtful name, by the likely text outside of them
+        1.1,  # its own likelihood
+        1.27,  # the mean of lines made alike
+        0.654,  # the mean of lines whose group is made alike
+        1.36,  # the mean of the lines before and after it
+        0.43,  # the mean of four lines before and four after it
+        -1.08,  # the mean of the page
+        -4.68,  # the highest of the page
+        0.992,  # its own, by the share of long lines in the likely text
+        1.52,  # near the area of most likely text
+        0.547,  # in that area
+        -1.14,  # share of that area in the likely text as far out as this line
+        -0.598,  # the same, by the share of long lines
+        1.82,  # the mean of the text as far out as this line
+        0.786,  # share of its group in the page's weight
+        -0.92,  # in an element of a doubtful name, by the likely text outside of them
     ]
 )
