@@ -246,8 +246,8 @@ def _headings(pair: Pair) -> str:
         is_same = not pair.is_one_template and details <= pair.most
     else:
         is_same = a.said == b.said and a.listed == b.listed
-        # A site that declares an address of each has two pages, as a shop has of two designs.
-        are_two = 0 != a.canonical != b.canonical != 0
+        # A site with an address and an h1 for each has two pages, as a shop has of two designs.
+        are_two = a.heading != b.heading and 0 != a.canonical != b.canonical != 0
         is_same = pair.kin is Kinship.BRANCH or (is_same and not are_two)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"

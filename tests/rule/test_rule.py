@@ -165,10 +165,14 @@ def headings() -> Iterator[Case]:
     yield DOMAIN, STORY, page(2, 1), 0, "same-text"
     for other in (page(2, 1, size=280), page(2, 1, listed=["tea"])):
         yield DOMAIN, STORY, other, 0, "other-heading"
-    for canonical, ruled in ((7, "same-text"), (8, "other-heading")):
-        tag, story = (page(n, n, canonical=each) for n, each in ((2, 7), (1, canonical)))
-        yield DOMAIN, tag, story, 0, ruled
-        yield BRANCH, tag, story, 0, "same-text"
+    design = page(2, 2, canonical=7)
+    for names, canonical, ruled in (
+        ((1, 1), 7, "same-text"),
+        ((1, 1), 8, "other-heading"),
+        ((1, 2), 8, "same-text"),
+    ):
+        yield DOMAIN, design, page(*names, canonical=canonical), 0, ruled
+    yield BRANCH, design, page(1, 1, canonical=8), 0, "same-text"
     # What a page holds in attributes or for programs is no part of the lines that it shows.
     yield DOMAIN, STORY, page(2, 2, said=1), 0, "own-values"
     yield VIEW, STORY, page(2, 2, said=1), 0, "other-heading"
