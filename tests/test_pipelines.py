@@ -122,7 +122,7 @@ def test_only_items_that_changed_come_out_if_that_is_asked_for(yielded, tmp_path
     assert [line.action for line in lines] == [None, None, "drop", None]
 
 
-def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
+def test_items_that_repeat_the_page_they_come_from_go_with_it_at_once(crawl, site, tmp_path):
     """Also one whose key is not that of the page, as with a canonical URL or a number."""
 
     class Articles(Spider):
@@ -134,10 +134,14 @@ def test_items_that_repeat_the_page_they_come_from_pass_at_once(crawl, site):
                 yield {"url": key, "text": " ".join(response.css("p::text").getall())}
 
     site.pages["/article"] = html(article(1))
-    crawled = crawl(Articles, settings=TEXT)
+    url = f"sqlite:///{tmp_path}/index"
+    settings = TEXT | {"SIMHASH_INDEX_URL": url, "SIMHASH_RECRAWL": "changed"}
+    crawled = crawl(Articles, settings=settings)
     assert urls(crawled) == [site.url + "/article", "number 7"]
     counts = [crawled.stat(f"items_{what}") for what in ("kept", "skipped", "dropped")]
     assert counts == [2, 0, 0]
+    again = crawl(Articles, settings=settings)
+    assert (again.items, again.stat("items_unchanged")) == ([], 2)
 
 
 @pytest.mark.parametrize("pause", [0, 0.5])

@@ -25,3 +25,14 @@ def test_an_item_fails_alone_whatever_keys_a_later_pipeline_gives(is_outside):
             delivery.item_ended(items[n], now[n], failed=failed[n])
         ends = [call(claimed[n], failed=failed[n]) for n in order]
         assert upkeep.ended.mock_calls == ends
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_items_of_which_a_later_pipeline_made_others_end_together(failed):
+    upkeep = Mock(in_progress=Mock(return_value=False))
+    delivery = Delivery(upkeep, items_on_the_way=2)
+    for key in "ab":
+        delivery.item_claimed(key, {})
+    for _ in "ab":
+        delivery.item_ended({}, None, failed=failed)
+    assert upkeep.ended.mock_calls == [call(key, failed=failed) for key in "ab"]

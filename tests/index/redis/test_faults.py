@@ -211,13 +211,16 @@ def test_a_redis_that_is_taken_for_a_sentinel_is_refused(server, opened):
 
 @pytest.fixture
 def restricted() -> Iterator[tuple[str, Callable[[str], Any]]]:
-    """The URL of an index for a user, and a call that allows and denies commands to this user."""
+    """The URL of an index for a user, and a call that allows and denies commands to this user.
+
+    The user may not ask the server for its version and settings.
+    """
     with servers.redis_server() as own, own.client() as client:
 
         def allow(rules: str) -> None:
             client.execute_command("ACL SETUSER", "crawler", *rules.split())
 
-        allow("on >hunter2 ~* +@all")
+        allow("on >hunter2 ~* +@all -info -config")
         yield f"redis://crawler:hunter2@127.0.0.1:{own.port}/0", allow
 
 
