@@ -24,13 +24,17 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 # module at the root that Scrapy knows by its own word for it.
 ROOMS = {
     "exceptions": {"printable"},
+    "better": {"keys"},
     "extraction": {"keys", "loading", "printable"},
     "fingerprint": {"loading"},
     "readers": {"extraction", "fingerprint", "loading"},
     "rule": {"extraction", "fingerprint", "keys"},
     "index": {"loading", "printable", "fingerprint", "rule"},
-    "url_patterns": {"printable", "index", "keys", "rule"},
-    "core": {"printable", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
+    "url_patterns": {"better", "printable", "index", "keys"},
+    "core": {
+        *("better", "printable", "extraction", "fingerprint"),
+        *("index", "keys", "readers", "rule"),
+    },
     "report": {"core", "keys", "printable", "rule", "url_patterns"},
     "adapters": {"core", "keys"},
     "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},

@@ -22,6 +22,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar
 
+from scrapy_simhash.better import Canonicals
 from scrapy_simhash.core.analysis import PageAnalysis, body_of, text_body
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.upkeep import Upkeep
@@ -36,7 +37,6 @@ from scrapy_simhash.index.values import DEFAULT_LEASE, Arrival, IndexSpec, Run
 from scrapy_simhash.keys import Scope, base_address, page_key, page_scope
 from scrapy_simhash.printable import indented, logger_of
 from scrapy_simhash.readers import checked_readers
-from scrapy_simhash.rule.better import Canonicals
 
 logger = logger_of(__name__)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import xxhash
 from cachetools import LRUCache
 
+from scrapy_simhash.better import better
 from scrapy_simhash.printable import without_userinfo
-from scrapy_simhash.rule.better import better
 from scrapy_simhash.url_patterns.address import REMEMBERED, STARS
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 from scrapy_simhash.url_patterns.novelty import Seen

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.rule.better import REASONS, better
+from scrapy_simhash.better import REASONS, better
 
 PARAMETERS = ["a=1", "b=2", "print=1", "session_id=7", "page=3"]
 ADDRESSES = st.builds(
