@@ -13,6 +13,7 @@ from scrapy.http import HtmlResponse
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.preferred import Preferred, _canonical_url
+from scrapy_simhash.crawl.requests import bare_request
 from scrapy_simhash.crawl.summary import Judged
 from tests.crawl.spiders import Following, InTurn, Pages, paths
 from tests.pages import article, html
@@ -147,6 +148,12 @@ def test_no_credential_of_a_page_reaches_the_address_that_it_declares(visit, sit
     assert got
     for headers in got:
         assert not headers & {"authorization", "cookie", "x-api-key", "x-default"}
+
+
+def test_no_credential_of_a_page_is_in_the_queue_with_another_address():
+    """Middlewares before the filter see it there."""
+    asked = Request("http://a.example/print", headers={"Authorization": "a", "Accept": "b"})
+    assert [*bare_request("http://a.example/story", asked, "key").headers] == [b"Accept"]
 
 
 # What else the site has, by what becomes of the address.
