@@ -55,8 +55,12 @@ _MARKS = (
     r"!#'-*,-/:;?@\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
     r"\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
 )
-# A number with the marks around it, and a sign that is no mark of punctuation.
-_WRITTEN = re.compile(rf"[{_MARKS}]?\d[\d{_MARKS}]*|[^\w{_SPACES}{_MARKS}]")
+# A number with the marks around it, and a sign that is no mark of punctuation. The first set leaves
+# out most letters, because the search passes over them three times as fast.
+_WRITTEN = re.compile(
+    rf"[^A-Za-z\u4e00-\u9fff{_SPACES}]"
+    rf"(?:(?<=[{_MARKS}])\d[\d{_MARKS}]*|(?<=\d)[\d{_MARKS}]*|(?<=[^\w{_SPACES}{_MARKS}]))"
+)
 
 
 def state_of(content: str, key: bytes = b"") -> int:
