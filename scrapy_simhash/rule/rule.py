@@ -206,7 +206,9 @@ def _values(pair: Pair) -> str:
         differ = differ or a.words.replaced(b.words) > 0 or pair.lists_others
     if pair.is_view:
         differ = differ or a.pairs.replaced(b.pairs) >= 1
-    if kin is Kinship.TEXT or pair.is_thin:
+    # Variants declare one address as well, and one of them may have a price more.
+    are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
+    if kin is Kinship.TEXT or pair.is_thin or are_variants:
         differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
     if kin is Kinship.DOMAIN:
         differ = differ or (a.said != b.said and not a.sentences.added(b.sentences))

@@ -57,6 +57,12 @@ def values() -> Iterator[Case]:
     # Without main text, neither of two views has a value more.
     for thin, reason in ((True, "own-values"), (False, COPY)):
         yield VIEW, page(thin=thin), page(words=["licence b"], thin=thin), 10, reason
+    # Nor has a variant, which declares the address of a third page.
+    for sort, more in (("numbers", ["11.95"]), ("words", ["sold out"])):
+        one, other = page(canonical=7), page(canonical=7, **{sort: more})
+        yield VIEW, one, other, 0, "own-values"
+        yield VIEW, one, replace(other, canonical=8), 0, COPY
+        yield DECLARED, one, other, 0, COPY
     # Texts that are no pages have the same numbers and short lines.
     yield TEXT, three, four, 5, "own-values"
     yield TEXT, STORY, three, 5, "own-values"
