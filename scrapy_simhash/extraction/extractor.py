@@ -22,7 +22,7 @@ from scrapy_simhash.extraction.main_text import (
     thin_text,
     with_short_lines,
 )
-from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, shown_bytes
+from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
 from scrapy_simhash.extraction.page import Page, encoded
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
@@ -168,7 +168,7 @@ def _extraction(
     page: Page, text: str, content: Content, values: Sequence[str] = (), *, thin: bool = False
 ) -> Extraction:
     """Return what is taken from a page."""
-    own, is_said = content.own, ~page.in_links
+    own, is_said = content.own, said(page)
     few = thin or content.is_list
     values = [*offers(page), *values]
     lines = [*page.lines(own & is_said), *page.told]

@@ -5,6 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain, compress, islice, pairwise
 
+import numpy as np
+from lxml import etree
+
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags
 from scrapy_simhash.extraction.page import Page
@@ -22,11 +25,39 @@ _ADDRESS = re.compile(r"/|\w+://")
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
+_SECOND_OF_TWO = etree.XPath(
+    "boolean((self::td | parent::td)[not(following-sibling::*)][count(preceding-sibling::td) = 1])"
+)
 # A link to such a file leads to no page; the address of the file may be all that differs.
 _FILES = tuple(
     ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
     " .rtf .xls .xlsx .xz .zip .7z".split()
 )
+
+
+def said(page: Page) -> Flags:
+    """Return of each line whether it stands outside links, or is the value of a label.
+
+    A value may be a link, such as a telephone number. Names of entries are told without digits,
+    because teasers and menus count in them.
+    """
+    found = ~page.in_links
+    short = page.in_links & (page.lengths <= _LONGEST_PART)
+    found[[line for line in np.flatnonzero(short).tolist() if _is_value(page, line)]] = True
+    return found
+
+
+def _is_value(page: Page, line: int) -> bool:
+    """Return whether a line of links has its label before a colon, or alone before itself.
+
+    That is a term, or the first of two cells in a row.
+    """
+    holder = page.holders[line]
+    if holder.tag != "a" and _LABEL.match(page.texts[line]):
+        return True
+    if not line or page.in_links[line - 1]:
+        return False
+    return _SECOND_OF_TWO(holder) or bool(page.roles[line - 1] & ~page.roles[line] & TERM)
 
 
 def shown_bytes(page: Page, own: Flags) -> int:

@@ -80,6 +80,21 @@ def test_pictures_of_a_program_are_told_apart_by_its_parameters():
     assert page.pictures == ["/thumb.php?id=7", "/thumb.php?id=8"]
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "<p>Phone: <a href='/call'>%s</a></p>",
+        "<dl><dt>Phone</dt><dd><a href='/call'>%s</a></dd></dl>",
+        "<table><tr><th>Phone</th><td><a href='/call'>%s</a></td></tr></table>",
+        "<table><tr><td>Phone</td><td><a href='/call'>%s</a></td></tr></table>",
+    ],
+)
+def test_a_link_that_has_a_label_is_a_value_with_its_digits(field):
+    page = f"<main><h1>Tea house</h1><p>{'The house by the sea serves tea. ' * 9}</p>{field}</main>"
+    assert "90 123 457" in extract(page % "90 123 457").content
+    assert "90 123 457" not in extract(f"{page % 4}<p><a href='/call'>90 123 457</a></p>").content
+
+
 def test_character_references_in_json_ld_are_read_as_the_characters():
     """Some sites write the references of an address at random."""
     ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
