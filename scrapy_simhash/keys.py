@@ -144,7 +144,7 @@ def registered_domain(host: str) -> str:
     suffix = _suffixes()(host)
     if suffix.suffix:
         return suffix.top_domain_under_public_suffix or host
-    is_number = suffix.ipv4 or suffix.ipv6
+    is_number = suffix.ipv4 or ":" in host  # of IPv6, whose brackets are gone
     return host if is_number else ".".join(host.split(".")[-2:])
 
 

@@ -14,6 +14,7 @@ from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
         ("http://www.me.blogspot.com/a", "me.blogspot.com", "www.me.blogspot.com"),
         ("http://github.io/a", "github.io", "github.io"),
         ("http://127.0.0.1:8000/a", "127.0.0.1", "127.0.0.1"),
+        ("http://[::ffff:10.0.0.1]/a", "::ffff:10.0.0.1", "::ffff:10.0.0.1"),
         ("http://localhost/a", "localhost", "localhost"),
         ("not a url", "", ""),
         ("http://[", "", ""),
