@@ -6,8 +6,8 @@ stands elsewhere and is no part of the site either. Each function is a sentence 
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import chain, compress
 from typing import NamedTuple
 
@@ -299,23 +299,30 @@ def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines such as "Posts: 17" of the authors of texts.
 
     They are made alike, and there are one or two of them beside each text. Fields of what the text
-    is about are three or more, or stand in one element with it.
+    is about are three or more.
     """
+    labels = _labels_of_counts(lines, own)
+    counts = [*labels]
+    manners = lines.page.manners[counts].tolist()
+    texts = _various(zip(manners, lines.is_long.cumsum()[counts].tolist(), strict=True))
+    names = _various(zip(manners, labels.values(), strict=True))
+    is_author = (texts[made] > 1 and names[made] < _ROW for made in manners)
+    return [*compress(counts, is_author)]
+
+
+def _labels_of_counts(lines: _Lines, own: Flags) -> dict[int, str]:
+    """Return by its line the label of each count that stands in no element with a long text."""
     page = lines.page
-    manners = page.manners.tolist()
     parents = page.outline.parents[page.places]
     with_text = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
-    counts = own & lines.is_said & ~with_text[parents]
-    upto = lines.is_long.cumsum()
-    texts, labels = defaultdict[int, set[int]](set), defaultdict[int, set[str]](set)
-    found = list[int]()
-    for line in np.flatnonzero(counts).tolist():
-        if count := _COUNT.match(page.texts[line]):
-            found.append(line)
-            texts[manners[line]].add(upto[line])
-            labels[manners[line]].add(count[1])
-    authors = {made for made in texts if len(texts[made]) > 1 and len(labels[made]) < _ROW}
-    return [line for line in found if manners[line] in authors]
+    short = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
+    matches = ((line, _COUNT.match(page.texts[line])) for line in short)
+    return {line: match[1] for line, match in matches if match}
+
+
+def _various(pairs: Iterable[tuple[int, int | str]]) -> Counter[int]:
+    """Return how many different values each key has."""
+    return Counter(key for key, _ in {*pairs})
 
 
 def offers(page: Page) -> Iterator[str]:

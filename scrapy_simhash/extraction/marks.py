@@ -158,23 +158,34 @@ def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
     pages have its path, and all parameters of the page itself. So a path that several targets with
     other parameters share is left out, and what all of them have.
     """
+    yield from _redirections(page)
+    links = islice(_links(page, own), MOST)
+    resolved = (
+        TOKEN.sub("*", page.folder.resolved(link.get("href", "")))
+        for link in (links if thin else _untold(links))
+    )
+    for path, queries in _by_path(resolved).items():
+        common = set.intersection(*queries)
+        if len(queries) == 1:
+            yield "?".join((path, *sorted(common)))
+        else:
+            yield from ("&".join(sorted(query - common)) for query in queries)
+
+
+def _redirections(page: Page) -> Iterator[str]:
     # Scrapy follows no redirection that waits long, and saved pages are not followed at all.
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
-    links = islice(_links(page, own), MOST)
-    found = links if thin else _untold(links)
-    resolved = (TOKEN.sub("*", page.folder.resolved(el.get("href", ""))) for el in found)
+
+
+def _by_path(addresses: Iterable[str]) -> dict[str, list[set[str]]]:
+    """Return the parameters of each of several addresses, by their paths."""
     queries = defaultdict[str, list[set[str]]](list)
-    for target in filter(None, dict.fromkeys(resolved)):
-        path, _, parameters = target.partition("?")
-        queries[path].append({*filter(None, parameters.split("&"))})
-    for path, asked in queries.items():
-        common = set.intersection(*asked)
-        if len(asked) == 1:
-            yield "?".join((path, *sorted(common)))
-        else:
-            yield from ("&".join(sorted(query - common)) for query in asked)
+    for address in filter(None, dict.fromkeys(addresses)):
+        path, _, query = address.partition("?")
+        queries[path].append({*filter(None, query.split("&"))})
+    return queries
 
 
 def _untold(links: Iterable[Element]) -> Iterator[Element]:
