@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, compress, islice, pairwise
 
 import numpy as np
-from lxml import etree
 
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import TERM, Element
+from scrapy_simhash.extraction.roles import SUBHEADING, TERM, Element
 
 _DIGIT = re.compile(r"\d")
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
@@ -25,9 +24,8 @@ _ADDRESS = re.compile(r"/|\w+://")
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
-_SECOND_OF_TWO = etree.XPath(
-    "boolean((self::td | parent::td)[not(following-sibling::*)][count(preceding-sibling::td) = 1])"
-)
+# "Edition", but no sentence, and nothing with a number.
+_NAME = re.compile(r"(?=.*[^\W_])[^\d.!?\u3002\uff01\uff1f]{2,40}")
 # A link to such a file leads to no page; the address of the file may be all that differs.
 _FILES = tuple(
     ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
@@ -48,16 +46,26 @@ def said(page: Page) -> Flags:
 
 
 def _is_value(page: Page, line: int) -> bool:
-    """Return whether a line of links has its label before a colon, or alone before itself.
+    """Return whether a line of links has its label before a colon, or before itself.
 
-    That is a term, or the first of two cells in a row.
+    That is a term, or a name before a lone link. A heading that leads to the page itself is its
+    name.
     """
     holder = page.holders[line]
+    if (
+        page.roles[line] & SUBHEADING
+        and page.folder.resolved(holder.get("href", "")) == page.target
+    ):
+        return True
     if holder.tag != "a" and _LABEL.match(page.texts[line]):
         return True
     if not line or page.in_links[line - 1]:
         return False
-    return _SECOND_OF_TWO(holder) or bool(page.roles[line - 1] & ~page.roles[line] & TERM)
+    is_term = bool(page.roles[line - 1] & ~page.roles[line] & TERM)
+    is_alone = (
+        not page.in_links[line + 1 : line + 2].any() and not page.roles[line - 1] & SUBHEADING
+    )
+    return is_term or (is_alone and bool(_NAME.fullmatch(page.texts[line - 1])))
 
 
 def shown_bytes(page: Page, own: Flags) -> int:

@@ -87,11 +87,13 @@ def test_pictures_of_a_program_are_told_apart_by_its_parameters():
         "<dl><dt>Phone</dt><dd><a href='/call'>%s</a></dd></dl>",
         "<table><tr><th>Phone</th><td><a href='/call'>%s</a></td></tr></table>",
         "<table><tr><td>Phone</td><td><a href='/call'>%s</a></td></tr></table>",
+        "<div><span>Phone</span></div><div><a href='/call'>%s</a></div>",
+        "<h2><a href='/house'>Call %s</a></h2>",
     ],
 )
 def test_a_link_that_has_a_label_is_a_value_with_its_digits(field):
     page = f"<main><h1>Tea house</h1><p>{'The house by the sea serves tea. ' * 9}</p>{field}</main>"
-    assert "90 123 457" in extract(page % "90 123 457").content
+    assert "90 123 457" in extract(page % "90 123 457", url="https://a.example/house").content
     assert "90 123 457" not in extract(f"{page % 4}<p><a href='/call'>90 123 457</a></p>").content
 
 
