@@ -46,6 +46,10 @@ def test_a_spec_is_one_value_whatever_its_judge():
     assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
 
 
+def test_by_default_a_page_is_the_same_as_long_as_its_fingerprint_is():
+    assert [spec().same(b"", b"1", distance) for distance in range(3)] == [True, False, False]
+
+
 def test_the_judge_is_given_keys_facts_and_distance_of_both_pages(opened):
     seen = []
 

@@ -70,6 +70,12 @@ def test_what_is_written_is_read(store):
     assert store.read([]) == {}
 
 
+def test_entries_of_a_key_and_of_an_alias_are_found_at_any_distance(store):
+    named, alias = admitted(store, page("key", 2**40 - 1), page("alias", 2**50 - 1))
+    found = store.find(looked(page("key"), page("key", aliases=("alias",)), page("other"))).near
+    assert found == {0: [(40, named)], 1: [(40, named), (50, alias)], 2: []}
+
+
 def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(store):
     (old,) = admitted(store, page("old"))
     seen = store.find(looked(page("a"))).ends[0]
