@@ -94,8 +94,9 @@ def test_spaces_marks_and_lines_are_no_change():
     assert state_of('As "7" or more') == state_of("As \u201c 7\u201d or more")
 
 
-def test_signs_and_marks_beside_a_number_are_a_change():
-    assert len({state_of(text) for text in ("19.90", "1990", "-19.90", "$19.90", "€19.90")}) == 5
+@pytest.mark.parametrize("texts", ["19.90 1990 -19.90 $19.90 €19.90", "US us", "re-sign resign"])
+def test_signs_marks_beside_a_number_capitals_and_where_a_word_ends_are_a_change(texts):
+    assert len({*map(state_of, texts.split())}) == len(texts.split())
 
 
 def test_a_word_more_in_a_text_that_is_no_page_is_a_change():
