@@ -41,7 +41,7 @@ AGAINST = LINK - 1
 SUBHEADING, ITEM = 1 << 12, 1 << 13
 #: The label of a value.
 TERM = 1 << 20
-OF_ITSELF = SUBHEADING | ITEM | TERM
+OF_ITSELF = SUBHEADING | ITEM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
 #: A footer by its very name, as pages had it before there was a tag. It plays no part in what is

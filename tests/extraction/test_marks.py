@@ -97,6 +97,15 @@ def test_a_link_that_has_a_label_is_a_value_with_its_digits(field):
     assert "90 123 457" not in extract(f"{page % 4}<p><a href='/call'>90 123 457</a></p>").content
 
 
+@pytest.mark.parametrize(
+    "field",
+    ["<dl><dt><p>Size</p></dt><dd>XL</dl>", "<table><tr><th><div>Size</div></th><td>XL</table>"],
+)
+def test_what_stands_in_a_term_is_the_label(field):
+    page = f"<main><h1>Tea shirt</h1><p>{'The shirt has a print of tea. ' * 9}</p>{field}</main>"
+    assert ("Size", "XL") in extract(page).pairs
+
+
 def test_character_references_in_json_ld_are_read_as_the_characters():
     """Some sites write the references of an address at random."""
     ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
