@@ -48,15 +48,12 @@ def said(page: Page) -> Flags:
 def _is_value(page: Page, line: int) -> bool:
     """Return whether a line of links has its label before a colon, or before itself.
 
-    That is a term, or a name before a lone link. A heading that leads to the page itself is its
-    name.
+    That is a term, or a name before a lone link. A heading is no value of the line before it, but
+    the name of the page if it leads to the page itself.
     """
     holder = page.holders[line]
-    if (
-        page.roles[line] & SUBHEADING
-        and page.folder.resolved(holder.get("href", "")) == page.target
-    ):
-        return True
+    if page.roles[line] & SUBHEADING:
+        return page.folder.resolved(holder.get("href", "")) == page.target
     if holder.tag != "a" and _LABEL.match(page.texts[line]):
         return True
     if not line or page.in_links[line - 1]:
