@@ -56,12 +56,11 @@ def _is_value(page: Page, line: int) -> bool:
         return page.folder.resolved(holder.get("href", "")) == page.target
     if holder.tag != "a" and _LABEL.match(page.texts[line]):
         return True
-    if not line or page.in_links[line - 1]:
+    is_below_heading = line - 1 == page.heading_line or page.roles[line - 1] & SUBHEADING
+    if not line or page.in_links[line - 1] or is_below_heading:
         return False
     is_term = bool(page.roles[line - 1] & ~page.roles[line] & TERM)
-    is_alone = (
-        not page.in_links[line + 1 : line + 2].any() and not page.roles[line - 1] & SUBHEADING
-    )
+    is_alone = not page.in_links[line + 1 : line + 2].any()
     return is_term or (is_alone and bool(_NAME.fullmatch(page.texts[line - 1])))
 
 

@@ -98,6 +98,20 @@ def test_a_link_that_has_a_label_is_a_value_with_its_digits(field):
 
 
 @pytest.mark.parametrize(
+    "link",
+    [
+        "<h1>Tea</h1><p><a href=/7>Part 7</a></p>",
+        "<button>Buy</button><h2><a href=/7>Part 7</a></h2>",
+    ],
+)
+def test_a_heading_is_neither_the_label_of_a_link_nor_the_value_of_the_line_before_it(link):
+    text = f"<p>{'The house by the sea serves tea. ' * 9}</p>"
+    assert (
+        "Part 7" not in extract(f"<main>{link}{text}</main>", url="https://a.example/tea").content
+    )
+
+
+@pytest.mark.parametrize(
     "field",
     ["<dl><dt><p>Size</p></dt><dd>XL</dl>", "<table><tr><th><div>Size</div></th><td>XL</table>"],
 )
