@@ -54,8 +54,8 @@ _MARKS = (
     r"!#'-*,-/:;?@\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
     r"\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
 )
-# What stands between words. A mark beside a digit is a part of the number, as a minus and a colon
-# are, but quotes are none, and another release has others.
+# A mark is a gap between words. Beside a digit it is a part of the number, as a minus and a colon
+# are; but a quote always is a gap, because another release has other quotes.
 _GAP = re.compile(rf"[{_QUOTES}{_MARKS}](?:(?<=[{_QUOTES}])|(?<!\d.)(?!\d))", re.DOTALL)
 
 
