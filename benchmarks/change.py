@@ -1,16 +1,17 @@
 """Counts what is called changed without a change, and which changes are missed.
 
-``python -m benchmarks.change`` prints for each kind of pair how many are called changed. The rivals
-are MD5 of the body, as Norconex, StormCrawler and Browsertrix have it, and the fingerprint alone.
-Needs ../shared/data; takes two minutes.
+``python -m benchmarks.change`` prints for each kind of pair how many are called
+changed. The rivals are MD5 of the body, as Norconex, StormCrawler and Browsertrix have
+it, and the fingerprint alone. Needs ../shared/data; takes two minutes.
 
-- Pairs of traps-html that people marked as copies differ in counters, tokens, ads and dates only.
-- Pages of docs-html have changed in the next release if the words of their content have, without
-  dates.
-- Marked pages of some 400 sites are edited. An edit changes one thing in the main text: a word, a
-  sentence, a number; in shops, a price. Noise changes what stands outside: each number, three of
-  its texts; or an age and a count under the heading. Nothing was chosen on these but that prices
-  and paragraphs beside the text count.
+- Pairs of traps-html that people marked as copies differ in counters, tokens, ads and
+  dates only.
+- Pages of docs-html have changed in the next release if the words of their content
+  have, without dates.
+- Marked pages of some 400 sites are edited. An edit changes one thing in the main text:
+  a word, a sentence, a number; in shops, a price. Noise changes what stands outside:
+  each number, three of its texts; or an age and a count under the heading. Nothing was
+  chosen on these but that prices and paragraphs beside the text count.
 """
 
 import hashlib
@@ -53,12 +54,15 @@ class Seen:
         return DATE.sub(" ", text).split()
 
 
-# What happened to a page of a set, whether that is a change, the page before, and after.
+# What happened to a page of a set, whether that is a change, the page before, and
+# after.
 Case = tuple[str, bool, Seen, Seen]
 
 
 def seen(html: str) -> Seen:
-    return Seen(html, analyse_body(Body(html.encode("utf-8", "replace"), "utf-8"), RECIPE))
+    return Seen(
+        html, analyse_body(Body(html.encode("utf-8", "replace"), "utf-8"), RECIPE)
+    )
 
 
 def apart(one: Seen, other: Seen) -> int:
@@ -69,7 +73,9 @@ def apart(one: Seen, other: Seen) -> int:
 
 
 def md5(page: Seen) -> bytes:
-    return hashlib.md5(page.html.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return hashlib.md5(
+        page.html.encode("utf-8", "replace"), usedforsecurity=False
+    ).digest()
 
 
 # By these rules a page says the same as before.
@@ -83,7 +89,9 @@ RULES: dict[str, Callable[[Seen, Seen], bool]] = {
 
 
 def pages_of(name: str) -> dict[str, Seen]:
-    pages = {page.name: seen(html_of(page)) for page in read_dataset(DATA / name).documents}
+    pages = {
+        page.name: seen(html_of(page)) for page in read_dataset(DATA / name).documents
+    }
     return {name: page for name, page in pages.items() if page.analysis.fingerprint}
 
 
@@ -132,7 +140,9 @@ def changed(html: str, body: str, edit: Edit, *, inside: bool, most: int) -> str
     """Return a page with up to so many texts in, or outside, its main text edited."""
     tree, left = parsed(html), most
     places = [] if tree.body is None else [*tree.body.iter("*")]
-    for element, name in ((element, name) for element in places for name in ("text", "tail")):
+    for element, name in (
+        (element, name) for element in places for name in ("text", "tail")
+    ):
         text = getattr(element, name) or ""
         line = " ".join(text.split())
         is_hidden = name == "text" and element.tag in UNSEEN
@@ -175,8 +185,18 @@ def edits(count: int = 100) -> Iterator[Case]:
         ("a word", True, 1, partial(once, WORD, lambda word: word[::-1])),
         ("a sentence less", True, 1, partial(once, SENTENCE, lambda _: "")),
         ("a number", True, 1, partial(once, NUMBER, more)),
-        ("a price", True, 1, partial(once, PRICE, lambda price: repriced(price, chance))),
-        ("all numbers around it", False, 1000, partial(NUMBER.sub, lambda m: more(m.group()))),
+        (
+            "a price",
+            True,
+            1,
+            partial(once, PRICE, lambda price: repriced(price, chance)),
+        ),
+        (
+            "all numbers around it",
+            False,
+            1000,
+            partial(NUMBER.sub, lambda m: more(m.group())),
+        ),
         (
             *("three texts around it", False, 3),
             lambda text: text if chance.random() < 0.9 else f"{text} anew",
@@ -184,13 +204,23 @@ def edits(count: int = 100) -> Iterator[Case]:
     ]
     bylines = "Posted 3 days ago · 1,234 views", "Posted 2 weeks ago · 1,302 views"
     for name in SETS:
-        bodies = {line["id"]: " ".join((line.get("body") or "").split()) for line in lines_of(name)}
-        documents = [page for page in read_dataset(DATA / name).documents if bodies[page.name]]
+        bodies = {
+            line["id"]: " ".join((line.get("body") or "").split())
+            for line in lines_of(name)
+        }
+        documents = [
+            page for page in read_dataset(DATA / name).documents if bodies[page.name]
+        ]
         for page in random.Random(name).sample(documents, min(count, len(documents))):
             html, body = html_of(page), bodies[page.name]
             before = written(parsed(html))
             made = [
-                (what, is_change, before, changed(html, body, edit, inside=is_change, most=most))
+                (
+                    what,
+                    is_change,
+                    before,
+                    changed(html, body, edit, inside=is_change, most=most),
+                )
                 for what, is_change, most, edit in kinds
             ]
             first, second = (with_byline(html, line) for line in bylines)
@@ -208,8 +238,12 @@ def main() -> None:
             [not is_equal(*pair) for is_equal in RULES.values()]
         )
     table = Table("What happened", "It is", *(f"Changed by {rule}" for rule in RULES))
-    for (what, is_change), rows in sorted(called.items(), key=lambda item: not item[0][1]):
-        figures = [f"{sum(column)} of {len(column)}" for column in zip(*rows, strict=True)]
+    for (what, is_change), rows in sorted(
+        called.items(), key=lambda item: not item[0][1]
+    ):
+        figures = [
+            f"{sum(column)} of {len(column)}" for column in zip(*rows, strict=True)
+        ]
         table.row(what, "a change" if is_change else "noise", *figures)
 
 

@@ -1,18 +1,19 @@
 """What each tool finds among the pages of the example's newspapers, and what it loses.
 
-``python -m benchmarks.comparison``. The six newspapers have 20 planted copies among distinct pages.
-Each tool sees the pages in the order of a crawl and drops a page that repeats one it has kept, as
-its authors' manual has it:
+``python -m benchmarks.comparison``. The six newspapers have 20 planted copies among
+distinct pages. Each tool sees the pages in the order of a crawl and drops a page that
+repeats one it has kept, as its authors' manual has it:
 
 - by address: Scrapy's dupefilter, and scrapy-deltafetch in the crawls after the first
 - MD5 of the body: an exact filter, as crawlers for archives have it
 - trafilatura and the package simhash: 64 bits, k = 3, its own index
-- trafilatura and datasketch: MinHash of 128 permutations of the character 5-grams of the
-  normalised text, LSH from 0.8 on
-- this filter, with the classic recipe (64 bits, 4 blocks of 16, k = 3), and with its default
+- trafilatura and datasketch: MinHash of 128 permutations of the character 5-grams of
+  the normalised text, LSH from 0.8 on
+- this filter, with the classic recipe (64 bits, 4 blocks of 16, k = 3), and with its
+  default
 
-A page is lost if it is dropped and no copy of it was kept. CPU is that of this process, without
-the time that the packages take to load.
+A page is lost if it is dropped and no copy of it was kept. CPU is that of this process,
+without the time that the packages take to load.
 """
 
 import hashlib
@@ -67,7 +68,9 @@ TOOLS: dict[str, Callable[[], Tool]] = {
     "addresses: Scrapy's dupefilter, scrapy-deltafetch": lambda: by_digest(
         lambda page: fingerprint(Request(page.url))
     ),
-    "MD5 of the body": lambda: by_digest(lambda page: hashlib.md5(page.answer.body).digest()),
+    "MD5 of the body": lambda: by_digest(
+        lambda page: hashlib.md5(page.answer.body).digest()
+    ),
     "trafilatura and PyPI simhash, 64 bits, k = 3": lambda: by_text(by_simhash()),
     "trafilatura and datasketch, MinHash LSH 0.8": lambda: by_text(by_minhash()),
     "scrapy-simhash, recipe classic": lambda: this_filter("classic"),
@@ -98,11 +101,14 @@ def main() -> None:
     pages = [
         page
         for page in site.pages.values()
-        if page.answer.status == 200 and page.answer.content_type.startswith("text/html")
+        if page.answer.status == 200
+        and page.answer.content_type.startswith("text/html")
     ]
     copies = sum(len(urls) - 1 for urls in site.clusters().values())
     print(f"{len(pages)} pages, {copies} of them copies\n")
-    table = Table("What compares", "Copies found", "Distinct pages lost", "CPU, ms a page")
+    table = Table(
+        "What compares", "Copies found", "Distinct pages lost", "CPU, ms a page"
+    )
     for name, make in TOOLS.items():
         table.row(name, *measure(make, pages))
 

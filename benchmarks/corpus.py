@@ -3,11 +3,11 @@
     python -m benchmarks.corpus --pages 1000000 [--only join spark datasketch]
     python -m benchmarks.corpus --same docs-html records-html blog-html mails-html
 
-Each step is a process of its own; CPU is that of all its processes, in microseconds a page. All
-steps have the same pages: fingerprints, block values and facts of ``tests.offline.made``, of which
-a third are copies, 1% share one bucket, and .2% have one text. datasketch is given the block values
-as MinHash bands: its LSH is asked for each page, which is added if there is no answer. It looks at
-no distance and at no page.
+Each step is a process of its own; CPU is that of all its processes, in microseconds a
+page. All steps have the same pages: fingerprints, block values and facts of
+``tests.offline.made``, of which a third are copies, 1% share one bucket, and .2% have
+one text. datasketch is given the block values as MinHash bands: its LSH is asked for
+each page, which is added if there is no answer. It looks at no distance and at no page.
 """
 
 import argparse
@@ -81,7 +81,8 @@ def spark(folder: Path) -> Iterator[int]:
 
 def in_turn(folder: Path) -> Iterator[int]:
     prints = (
-        Print(e.key, e.key, e.scope, 0, None, e.fingerprint, e.facts) for e in entries(folder)
+        Print(e.key, e.key, e.scope, 0, None, e.fingerprint, e.facts)
+        for e in entries(folder)
     )
     verdicts = enumerate(judged_in_turn(prints))
     yield from (page for page, verdict in verdicts if verdict.kind == "duplicate")
@@ -93,7 +94,9 @@ def datasketch(folder: Path) -> Iterator[int]:
     count = RECIPE.blocks.count
     tables = MinHashLSH(num_perm=count, params=(count, 1))
     for number, values in enumerate(blocks(folder)):
-        page = MinHash(num_perm=count, hashvalues=values.astype(np.uint64), scheme="legacy")
+        page = MinHash(
+            num_perm=count, hashvalues=values.astype(np.uint64), scheme="legacy"
+        )
         if tables.query(page):
             yield number
         else:
@@ -105,8 +108,14 @@ STEPS = {"join": join, "in turn": in_turn, "datasketch": datasketch, "spark": sp
 
 def run_step(step: str, folder: str) -> dict[str, Any]:
     """Return what a step drops, and what this process took for it."""
-    dropped, status = list(STEPS[step](Path(folder))), Path("/proc/self/status").read_text()
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    dropped, status = (
+        list(STEPS[step](Path(folder))),
+        Path("/proc/self/status").read_text(),
+    )
+    used = [
+        resource.getrusage(who)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
     return {
         "dropped": dropped,
         # The processes of Spark go on.
@@ -134,7 +143,9 @@ def compare_steps(count: int, steps: list[str]) -> None:
                 flush=True,
             )
         if {"join", "in turn"} <= dropped.keys():
-            print(f"other verdicts of the join: {len(dropped['join'] ^ dropped['in turn']):,}")
+            print(
+                f"other verdicts of the join: {len(dropped['join'] ^ dropped['in turn']):,}"
+            )
 
 
 def same(name: str) -> None:
@@ -142,12 +153,22 @@ def same(name: str) -> None:
     pages = ((page, page.body) for page in PageReader().read(DATA / name))
     analysed = list(analyse_all(pages, RECIPE))
     prints = (
-        Print(page.key, page.url, "", 0, analysis.reason, analysis.fingerprint, analysis.facts)
+        Print(
+            page.key,
+            page.url,
+            "",
+            0,
+            analysis.reason,
+            analysis.fingerprint,
+            analysis.facts,
+        )
         for page, analysis in analysed
     )
     with closing(open_index("memory://", spec_of(RECIPE))) as index:
         decided = decide(analysed, index, "global")
-        originals = [(v.kind, v.original if not stays else None) for _, v, stays in decided]
+        originals = [
+            (v.kind, v.original if not stays else None) for _, v, stays in decided
+        ]
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "prints.parquet"
         with path.open("wb") as file:
@@ -156,11 +177,15 @@ def same(name: str) -> None:
         find_copies(engine, spec_of(RECIPE))
         joined = [original for _, _, _, _, original, *_ in engine.rows(VERDICTS)]
     differing = 0
-    for (page, _), (kind, original), by_join in zip(analysed, originals, joined, strict=True):
+    for (page, _), (kind, original), by_join in zip(
+        analysed, originals, joined, strict=True
+    ):
         if original != by_join:
             differing += 1
             print(f"  {page.key}: {kind} of {original}; by the join of {by_join}")
-    print(f"{name}: {differing} of {len(joined)} pages with another verdict", flush=True)
+    print(
+        f"{name}: {differing} of {len(joined)} pages with another verdict", flush=True
+    )
 
 
 def main() -> None:

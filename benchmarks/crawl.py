@@ -1,17 +1,19 @@
 """What a crawl costs with the filter: CPU and memory of all processes, beside other ways.
 
-``python -m benchmarks.crawl [--pages N] [--rounds N]`` crawls pages from loopback, each time in a
-process of its own: a spider that extracts fields, without the filter, with it, and with a pipeline
-that compares the text of trafilatura by the package simhash. The ways follow each other in each
-round; figures are medians over the rounds, and ratios compare neighbours. The first pages do not
-count, because they start workers and fill caches.
+``python -m benchmarks.crawl [--pages N] [--rounds N]`` crawls pages from loopback, each
+time in a process of its own: a spider that extracts fields, without the filter, with
+it, and with a pipeline that compares the text of trafilatura by the package simhash.
+The ways follow each other in each round; figures are medians over the rounds, and
+ratios compare neighbours. The first pages do not count, because they start workers and
+fill caches.
 
-``--growth`` measures whether a long crawl of made pages takes more and more memory, files or
-threads: bytes a page are its growth after two fifths of the pages, when caches are full. What it
-takes beyond a crawl without the filter, and beyond the index alone, should be nothing.
+``--growth`` measures whether a long crawl of made pages takes more and more memory,
+files or threads: bytes a page are its growth after two fifths of the pages, when caches
+are full. What it takes beyond a crawl without the filter, and beyond the index alone,
+should be nothing.
 
-Otherwise the pages are those of ../shared/data (articles-html, and one release of docs-html); where
-that folder is missing, those of the example's newspapers.
+Otherwise the pages are those of ../shared/data (articles-html, and one release of
+docs-html); where that folder is missing, those of the example's newspapers.
 """
 
 import argparse
@@ -43,8 +45,13 @@ ADDON = {"ADDONS": {"scrapy_simhash.Addon": 500}}
 WAYS: dict[str, dict[str, Any]] = {
     "no filter": {},
     "scrapy-simhash": ADDON,
-    "scrapy-simhash, a file": {**ADDON, "SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite"},
-    "trafilatura and PyPI simhash": {"ITEM_PIPELINES": {"benchmarks.crawl.SimhashPipeline": 1}},
+    "scrapy-simhash, a file": {
+        **ADDON,
+        "SIMHASH_INDEX_URL": "sqlite:///{folder}/index.sqlite",
+    },
+    "trafilatura and PyPI simhash": {
+        "ITEM_PIPELINES": {"benchmarks.crawl.SimhashPipeline": 1}
+    },
 }
 LOGGED = {**ADDON, "SIMHASH_LOG": "{folder}/dedup.jsonl"}
 
@@ -82,9 +89,17 @@ def read_pages() -> Iterator[Answer]:
             if name == "docs-html" and RELEASE not in page["id"]:
                 continue
             if "html" in page:
-                yield 200, {"Content-Type": "text/html; charset=utf-8"}, page["html"].encode()
+                yield (
+                    200,
+                    {"Content-Type": "text/html; charset=utf-8"},
+                    page["html"].encode(),
+                )
             else:
-                yield 200, {"Content-Type": "text/html"}, base64.b64decode(page["html_base64"])
+                yield (
+                    200,
+                    {"Content-Type": "text/html"},
+                    base64.b64decode(page["html_base64"]),
+                )
 
 
 def _made_page(request: Any) -> Answer:
@@ -104,7 +119,8 @@ def _serve(count: int) -> None:
         site.pages = {f"/{number}": _made_page for number in range(count)}
     else:
         pages = [*read_pages()]
-        # Each kind of page is spread over the run; 389 has no divisor in common with their number.
+        # Each kind of page is spread over the run; 389 has no divisor in common with
+        # their number.
         site.pages = {f"/{n}": pages[n * 389 % len(pages)] for n in range(len(pages))}
     print(json.dumps([site.url, len(site.pages)]), flush=True)
     threading.Event().wait()
@@ -114,7 +130,9 @@ def _serve(count: int) -> None:
 def serving(count: int = 0) -> Iterator[tuple[str, int]]:
     """Serve pages from a process of its own; yield its URL and the number of pages."""
     command = [sys.executable, "-m", "benchmarks.crawl", "--serve", str(count)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as server:
         assert server.stdout is not None
         try:
             yield tuple(json.loads(server.stdout.readline()))
@@ -125,7 +143,9 @@ def serving(count: int = 0) -> Iterator[tuple[str, int]]:
 def measured(order: dict[str, Any]) -> Any:
     """Crawl in a process of its own, and return what it has measured."""
     with tempfile.TemporaryDirectory() as folder:
-        return in_a_process("crawl", json.loads(json.dumps(order).replace("{folder}", folder)))
+        return in_a_process(
+            "crawl", json.loads(json.dumps(order).replace("{folder}", folder))
+        )
 
 
 def _taken() -> dict[str, float]:
@@ -147,7 +167,8 @@ def _index_alone(count: int) -> None:
 
     index, fifths = open_index("memory://", SPEC), []
     named = (
-        page._replace(key=f"http://127.0.0.1:40000/{number}") for number, page in enumerate(pages())
+        page._replace(key=f"http://127.0.0.1:40000/{number}")
+        for number, page in enumerate(pages())
     )
     for _ in range(5):
         admit(index, named, count // 5 * (COPIES - 1) // COPIES, 32)
@@ -202,7 +223,9 @@ def _crawl(order: dict[str, Any]) -> None:
         elif done[0] == WARM_UP:
             begun[:] = _now()
         elif done[0] == count:
-            seconds, cpu, of_workers = (b - a for a, b in zip(begun, _now(), strict=True))
+            seconds, cpu, of_workers = (
+                b - a for a, b in zip(begun, _now(), strict=True)
+            )
             number = count - WARM_UP
             report.update(
                 cpu=1000 * cpu / number,
@@ -242,11 +265,16 @@ def growth(count: int) -> None:
             name: {"url": url, "count": count, "grows": True, "settings": settings}
             for name, settings in ways.items()
         }
-        for name, order in {**orders, "the index in memory alone": {"alone": count}}.items():
+        for name, order in {
+            **orders,
+            "the index in memory alone": {"alone": count},
+        }.items():
             fifths = measured(order)
             more = fifths[-1]["memory"] - fifths[1]["memory"]
             sizes = (fifths[-1]["memory"], fifths[-1]["of_workers"])
-            numbers = [[fifth[what] for fifth in fifths] for what in ("files", "threads")]
+            numbers = [
+                [fifth[what] for fifth in fifths] for what in ("files", "threads")
+            ]
             table.row(name, 1e6 * more / (count * 3 / 5), *map(round, sizes), *numbers)
 
 
@@ -266,9 +294,13 @@ def compare(runs: dict[str, list[dict[str, float]]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pages", type=int, help="of each crawl; 500, and 50,000 for the growth")
+    parser.add_argument(
+        "--pages", type=int, help="of each crawl; 500, and 50,000 for the growth"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--growth", action="store_true", help="of memory, files and threads")
+    parser.add_argument(
+        "--growth", action="store_true", help="of memory, files and threads"
+    )
     parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -286,7 +318,9 @@ def main() -> None:
             for name, settings in WAYS.items():
                 order = {"settings": settings, "url": url, "count": count}
                 runs[name].append(measured(order))
-    print(f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page")
+    print(
+        f"{count - WARM_UP} pages after {WARM_UP}, medians of {options.rounds}; CPU in ms a page"
+    )
     return compare(runs)
 
 

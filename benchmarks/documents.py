@@ -47,4 +47,8 @@ def html_of(page: SavedPage) -> str:
 
 def text_of(document: SavedPage) -> str:
     """Return the text of a document that is no page; empty for a page."""
-    return document.body.data.decode("utf-8", "surrogatepass") if document.body.is_text else ""
+    return (
+        document.body.data.decode("utf-8", "surrogatepass")
+        if document.body.is_text
+        else ""
+    )

@@ -1,16 +1,16 @@
 """Measures precision and recall on labelled pages, and what a crawl of them would lose.
 
-A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, and pairs.tsv, a table with
-the columns a, b and label, separated by tabs. a and b are the "id" of pages. A label is duplicate,
-ambiguous (counts neither way) or negative, perhaps with a kind, such as negative/template. A pair
-that is not listed is no duplicate.
+A DATASET is a folder with pages, as "scrapy simhash dedupe" reads them, and pairs.tsv,
+a table with the columns a, b and label, separated by tabs. a and b are the "id" of
+pages. A label is duplicate, ambiguous (counts neither way) or negative, perhaps with a
+kind, such as negative/template. A pair that is not listed is no duplicate.
 
     python -m benchmarks.evaluate sets/news
     python -m benchmarks.evaluate sets/* --recipe classic --show 10
     python -m benchmarks.evaluate sets/news --distance 40
 
-Columns: k, the distance; skipped, pages that are not compared; found, missed and false, pairs;
-dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000.
+Columns: k, the distance; skipped, pages that are not compared; found, missed and false,
+pairs; dropped, pages; wrong/1000, distinct pages of which no copy was kept, in 1,000.
 """
 
 import argparse
@@ -81,9 +81,15 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("datasets", nargs="+", metavar="DATASET", help="folder of labelled pages")
-    parser.add_argument("--recipe", default="default", metavar="NAME", help="a recipe by name")
-    parser.add_argument("--distance", type=int, metavar="K", help="another distance than its own")
+    parser.add_argument(
+        "datasets", nargs="+", metavar="DATASET", help="folder of labelled pages"
+    )
+    parser.add_argument(
+        "--recipe", default="default", metavar="NAME", help="a recipe by name"
+    )
+    parser.add_argument(
+        "--distance", type=int, metavar="K", help="another distance than its own"
+    )
     says = "name up to N wrong pairs of each sort"
     parser.add_argument("--show", type=int, default=0, metavar="N", help=says)
     options = parser.parse_args()

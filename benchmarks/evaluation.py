@@ -7,9 +7,9 @@ In a REPL::
     result = evaluate(read_dataset("sets/news"), named_recipe("default"))
     print(result.precision, result.recall, result.wrong_per_thousand)
 
-Pairs alone do not tell what a crawl loses: a page that resembles twenty others is lost once, and
-a page is compared only with those that were kept before it. So a crawl of the set is replayed.
-"""
+Pairs alone do not tell what a crawl loses: a page that resembles twenty others is lost
+once, and a page is compared only with those that were kept before it. So a crawl of the
+set is replayed."""
 
 import csv
 from collections import Counter, defaultdict
@@ -48,7 +48,8 @@ class Dataset:
 
     Attributes:
         documents: in the order of the file, each with a name of its own.
-        pairs: by the two names, the lesser first; a pair that is not here is ``negative``.
+        pairs: by the two names, the lesser first; a pair that is not here is
+            ``negative``.
     """
 
     name: str
@@ -79,8 +80,10 @@ class Result:
         distinct: how many documents are no copies of each other.
         skipped: how many documents are not compared, by reason.
         labelled: labelled duplicates.
-        precision: the share of labelled duplicates in what is taken for copies; None if nothing is.
-        recall: the share of the labelled duplicates that are found; None if there are none.
+        precision: the share of labelled duplicates in what is taken for copies; None if
+            nothing is.
+        recall: the share of the labelled duplicates that are found; None if there are
+            none.
         false: pairs that are wrongly taken for copies, the nearest first.
         missed: labelled duplicates that are not found, the nearest first.
     """
@@ -104,14 +107,16 @@ class Result:
 def read_dataset(folder: str | Path) -> Dataset:
     """Read a set, named after its folder; a FileError says what is wrong, and where.
 
-    The kind of a pair stands behind its label, as in ``negative/template``, or in a column
-    ``kind``.
+    The kind of a pair stands behind its label, as in ``negative/template``, or in a
+    column ``kind``.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileError(f"{folder}: there is no such folder")
     if not (folder / "pairs.tsv").is_file():
-        raise FileError(f"{folder}: no set of labelled pages, because it has no pairs.tsv")
+        raise FileError(
+            f"{folder}: no set of labelled pages, because it has no pairs.tsv"
+        )
     documents: dict[str, SavedPage] = {}
     for page in PageReader().read(folder, folder):
         if page.name in documents:
@@ -133,7 +138,9 @@ def read_dataset(folder: str | Path) -> Dataset:
         if unknown := set(pair) - documents.keys():
             raise FileError(f"{where}: there is no document {unknown.pop()!r}")
         if label not in _LABELS:
-            raise FileError(f"{where}: the label {label!r} must be {', '.join(_LABELS)}")
+            raise FileError(
+                f"{where}: the label {label!r} must be {', '.join(_LABELS)}"
+            )
         labels[pair] = Pair(label, kind or row.get("kind") or None)
     return Dataset(folder.resolve().name, list(documents.values()), labels)
 
@@ -141,7 +148,9 @@ def read_dataset(folder: str | Path) -> Dataset:
 def evaluate(dataset: Dataset, recipe: Recipe) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule."""
     pages, fingerprints, skipped = [], [], Counter[str]()
-    for key, analysis in analyse_all(((page.key, page.body) for page in dataset.documents), recipe):
+    for key, analysis in analyse_all(
+        ((page.key, page.body) for page in dataset.documents), recipe
+    ):
         pages.append(Page(key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
@@ -170,13 +179,18 @@ def near_pairs(
         return []
     present, bits = list(by_number), next(iter(by_number.values())).bits
     words, _ = unpacked(
-        b"".join([fingerprint.to_bytes() for fingerprint in by_number.values()]), bits, 0
+        b"".join([fingerprint.to_bytes() for fingerprint in by_number.values()]),
+        bits,
+        0,
     )
     near: list[tuple[Numbers, int]] = []
     for row, number in enumerate(present[:-1]):
         apart = distances(words[row + 1 :], words[row])
         columns = np.flatnonzero(apart <= distance).tolist()
-        near += [((number, present[row + 1 + column]), int(apart[column])) for column in columns]
+        near += [
+            ((number, present[row + 1 + column]), int(apart[column]))
+            for column in columns
+        ]
     return sorted(near, key=lambda pair: pair[1])
 
 
@@ -189,11 +203,15 @@ def scored(
     """Score distances and rulings: on all pairs within the recipe's reach, the nearest first."""
     names = [document.name for document in dataset.documents]
     number = {name: place for place, name in enumerate(names)}
-    labels = {_ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()}
+    labels = {
+        _ordered(number[a], number[b]): label for (a, b), label in dataset.pairs.items()
+    }
     duplicates = [pair for pair, (label, _) in labels.items() if label == "duplicate"]
     ambiguous = {pair for pair, (label, _) in labels.items() if label == "ambiguous"}
     right_or_open = ambiguous.union(duplicates)
-    copies = {pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy}
+    copies = {
+        pair: distance for pair, (distance, ruling) in near.items() if ruling.is_copy
+    }
     false = [pair for pair in copies if pair not in right_or_open]
     missed = [pair for pair in duplicates if pair not in copies]
     missed.sort(key=lambda pair: near[pair][0] if pair in near else recipe.bits)
@@ -262,10 +280,14 @@ def wrong_drops(
 ) -> list[Numbers]:
     """Return the pages that are lost because no copy of them was kept, each with its original.
 
-    All copies of a page are one loss. A drop for an original that may be a copy of the page counts
-    as right.
+    All copies of a page are one loss. A drop for an original that may be a copy of the
+    page counts as right.
     """
     saved = {cluster[page] for page in range(len(cluster)) if page not in drops}
-    saved |= {cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous}
+    saved |= {
+        cluster[drop[0]] for drop in drops.items() if _ordered(*drop) in ambiguous
+    }
     first_drops = {cluster[page]: page for page in sorted(drops, reverse=True)}
-    return [(page, drops[page]) for name, page in first_drops.items() if name not in saved]
+    return [
+        (page, drops[page]) for name, page in first_drops.items() if name not in saved
+    ]

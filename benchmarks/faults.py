@@ -2,17 +2,19 @@
 
     python -m benchmarks.faults [--seconds 60] [--only redis,cluster,sqlite] [--seed 1]
 
-Four processes claim pages of shared clusters, now and then one of theirs with another text; they
-renew, confirm and release them, and note when they asked and when they were answered.
-Meanwhile processes are killed (-9) and stopped (SIGSTOP). Of one Redis connections are killed,
-scripts flushed, and the server is stopped, or killed and started from an older snapshot, so that it
-has lost what it acknowledged. With sentinels, the master is killed and its replica takes over. The
-clock of a file jumps. Then the notes are checked:
+Four processes claim pages of shared clusters, now and then one of theirs with another
+text; they renew, confirm and release them, and note when they asked and when they were
+answered. Meanwhile processes are killed (-9) and stopped (SIGSTOP). Of one Redis
+connections are killed, scripts flushed, and the server is stopped, or killed and
+started from an older snapshot, so that it has lost what it acknowledged. With
+sentinels, the master is killed and its replica takes over. The clock of a file jumps.
+Then the notes are checked:
 
-- I1: no page became an original while another of its cluster surely was one. So an expired entry
-  is replaced once.
+- I1: no page became an original while another of its cluster surely was one. So an
+  expired entry is replaced once.
 - I2: a duplicate names a page that had asked before with such a text.
-- I3: what was surely confirmed is there in the end, and each cluster has one confirmed entry.
+- I3: what was surely confirmed is there in the end, and each cluster has one confirmed
+  entry.
 - I4: a key has one entry, and nothing repeats the text that it had before.
 - I5: what is confirmed in the end was confirmed by a crawler.
 - I6: the index counts what is there, and all of it can be read.
@@ -68,7 +70,8 @@ class Crawler:
     """Acts at random for some seconds, and notes it.
 
     Args:
-        order: the URL, the crawler's name, the seconds, and the files of its notes and its clock.
+        order: the URL, the crawler's name, the seconds, and the files of its notes and
+            its clock.
     """
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -76,7 +79,8 @@ class Crawler:
         self.until = time.monotonic() + order["seconds"]
         self.file = os.open(order["notes"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.index: Index = self.tried(lambda: opened(order["url"], order["clock"]))
-        # Keys in progress, and those that were confirmed; the numbers of their clusters.
+        # Keys in progress, and those that were confirmed; the numbers of their
+        # clusters.
         self.mine, self.done = dict[str, int](), dict[str, int]()
         # Until when keys stay in progress whose pages take longer than a lease.
         self.slow = dict[str, float]()
@@ -95,10 +99,16 @@ class Crawler:
 
     def work(self) -> None:
         while time.monotonic() < self.until:
-            self.claim([self.page(place) for place in range(self.chance.choice([1, 1, 3, 8]))])
+            self.claim(
+                [self.page(place) for place in range(self.chance.choice([1, 1, 3, 8]))]
+            )
             now = time.monotonic()
             for act in ("renewed", "failed", "delivered"):
-                keys = [key for key in self.mine if act == "renewed" or self.slow.get(key, 0) < now]
+                keys = [
+                    key
+                    for key in self.mine
+                    if act == "renewed" or self.slow.get(key, 0) < now
+                ]
                 self.tell(act, [key for key in keys if self.chance.random() < 0.25])
             time.sleep(self.chance.random() * 0.02)
         self.index.close()
@@ -127,7 +137,14 @@ class Crawler:
             outcome, matches = claim.outcome, claim.matches
             if outcome == "revisit" and matches[0].distance > DISTANCE:
                 outcome = "apart" if matches[1:] else "superseded"
-            self.note("claim", page.key, asked, cluster, outcome, matches[0].key if matches else "")
+            self.note(
+                "claim",
+                page.key,
+                asked,
+                cluster,
+                outcome,
+                matches[0].key if matches else "",
+            )
             if outcome in ("unique", "superseded"):
                 self.mine[page.key] = cluster
                 if self.chance.random() < 0.1:
@@ -138,14 +155,17 @@ class Crawler:
             return
         asked = time.monotonic()
         noted = {"renewed": "renew", "failed": "release", "delivered": "confirm"}[act]
-        for key in keys if act != "renewed" else ():  # whoever is killed may have done it
+        # whoever is killed may have done it
+        for key in keys if act != "renewed" else ():
             self.note(noted, key, asked, 0, "unknown")
         self.tried(lambda: self.index.report(Report()._replace(**{act: keys})))
         for key in keys:
             self.note(noted, key, asked)
             if act != "renewed":
                 self.done[key] = self.mine.pop(key)
-                self.done.pop(next(iter(self.done)) if len(self.done) > 20 else "", None)
+                self.done.pop(
+                    next(iter(self.done)) if len(self.done) > 20 else "", None
+                )
 
 
 class Faults:
@@ -169,7 +189,13 @@ class Faults:
         self.disturbed = Disturbed()
         self.kinds = ["kill -9", "SIGSTOP"]
         if server:
-            self.kinds += ["CLIENT KILL", "SCRIPT FLUSH", "SIGSTOP of Redis", "lost writes", "jump"]
+            self.kinds += [
+                "CLIENT KILL",
+                "SCRIPT FLUSH",
+                "SIGSTOP of Redis",
+                "lost writes",
+                "jump",
+            ]
         self.kinds += ["failover"] * bool(group) + ["clock"] * bool(clock)
         # Each kind comes as often as the others; at first the last one.
         self.next = [*self.kinds]
@@ -207,7 +233,8 @@ class Faults:
             self.disturbed.losses.append((started, time.monotonic()))
             host, port = self.group.master.address
             dead.start("--replicaof", host, str(port))
-            servers.wait_for_replica(dead)  # or it would have nothing when it takes over
+            # or it would have nothing when it takes over
+            servers.wait_for_replica(dead)
         elif server and kind == "lost writes":
             started = time.monotonic()
             with server.client() as client:
@@ -225,7 +252,9 @@ class Faults:
         elif server:
             with server.client() as client, contextlib.suppress(Exception):
                 command = ["CLIENT", "KILL", "TYPE", "normal"]
-                client.execute_command(*(command if kind == "CLIENT KILL" else ["SCRIPT", "FLUSH"]))
+                client.execute_command(
+                    *(command if kind == "CLIENT KILL" else ["SCRIPT", "FLUSH"])
+                )
         return -1
 
 
@@ -247,12 +276,23 @@ def check(
 
         def start(number: int, turn: int) -> subprocess.Popen[bytes]:
             name = f"c{number}.{turn}"
-            order = {"url": url, "name": name, "seconds": max(until - time.monotonic(), 0.1)}
+            order = {
+                "url": url,
+                "name": name,
+                "seconds": max(until - time.monotonic(), 0.1),
+            }
             order |= {"notes": f"{folder}/{name}", "clock": clock}
-            command = [sys.executable, "-m", "benchmarks.faults", "--work", json.dumps(order)]
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.faults",
+                "--work",
+                json.dumps(order),
+            ]
             return subprocess.Popen(command, cwd=ROOT)
 
-        # A failover that loses the index as a whole, because it has just begun, loses all promises.
+        # A failover that loses the index as a whole, because it has just begun, loses
+        # all promises.
         opened(url).close()
         turns = [0] * CRAWLERS
         crawlers = [start(number, 0) for number in range(CRAWLERS)]
@@ -300,9 +340,13 @@ def show(
     print("disturbed:", disturbed, file=sys.stderr)
     for promise, told in broken:
         print(promise, *told, sep="\n  ", file=sys.stderr)
-        named = {one.key for one in told if isinstance(one, (Note, Hold))} | {*map(str, told)}
+        named = {one.key for one in told if isinstance(one, (Note, Hold))} | {
+            *map(str, told)
+        }
         texts = {one.text for one in told if isinstance(one, (Note, Hold))}
-        named |= {note.key for note in notes if note.act == "claim" and note.text in texts}
+        named |= {
+            note.key for note in notes if note.act == "claim" and note.text in texts
+        }
         for note in sorted(notes, key=lambda note: note.asked):
             if note.key in named:
                 print("   ", *note, file=sys.stderr)
@@ -335,7 +379,9 @@ def main() -> None:
                 single = stack.enter_context(servers.redis_server())
                 url = single.url
             jumps = name == "sqlite"
-            events, done, broken = check(url, args.seconds, args.seed, single, group, jumps=jumps)
+            events, done, broken = check(
+                url, args.seconds, args.seed, single, group, jumps=jumps
+            )
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(done.items()))
         table.row(name, events, shown, dict(broken) or "none")
         is_broken |= bool(broken)

@@ -1,11 +1,12 @@
 """Fit the weights of the extractor's two looks, and print them.
 
     python -m benchmarks.fit          # all pages: the table in likelihood.py
-    python -m benchmarks.fit --check  # words right on pages of hosts left out of the fit
+    python -m benchmarks.fit --check  # words right on pages of hosts left out of the
+    fit
 
-Needs ../shared/data: ``types-html`` and ``articles-html``, and mirrors made of both. A line is
-main text if six tenths of its letters stand in the text that people marked; it weighs as many bytes
-as it has, against the bytes of its page's main text.
+Needs ../shared/data: ``types-html`` and ``articles-html``, and mirrors made of both. A
+line is main text if six tenths of its letters stand in the text that people marked; it
+weighs as many bytes as it has, against the bytes of its page's main text.
 """
 
 import argparse
@@ -34,7 +35,8 @@ from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.keys import registered_domain
 from scrapy_simhash.offline.saved_pages import SavedPage
 
-#: The share of a mirror in the fit: there are as many as pages, and their text is one of theirs.
+#: The share of a mirror in the fit: there are as many as pages, and their text is one
+#: of theirs.
 SETS = {"types-html": 0.5, "articles-html": 0.3}
 PARTS = 4
 PENALTY = 3.0
@@ -61,7 +63,9 @@ def likeness(text: str, body: str) -> Likeness:
     words, marked = Counter(TOKEN.findall(text)), Counter(TOKEN.findall(body))
     shared = (words & marked).total()
     recall, precision = shared / max(1, marked.total()), shared / max(1, words.total())
-    return Likeness(2 * shared / max(1, words.total() + marked.total()), recall, precision)
+    return Likeness(
+        2 * shared / max(1, words.total() + marked.total()), recall, precision
+    )
 
 
 @dataclass
@@ -89,7 +93,9 @@ def example(
         return None
     texts = [page.texts[line] for line in numbers]
     letters, wanted = normalise(body), shingles(body)
-    right = np.array([_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts])
+    right = np.array(
+        [_share(normalise(text), letters, wanted) >= MIN_SHARE for text in texts]
+    )
     weights = np.minimum(page.sizes[numbers], likelihood.LONGEST_LINE) + 4
     of_body = weights[right].sum()
     if of_body < MIN_BODY:
@@ -99,7 +105,16 @@ def example(
     look = first_look(page, numbers)
     parts = {crc32(host.encode()[::-1]) % PARTS for host in hosts}
     return Example(
-        name, body, parts, share, texts, page, numbers, look, right * 1.0, share * weights
+        name,
+        body,
+        parts,
+        share,
+        texts,
+        page,
+        numbers,
+        look,
+        right * 1.0,
+        share * weights,
     )
 
 
@@ -115,11 +130,23 @@ def examples() -> Iterator[Example]:
         made = make_kinds(originals, kinds=["mirror"], name=name)
         by_name = {page.name: page for page in made.documents}
         found = [
-            example(name, page, [_host(by_name.get(page.name, page))], 1, own_text(page) or "")
+            example(
+                name,
+                page,
+                [_host(by_name.get(page.name, page))],
+                1,
+                own_text(page) or "",
+            )
             for page in originals
         ]
         found += [
-            example(name, page, [_host(by_name[of]), _host(page)], share, own_text(page) or "")
+            example(
+                name,
+                page,
+                [_host(by_name[of]), _host(page)],
+                share,
+                own_text(page) or "",
+            )
             for page in made.documents
             if (of := page.name.removesuffix("#mirror")) != page.name
         ]
@@ -131,20 +158,26 @@ def _host(document: SavedPage) -> str:
     return registered_domain(host)
 
 
-def fitted(looks: Sequence[Floats], examples: Sequence[Example]) -> tuple[float, Floats]:
+def fitted(
+    looks: Sequence[Floats], examples: Sequence[Example]
+) -> tuple[float, Floats]:
     """Return bias and weights of a logistic regression, by Newton's method."""
     values = np.concatenate(looks, axis=1)
     right = np.concatenate([one.right for one in examples])
     weights = np.concatenate([one.weights for one in examples])
     middle, spread = values.mean(axis=1), values.std(axis=1) + 1e-6
-    scaled = np.vstack([np.ones(values.shape[1]), (values - middle[:, None]) / spread[:, None]])
+    scaled = np.vstack(
+        [np.ones(values.shape[1]), (values - middle[:, None]) / spread[:, None]]
+    )
     penalty = np.full(len(scaled), 2 * PENALTY)
     penalty[0] = 0
     found = np.zeros(len(scaled))
     for _ in range(12):
         likely = 1 / (1 + np.exp(-(found @ scaled)))
         slope = scaled @ (weights * (likely - right)) + penalty * found
-        bend = (scaled * (weights * likely * (1 - likely))) @ scaled.T + np.diag(penalty + 1e-9)
+        bend = (scaled * (weights * likely * (1 - likely))) @ scaled.T + np.diag(
+            penalty + 1e-9
+        )
         found -= np.linalg.solve(bend, slope)
     own = found[1:] / spread
     return float(found[0] - own @ middle), own
@@ -163,7 +196,10 @@ class Model:
 
 def model(found: Sequence[Example]) -> Model:
     first = fitted([one.first for one in found], found)
-    looks = [second_look(one.page, one.numbers, first[1] @ one.first + first[0]) for one in found]
+    looks = [
+        second_look(one.page, one.numbers, first[1] @ one.first + first[0])
+        for one in found
+    ]
     return Model(first, fitted(looks, found))
 
 

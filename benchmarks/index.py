@@ -1,14 +1,15 @@
 """What a claim costs, in time, RAM and on disk, beside the index of PyPI simhash.
 
-    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--only memory] [--rounds 3]
+    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--only memory]
+    [--rounds 3]
 
-Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and one process
-for each line. Times are CPU time, medians of rounds; our index is given 64 pages a call, or one. A
-claim of a new page has its share of confirmations in batches of 100. The rival has 64 bits and
-k = 3, and neither leases nor facts.
+Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and
+one process for each line. Times are CPU time, medians of rounds; our index is given 64
+pages a call, or one. A claim of a new page has its share of confirmations in batches of
+100. The rival has 64 bits and k = 3, and neither leases nor facts.
 
-A near page differs in half the bits of k; each block of 256 bits survives with the probability
-that four MinHash values have for sets of that similarity, .7.
+A near page differs in half the bits of k; each block of 256 bits survives with the
+probability that four MinHash values have for sets of that similarity, .7.
 """
 
 import argparse
@@ -43,7 +44,8 @@ SLICES, BANDS = Slices(), Bands().count
 SURVIVES = 0.7
 FACTS = bytes(range(FACTS_SIZE))
 Page = tuple[str, Fingerprint]
-# Claims for some pages; returns for each the key of a page within the distance, None for a new one.
+# Claims for some pages; returns for each the key of a page within the distance, None
+# for a new one.
 Claimer = Callable[[list[Page]], list[object]]
 
 
@@ -55,7 +57,9 @@ def fingerprints(bits: int, count: int, seed: int) -> Iterator[Fingerprint]:
         for i in range(size):
             value = int.from_bytes(packed[i * bits // 8 : (i + 1) * bits // 8], "big")
             random_bands = bands[i * BANDS * 4 : (i + 1) * BANDS * 4]
-            yield Fingerprint(value, bits, SLICES.of(value) if bits == 64 else random_bands)
+            yield Fingerprint(
+                value, bits, SLICES.of(value) if bits == 64 else random_bands
+            )
 
 
 def near(fingerprint: Fingerprint, distance: int, chance: random.Random) -> Fingerprint:
@@ -66,7 +70,9 @@ def near(fingerprint: Fingerprint, distance: int, chance: random.Random) -> Fing
     if bits == 64:
         return Fingerprint(value, bits, SLICES.of(value))
     blocks = [
-        fingerprint.blocks[at : at + 4] if chance.random() < SURVIVES else chance.randbytes(4)
+        fingerprint.blocks[at : at + 4]
+        if chance.random() < SURVIVES
+        else chance.randbytes(4)
         for at in range(0, BANDS * 4, 4)
     ]
     return Fingerprint(value, bits, b"".join(blocks))
@@ -84,7 +90,9 @@ class Ours:
         arrivals = [Arrival(*page, facts=FACTS) for page in pages]
         claims = self.index.claim_all(arrivals)
         found = [claim.matches[0].key if claim.matches else None for claim in claims]
-        self.pending += [key for (key, _), old in zip(pages, found, strict=True) if old is None]
+        self.pending += [
+            key for (key, _), old in zip(pages, found, strict=True) if old is None
+        ]
         if len(self.pending) >= 100:
             self.index.confirm(self.pending)
             self.pending.clear()
@@ -148,7 +156,9 @@ def per_page(claim: Claimer, pages: list[Page], batch: int) -> tuple[float, floa
     return (time.process_time() - start) / len(found) * 1e6, share
 
 
-def measure(way: str, bits: int, distance: int, size: int, rounds: int) -> tuple[Any, ...]:
+def measure(
+    way: str, bits: int, distance: int, size: int, rounds: int
+) -> tuple[Any, ...]:
     """Return the figures of a row, from the time to fill the index on."""
     batch, _ = WAYS[way]
     with tempfile.TemporaryDirectory() as name:
@@ -167,24 +177,43 @@ def measure(way: str, bits: int, distance: int, size: int, rounds: int) -> tuple
         chance = random.Random(3)
         new_pages = list(fingerprints(bits, rounds * TIMED, seed=2))
         known = itertools.cycle(fingerprints(bits, min(size, rounds * TIMED), seed=1))
-        copies = [near(page, distance, chance) for page in itertools.islice(known, rounds * TIMED)]
+        copies = [
+            near(page, distance, chance)
+            for page in itertools.islice(known, rounds * TIMED)
+        ]
         new, old = [], []
         for first in range(0, rounds * TIMED, TIMED):
             some = slice(first, first + TIMED)
-            named = [(KEY.format(f"new/{first + i}"), p) for i, p in enumerate(new_pages[some])]
+            named = [
+                (KEY.format(f"new/{first + i}"), p)
+                for i, p in enumerate(new_pages[some])
+            ]
             new.append(per_page(claim, named, batch)[0])
-            named = [(KEY.format(f"twin/{first + i}"), p) for i, p in enumerate(copies[some])]
+            named = [
+                (KEY.format(f"twin/{first + i}"), p) for i, p in enumerate(copies[some])
+            ]
             old.append(per_page(claim, named, batch))
         recall = sum(share for _, share in old) / len(old)
-        return filled, median(new), median(us for us, _ in old), recall, round(ram), round(disk)
+        return (
+            filled,
+            median(new),
+            median(us for us, _ in old),
+            recall,
+            round(ram),
+            round(disk),
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="up to 10 million pages")
-    parser.add_argument("--sizes", help="pages in the index, instead of 100,000 (--full: up to)")
+    parser.add_argument(
+        "--sizes", help="pages in the index, instead of 100,000 (--full: up to)"
+    )
     parser.add_argument("--only", choices=WAYS, help="one way")
-    parser.add_argument("--rounds", type=int, default=3, help="medians of so many rounds")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="medians of so many rounds"
+    )
     options = parser.parse_args()
     sizes = options.sizes or ("100000,1000000,10000000" if options.full else "100000")
     columns = ("us fill", "us new", "us copy", "found", "bytes of RAM", "bytes on disk")

@@ -1,10 +1,10 @@
 """Counts the instructions that a page costs, here and in another checkout.
 
-``python -m benchmarks.instructions --against COMMIT`` (or the folder of a checkout) prints for each
-kind of pages, and for the index in memory, the millions of instructions of one page on both sides.
-On a machine that others share, CPU time swings by a tenth and more; instructions do not. Callgrind
-counts them in warm passes: imports and the first pass are left out. Needs valgrind and
-../shared/data; takes some five minutes.
+``python -m benchmarks.instructions --against COMMIT`` (or the folder of a checkout)
+prints for each kind of pages, and for the index in memory, the millions of instructions
+of one page on both sides. On a machine that others share, CPU time swings by a tenth
+and more; instructions do not. Callgrind counts them in warm passes: imports and the
+first pass are left out. Needs valgrind and ../shared/data; takes some five minutes.
 """
 
 import argparse
@@ -40,7 +40,10 @@ def sample_of(kind: str) -> list[list[str]]:
     set_name = "records-html" if kind == "index" else kind
     lines = [line for line in lines_of(set_name) if "html" in line]
     sample = islice(lines[:: len(lines) // PAGES], PAGES)
-    return [[line.get("url") or f"http://a.test/{line['id']}", line["html"]] for line in sample]
+    return [
+        [line.get("url") or f"http://a.test/{line['id']}", line["html"]]
+        for line in sample
+    ]
 
 
 def pass_over(kind: str, pages: list[list[str]]) -> Callable[[], object]:
@@ -88,7 +91,12 @@ def counts_of(checkout: Path, kinds: list[str], samples: str) -> dict[str, float
     """Return for each kind the millions of instructions that a page takes in a checkout."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
-        command += [f"--callgrind-out-file={folder}/counts", sys.executable, "-W", "ignore"]
+        command += [
+            f"--callgrind-out-file={folder}/counts",
+            sys.executable,
+            "-W",
+            "ignore",
+        ]
         command += [__file__, "--count", *kinds]
         environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONHASHSEED": "0"}
         done = subprocess.run(
@@ -102,17 +110,25 @@ def counts_of(checkout: Path, kinds: list[str], samples: str) -> dict[str, float
         )
         if done.returncode:
             sys.exit(f"{checkout} could not be measured:\n{done.stderr[-2000:]}")
-        files = [Path(folder, f"counts.{number}") for number in range(1, len(kinds) + 2)]
-        nothing, *totals = [int(_TOTAL.findall(file.read_text("utf-8"))[-1]) for file in files]
+        files = [
+            Path(folder, f"counts.{number}") for number in range(1, len(kinds) + 2)
+        ]
+        nothing, *totals = [
+            int(_TOTAL.findall(file.read_text("utf-8"))[-1]) for file in files
+        ]
         pages = PAGES * PASSES
-        return {k: (t - nothing) / 1e6 / pages for k, t in zip(kinds, totals, strict=True)}
+        return {
+            k: (t - nothing) / 1e6 / pages for k, t in zip(kinds, totals, strict=True)
+        }
 
 
 def checked_out(name: str, folder: str) -> Path:
     """Return the checkout of this name, or write the files of a commit into a folder."""
     if Path(name, "scrapy_simhash").is_dir():
         return Path(name).resolve()
-    archive = subprocess.run(["git", "archive", name], cwd=ROOT, capture_output=True, check=False)
+    archive = subprocess.run(
+        ["git", "archive", name], cwd=ROOT, capture_output=True, check=False
+    )
     if archive.returncode:
         sys.exit(f"{name} is neither a checkout nor a commit")
     subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
@@ -121,7 +137,9 @@ def checked_out(name: str, folder: str) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--against", default="HEAD", help="a commit, or the folder of a checkout")
+    parser.add_argument(
+        "--against", default="HEAD", help="a commit, or the folder of a checkout"
+    )
     parser.add_argument("--count", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}")
     options = parser.parse_args()

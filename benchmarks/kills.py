@@ -2,16 +2,17 @@
 
     python -m benchmarks.kills [--clusters 40] [--kills 4] [--seeds 3]
 
-Three processes of one spider share a queue of scrapy-redis and an index in Redis. Each cluster has
-three copies; a callback takes up to half a second, and two of five fail, chosen by the address. As
-the crawl goes on, crawlers are killed (-9) and started again. The same seeds run with the filter
-and without it. A cluster is lost if nobody delivered a page of it, although one of its callbacks
-succeeds: *by a kill*, if killed crawlers had taken all such pages from the queue, as scrapy-redis
-itself loses them; else *by the filter*.
+Three processes of one spider share a queue of scrapy-redis and an index in Redis. Each
+cluster has three copies; a callback takes up to half a second, and two of five fail,
+chosen by the address. As the crawl goes on, crawlers are killed (-9) and started again.
+The same seeds run with the filter and without it. A cluster is lost if nobody delivered
+a page of it, although one of its callbacks succeeds: *by a kill*, if killed crawlers
+had taken all such pages from the queue, as scrapy-redis itself loses them; else *by the
+filter*.
 
-It fails if the filter loses a cluster, if it delivers more than 1.25 pages of each (what a killed
-crawler had delivered last may come again), or if the crawlers do not share one index.
-"""
+It fails if the filter loses a cluster, if it delivers more than 1.25 pages of each
+(what a killed crawler had delivered last may come again), or if the crawlers do not
+share one index."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ MOST_PAGES = 1.25
 
 
 class Event(NamedTuple):
-    """A request was ``taken`` from the queue or ``put`` there, its page was ``downloaded`` or
-    ``ignored``, or its callback ``delivered`` it or ``failed``."""
+    """A request was ``taken`` from the queue or ``put`` there, its page was
+    ``downloaded`` or ``ignored``, or its callback ``delivered`` it or ``failed``."""
 
     what: str
     path: str
@@ -102,9 +103,13 @@ def crawl(url: str, events: str, pages: list[str], is_on: bool) -> None:
             await asyncio.sleep(0.01)
             body = html(article(int(path.partition("-")[0])))
             headers = {"Content-Type": "text/html"}
-            return HtmlResponse(request.url, headers=headers, body=body, request=request)
+            return HtmlResponse(
+                request.url, headers=headers, body=body, request=request
+            )
 
-        def process_exception(self, request: Any, exception: Any, spider: Any = None) -> None:
+        def process_exception(
+            self, request: Any, exception: Any, spider: Any = None
+        ) -> None:
             if isinstance(exception, IgnoreRequest):
                 note("ignored", request.url)
 
@@ -151,7 +156,11 @@ def cluster_of(path: str) -> str:
 
 
 def read(events: Path) -> list[Event]:
-    rows = [line.split() for line in events.read_text().splitlines()] if events.exists() else []
+    rows = (
+        [line.split() for line in events.read_text().splitlines()]
+        if events.exists()
+        else []
+    )
     return [Event(row[0], row[1], int(row[2])) for row in rows if len(row) == 3]
 
 
@@ -165,7 +174,9 @@ class Crawl(NamedTuple):
 
     def lost(self, clusters: int) -> Counter[bool]:
         """Return how many clusters were lost, by whether it was by a kill."""
-        delivered = {cluster_of(event.path) for event in self.events if event.what == "delivered"}
+        delivered = {
+            cluster_of(event.path) for event in self.events if event.what == "delivered"
+        }
         lost = Counter[bool]()
         for cluster in map(str, range(clusters)):
             paths = [f"{cluster}-{copy}" for copy in range(COPIES)]
@@ -177,7 +188,9 @@ class Crawl(NamedTuple):
 
 def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
     rng = Random(seed)
-    pages = [f"{cluster}-{copy}" for cluster in range(clusters) for copy in range(COPIES)]
+    pages = [
+        f"{cluster}-{copy}" for cluster in range(clusters) for copy in range(COPIES)
+    ]
     rng.shuffle(pages)
     killed: set[int] = set()
     with redis_server() as server, tempfile.TemporaryDirectory() as folder:
@@ -185,8 +198,18 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
 
         def start(paths: list[str]) -> subprocess.Popen[bytes]:
             order = json.dumps([server.url, str(events), paths, is_on])
-            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.kills", "--order", order]
-            return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+            command = [
+                sys.executable,
+                "-W",
+                "ignore",
+                "-m",
+                "benchmarks.kills",
+                "--order",
+                order,
+            ]
+            return subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
 
         crawlers = [start(pages[number::CRAWLERS]) for number in range(CRAWLERS)]
         try:
@@ -196,7 +219,9 @@ def run(clusters: int, kills: int, seed: int, is_on: bool) -> Crawl:
                 while any(crawler.poll() is None for crawler in crawlers):
                     seen = read(events)
                     begun = {event.path for event in seen if event.what == "put"}
-                    ended = {cluster_of(event.path) for event in seen if event.what in ENDS}
+                    ended = {
+                        cluster_of(event.path) for event in seen if event.what in ENDS
+                    }
                     # What was never in the queue is no loss of the queue.
                     if len(begun) == len(pages) and len(ended) >= share * clusters:
                         break
@@ -230,7 +255,8 @@ def is_lost_by_kill(path: str, crawl: Crawl) -> bool:
     later = {event.what for event in events[last:] if event.process == process}
     if process not in crawl.killed or "put" in later:
         return False
-    # Each look at a waiting copy is noted as ignored a second later, perhaps after the next one.
+    # Each look at a waiting copy is noted as ignored a second later, perhaps after the
+    # next one.
     whats = Counter(event.what for event in events if event.process == process)
     return whats["ignored"] < whats["taken"]
 
@@ -251,11 +277,17 @@ def main() -> None:
         for is_on in (False, True):
             crawled = run(options.clusters, options.kills, seed, is_on)
             counts = Counter(event.what for event in crawled.events)
-            delivered = {cluster_of(e.path) for e in crawled.events if e.what == "delivered"}
+            delivered = {
+                cluster_of(e.path) for e in crawled.events if e.what == "delivered"
+            }
             lost, pages = crawled.lost(options.clusters), counts["delivered"]
             figures = (counts["downloaded"], pages, len(delivered), crawled.indexes)
             table.row(seed, "on" if is_on else "off", *figures, lost[True], lost[False])
-            is_bad = lost[False] > 0 or pages > MOST_PAGES * len(delivered) or crawled.indexes != 1
+            is_bad = (
+                lost[False] > 0
+                or pages > MOST_PAGES * len(delivered)
+                or crawled.indexes != 1
+            )
             is_broken |= is_on and is_bad
     return sys.exit(is_broken)
 

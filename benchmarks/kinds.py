@@ -1,7 +1,7 @@
 """Near-duplicates of several kinds, made from real pages.
 
-What is made is labelled by how it was made. Everything is drawn from the names of the pages, so the
-same pages give the same set.
+What is made is labelled by how it was made. Everything is drawn from the names of the
+pages, so the same pages give the same set.
 """
 
 import re
@@ -22,12 +22,14 @@ MIRRORS = ("mirror", "headline")
 EDITS = ("edits-5", "moved-5")
 DUPLICATES = (*MIRRORS, *EDITS)
 
-# Documents that share so many of their shingles are one text to begin with; the later goes.
+# Documents that share so many of their shingles are one text to begin with; the later
+# goes.
 MAX_ALIKE = 0.2
 LONGEST_HEADLINE = 70  # letters
 _HEAD = 20_000  # characters of a page in which it may name its own address
 _OWN_ADDRESS = re.compile(
-    r"<(?:link|meta)\s(?=[^<>]{0,300}(?:canonical|og:url))[^<>]{0,300}https?://([\w.-]{1,99})", re.I
+    r"<(?:link|meta)\s(?=[^<>]{0,300}(?:canonical|og:url))[^<>]{0,300}https?://([\w.-]{1,99})",
+    re.I,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?])\s+")
@@ -43,22 +45,24 @@ def make_kinds(
 ) -> Dataset:
     """Make near-duplicates from real pages; all other pairs of pages are none.
 
-    A page takes part if its body is known or found, has at least 200 letters and digits, and
-    resembles that of no earlier page. Of each, one page of each kind is made:
+    A page takes part if its body is known or found, has at least 200 letters and
+    digits, and resembles that of no earlier page. Of each, one page of each kind is
+    made:
 
-    * ``mirror``: the body in the template of another site, with the title and headline of the
-      article beside the name of that site.
+    * ``mirror``: the body in the template of another site, with the title and headline
+      of the article beside the name of that site.
     * ``headline``: the same under another headline, as papers print one story.
     * ``edits-5``: 5% of the words of the body changed.
-    * ``moved-5``: the same under another path of the host. Other edits have the address of the page
-      with a parameter more, and mirrors that of the other page.
+    * ``moved-5``: the same under another path of the host. Other edits have the address
+      of the page with a parameter more, and mirrors that of the other page.
 
-    Two pages made of the same one differ from each other in two ways at once; such pairs are
-    ambiguous. A page whose address is not known gets one, on the host that it names as its own or
-    on a host of its own.
+    Two pages made of the same one differ from each other in two ways at once; such
+    pairs are ambiguous. A page whose address is not known gets one, on the host that it
+    names as its own or on a host of its own.
 
     Args:
-        documents: pages; where a line has no ``body``, the extractor ``main`` says what it is.
+        documents: pages; where a line has no ``body``, the extractor ``main`` says what
+            it is.
         kinds: of ``DUPLICATES``, which to make.
         name: of the set.
     """
@@ -167,7 +171,9 @@ def _unlike(pages: Iterable[Page]) -> list[Page]:
     kept: list[tuple[Page, set[str]]] = []
     for page in pages:
         sample = {s for s in shingles(page.text) if crc32(s.encode()) % 8 == 0}
-        if all(len(sample & o) <= MAX_ALIKE * min(len(sample), len(o)) for _, o in kept):
+        if all(
+            len(sample & o) <= MAX_ALIKE * min(len(sample), len(o)) for _, o in kept
+        ):
             kept.append((page, sample))
     return [page for page, _ in kept]
 
@@ -179,8 +185,8 @@ def _ordered(name: str, other: str) -> tuple[str, str]:
 def _editor(page: Page, chance: Random) -> Callable[[str], str]:
     """Return what changes 5% of the words of a body; each piece of it is to come once.
 
-    Where words are not parted by spaces, runs of three or four characters take their place.
-    """
+    Where words are not parted by spaces, runs of three or four characters take their
+    place."""
     token = _HAN_RUN if _is_chinese(page) else _WORD
     space = "" if _is_chinese(page) else " "
     vocabulary = [word for line in page.paragraphs for word in token.findall(line)]

@@ -22,11 +22,13 @@ ROOT = Path(__file__).resolve().parents[1]
 def in_a_process(program: str, order: Any) -> Any:
     """Give an order to a program here, in a process of its own, and return what it prints.
 
-    Order and answer are JSON: the program reads ``sys.stdin`` when it is started with ``--order``.
-    """
+    Order and answer are JSON: the program reads ``sys.stdin`` when it is started with
+    ``--order``."""
     command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{program}", "--order"]
     order = json.dumps(order)
-    done = subprocess.run(command, input=order, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        command, input=order, capture_output=True, text=True, cwd=ROOT
+    )
     if done.returncode:
         raise RuntimeError(f"{program} failed:\n{done.stderr[-4000:]}")
     return json.loads(done.stdout)
@@ -80,7 +82,9 @@ class Table:
         print("|" + " --- |" * len(columns), flush=True)
 
     def row(self, *cells: object) -> None:
-        self._row([f"{cell:,.3g}" if isinstance(cell, float) else str(cell) for cell in cells])
+        self._row(
+            [f"{cell:,.3g}" if isinstance(cell, float) else str(cell) for cell in cells]
+        )
 
     def _row(self, cells: Sequence[str]) -> None:
         print("| " + " | ".join(cells) + " |", flush=True)
@@ -95,4 +99,6 @@ def need_redis() -> None:
 
     if servers.PROGRAM is None:
         sys.exit("skipped: there is no redis-server")
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(f"ended by signal {number}"))
+    signal.signal(
+        signal.SIGTERM, lambda number, frame: sys.exit(f"ended by signal {number}")
+    )

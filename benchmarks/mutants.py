@@ -1,12 +1,13 @@
 """Which check notices which fault that is put into the index.
 
-    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30] [--mutants ...]
+    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30] [--mutants
+    ...]
 
-Each *mutant* breaks one promise of the index in every process of a check. A check that passes with
-a mutant cannot see that fault. The checks are ``benchmarks.faults`` with a Redis (promises), the
-tests of histories, races and stores in ``tests/index`` with SQLite (model), and
-``benchmarks.kills`` (kills). It fails if no check notices some mutant, or if one fails without any.
-"""
+Each *mutant* breaks one promise of the index in every process of a check. A check that
+passes with a mutant cannot see that fault. The checks are ``benchmarks.faults`` with a
+Redis (promises), the tests of histories, races and stores in ``tests/index`` with
+SQLite (model), and ``benchmarks.kills`` (kills). It fails if no check notices some
+mutant, or if one fails without any."""
 
 import argparse
 import os
@@ -39,7 +40,9 @@ def states_are_not_compared() -> None:
     from scrapy_simhash.index import sqlite_store
 
     stands = sqlite_store._stands
-    sqlite_store._stands = lambda part, near, _: stands(part._replace(checks={}), near, {})
+    sqlite_store._stands = lambda part, near, _: stands(
+        part._replace(checks={}), near, {}
+    )
     _in_scripts("if part.fate == 0 and not is_as", "if false and not is_as")
 
 
@@ -82,7 +85,16 @@ MODEL = ("test_histories.py", "test_races.py", "test_stores.py")
 CHECKS = {
     "promises": ["-m", "benchmarks.faults", "--only", "redis"],
     "model": [
-        *("-m", "pytest", "-q", "-x", "-p", "benchmarks.mutants", "-p", "no:cacheprovider"),
+        *(
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "benchmarks.mutants",
+            "-p",
+            "no:cacheprovider",
+        ),
         *("-k", "sqlite", *(f"tests/index/{name}" for name in MODEL)),
     ],
     "kills": ["-m", "benchmarks.kills", "--seeds", "1"],

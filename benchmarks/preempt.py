@@ -2,10 +2,10 @@
 
     python -m benchmarks.preempt
 
-A site that is crawled before another one shows the pages of that one under their titles and ``h1``,
-in which it has replaced a share of the words by others. Prints how many of the true pages are
-dropped, by distance alone and with the rule, and how far the two are from each other.
-"""
+A site that is crawled before another one shows the pages of that one under their titles
+and ``h1``, in which it has replaced a share of the words by others. Prints how many of
+the true pages are dropped, by distance alone and with the rule, and how far the two are
+from each other."""
 
 from random import Random
 
@@ -33,7 +33,9 @@ def distances(share: float) -> list[tuple[int, bool]]:
     rule = Rule(recipe.distance)
     random = Random(3)
     syllables = [c + v for c in "bcdfghklmnprstvw" for v in "aeiou"]
-    known = ["".join(random.choices(syllables, k=random.randint(1, 4))) for _ in range(3000)]
+    known = [
+        "".join(random.choices(syllables, k=random.randint(1, 4))) for _ in range(3000)
+    ]
     found = []
     for number in range(PAGES):
         random = Random(number)
@@ -43,7 +45,10 @@ def distances(share: float) -> list[tuple[int, bool]]:
         for place in random.sample(range(6, len(words)), int(share * len(words))):
             others[place] = random.choice(known)
         prints, pages = [], []
-        for address, text in (("http://first.test/1", others), ("http://true.test/a", words)):
+        for address, text in (
+            ("http://first.test/1", others),
+            ("http://true.test/a", words),
+        ):
             extraction = extract(html_of(" ".join(name), text))
             prints.append(recipe.fingerprint(*extraction.to_fingerprint))
             pages.append(Page(address, facts_of(extraction, recipe)))
@@ -58,9 +63,15 @@ def main() -> None:
     print("| --- | --- | --- | --- |")
     for share in SHARES:
         found = sorted(distances(share))
-        near, hidden = sum(distance <= k for distance, _ in found), sum(hides for _, hides in found)
+        near, hidden = (
+            sum(distance <= k for distance, _ in found),
+            sum(hides for _, hides in found),
+        )
         median, _ = found[PAGES // 2]
-        print(f"| {share:.0%} | {near} of {PAGES} | {hidden} of {PAGES} | {median} |", flush=True)
+        print(
+            f"| {share:.0%} | {near} of {PAGES} | {hidden} of {PAGES} | {median} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

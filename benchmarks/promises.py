@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from scrapy_simhash.index.values import Entry
 
-# Seconds of a lease, and by how much the clocks of two crawlers may be apart: a client takes the
-# time of Redis when it connects, and on a busy machine an answer takes a second.
+# Seconds of a lease, and by how much the clocks of two crawlers may be apart: a client
+# takes the time of Redis when it connects, and on a busy machine an answer takes a
+# second.
 LEASE, APART = 3.0, 1.5
 SURE = LEASE - APART
 # Later than all that is asked.
@@ -20,11 +21,11 @@ class Note(NamedTuple):
     """An act on a key: when it was asked and answered, by whom, and the answer.
 
     Attributes:
-        act: claim, confirm, release or renew. A claim and a release are noted before they
-            are asked, too, with the outcome "unknown".
+        act: claim, confirm, release or renew. A claim and a release are noted before
+            they are asked, too, with the outcome "unknown".
         text: the cluster to which the text of a claim belongs.
-        outcome: that of a claim; a revisit is "superseded" if its new text became the entry of its
-            key, and "apart" if it repeats another one.
+        outcome: that of a claim; a revisit is "superseded" if its new text became the
+            entry of its key, and "apart" if it repeats another one.
         other: the key that a duplicate repeats.
     """
 
@@ -49,8 +50,9 @@ class Disturbed:
     Attributes:
         losses: from when to when the answers came that may have been lost.
         jumps: when the clock of all went forward.
-        ends: when crawlers had their last notes, where the entries that they left in progress count
-            as expired at once, because others see that their process is gone.
+        ends: when crawlers had their last notes, where the entries that they left in
+            progress count as expired at once, because others see that their process is
+            gone.
     """
 
     losses: list[tuple[float, float]] = field(default_factory=list)
@@ -84,7 +86,9 @@ class Key:
 
     def __init__(self, notes: list[Note], disturbed: Disturbed) -> None:
         self._disturbed = disturbed
-        answered = {(n.act, n.asked, n.crawler) for n in notes if n.outcome != "unknown"}
+        answered = {
+            (n.act, n.asked, n.crawler) for n in notes if n.outcome != "unknown"
+        }
         # What was never answered may still come.
         self.notes = [
             n._replace(answered=math.inf) if n.outcome == "unknown" else n
@@ -109,7 +113,9 @@ class Key:
                 until, crawler = math.inf, ""
         elif not (note.admits or note.outcome == "revisit"):
             return
-        self.holds.append(Hold(note.key, text, note.asked, note.answered, until, crawler))
+        self.holds.append(
+            Hold(note.key, text, note.asked, note.answered, until, crawler)
+        )
 
     def has(self, hold: Hold, during: Note) -> bool:
         """Return whether it surely is held while something else is asked and answered."""
@@ -131,7 +137,10 @@ class Key:
     def _is_lost(self, asked: float, answered: float, end: float) -> bool:
         """Return whether an effect may have been lost before a moment."""
         losses = self._disturbed.losses
-        return any(since <= answered and asked <= till and since < end for since, till in losses)
+        return any(
+            since <= answered and asked <= till and since < end
+            for since, till in losses
+        )
 
     def is_sure(self) -> bool:
         """Return whether it is confirmed in the end."""
@@ -141,7 +150,8 @@ class Key:
     def may_be(self, copy: Note) -> bool:
         """Return whether it had the text of a copy before that was told so."""
         return any(
-            n.act == "claim" and n.text == copy.text and n.asked < copy.answered for n in self.notes
+            n.act == "claim" and n.text == copy.text and n.asked < copy.answered
+            for n in self.notes
         )
 
     def has_left(self, copy: Note) -> bool:
@@ -186,13 +196,19 @@ def broken_ones(
     texts = defaultdict[int, list[str]](list)
     for key in final:
         texts[keys[key].text].append(key)
-    yield from (("I3", (text, *some)) for text, some in texts.items() if text and some[1:])
+    yield from (
+        ("I3", (text, *some)) for text, some in texts.items() if text and some[1:]
+    )
     sure = {key for key, one in keys.items() if one.is_sure()}
     yield from (("I3", (keys[key].text, key)) for key in sure - set(final))
     twice = Counter(entry.key for entry in stored)
-    yield from (("I4", (key,)) for key, count in twice.items() for _ in range(count - 1))
+    yield from (
+        ("I4", (key,)) for key, count in twice.items() for _ in range(count - 1)
+    )
 
 
-def violations(notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]) -> Counter[str]:
+def violations(
+    notes: Iterable[Note], disturbed: Disturbed, stored: list[Entry]
+) -> Counter[str]:
     """Return which promises were broken, and how often."""
     return Counter(promise for promise, _ in broken_ones(notes, disturbed, stored))

@@ -1,14 +1,14 @@
 """Crawls sites on two days, and holds what is delivered against what is new or has changed.
 
-``python -m benchmarks.recrawl [forum shop blog URL ...] [--edit COMMAND]``. The first three are
-made here. A URL is the first page of a program that runs already; the command edits its pages
-between the days. Each site is crawled by its links, in Scrapy's own order and breadth first, with
-SIMHASH_RECRAWL "changed" and one SQLite index.
+``python -m benchmarks.recrawl [forum shop blog URL ...] [--edit COMMAND]``. The first
+three are made here. A URL is the first page of a program that runs already; the command
+edits its pages between the days. Each site is crawled by its links, in Scrapy's own
+order and breadth first, with SIMHASH_RECRAWL "changed" and one SQLite index.
 
-The truth is the text of the content of both days, word by word, in a crawl without the filter. A
-text is news if no page had it on the first day. News stays in if a crawl with an empty index
-delivers it, and neither it nor its page is delivered. The rival is MD5 of the body, as Norconex,
-StormCrawler and Browsertrix have it.
+The truth is the text of the content of both days, word by word, in a crawl without the
+filter. A text is news if no page had it on the first day. News stays in if a crawl with
+an empty index delivers it, and neither it nor its page is delivered. The rival is MD5
+of the body, as Norconex, StormCrawler and Browsertrix have it.
 """
 
 import argparse
@@ -66,7 +66,10 @@ class Whole(Spider):
 
     def parse(self, response: Any) -> Any:
         is_html = isinstance(response, HtmlResponse)
-        yield {"url": response.url, "body": response.text if self.keeps and is_html else ""}
+        yield {
+            "url": response.url,
+            "body": response.text if self.keeps and is_html else "",
+        }
         yield from self.requests(response)
 
     def requests(self, response: Any) -> Iterator[Request]:
@@ -90,7 +93,9 @@ def run(settings: dict[str, Any], spider: dict[str, Any]) -> None:
     items: list[Any] = []
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(Whole)
-    crawler.signals.connect(lambda item: items.append(item), signal=item_scraped, weak=False)
+    crawler.signals.connect(
+        lambda item: items.append(item), signal=item_scraped, weak=False
+    )
     process.crawl(crawler, **spider)
     process.start()
     print(json.dumps(items))
@@ -99,7 +104,9 @@ def run(settings: dict[str, Any], spider: dict[str, Any]) -> None:
 def content(body: str | bytes) -> str:
     """Return the words of a page's content, without what its site puts around it."""
     tree = lxml.html.document_fromstring(body)
-    mains = tree.cssselect("[role=main], main, #mw-content-text, div.body, td.content") or [tree]
+    mains = tree.cssselect(
+        "[role=main], main, #mw-content-text, div.body, td.content"
+    ) or [tree]
     for node in mains[0].cssselect(AROUND):
         node.drop_tree()
     return " ".join(re.findall(r"\w+", " ".join(mains[0].itertext())))
@@ -139,13 +146,17 @@ def forum() -> Iterator[MadePages]:
                 for n, text in enumerate(texts)
             )
             for view in ("", "?view=print"):
-                pages[f"/t/{topic}{view}"] = page(f"Topic {topic}", replies, ["/"], seen)
+                pages[f"/t/{topic}{view}"] = page(
+                    f"Topic {topic}", replies, ["/"], seen
+                )
         order = sorted(posts, reverse=True)
         boards = [f"/board/{n}" for n in range(len(order) // 20 + 1)]
         for n, path in enumerate(boards):
             topics = order[20 * n : 20 * n + 20]
             teasers = "".join(f"<li>{posts[topic][0][:160]}</li>" for topic in topics)
-            links = [f"/t/{topic}{view}" for topic in topics for view in ("", "?view=print")]
+            links = [
+                f"/t/{topic}{view}" for topic in topics for view in ("", "?view=print")
+            ]
             pages[path] = page("Board", f"<ul>{teasers}</ul>", links)
         yield pages | {"/": page("Forum", f"<p>{article(9999)}</p>", boards)}
 
@@ -154,13 +165,19 @@ def shop() -> Iterator[MadePages]:
     """Products with a table of facts; prices and stocks change, some are new or removed."""
     for day in range(2):
         pages: MadePages = {}
-        products = [n for n in range(300) if n % 41 or not day] + [*range(300, 320)] * day
+        products = [n for n in range(300) if n % 41 or not day] + [
+            *range(300, 320)
+        ] * day
         for n in products:
             price = 10 + n + day * (n % 7 == 0)
             stock = "sold out" if day and n % 11 == 0 else "in stock"
-            table = f"<table><tr><th>Price<td>{price}.90<tr><th>Stock<td>{stock}</table>"
+            table = (
+                f"<table><tr><th>Price<td>{price}.90<tr><th>Stock<td>{stock}</table>"
+            )
             text = f"<p>{article(n % 20, 80)}</p><p>{article(5000 + n, 12)}</p>{table}"
-            pages[f"/p/{n}"] = page(f"Product {n}", text, ["/"], f"Cart: {n * day % 5} items")
+            pages[f"/p/{n}"] = page(
+                f"Product {n}", text, ["/"], f"Cart: {n * day % 5} items"
+            )
         links = list(pages)
         yield pages | {"/": page("Shop", f"<p>{article(8888)}</p>", links)}
 
@@ -183,8 +200,15 @@ def blog() -> Iterator[MadePages]:
             for n in range(90, 100):
                 del texts[f"/post-{n}"]
             texts |= {f"/post-{n}": article(n) for n in range(200, 220)}
-        pages = {path: page(text[:40], f"<p>{text}</p>", ["/"]) for path, text in texts.items()}
-        yield {"/": page("Blog", f"<p>{article(7777)}</p>", [*moved, *pages]), **moved, **pages}
+        pages = {
+            path: page(text[:40], f"<p>{text}</p>", ["/"])
+            for path, text in texts.items()
+        }
+        yield {
+            "/": page("Blog", f"<p>{article(7777)}</p>", [*moved, *pages]),
+            **moved,
+            **pages,
+        }
 
 
 # Measuring.
@@ -216,7 +240,9 @@ def measure(site: str, edit: str) -> None:
                 index = f"sqlite:///{folder}/{order}.sqlite"
                 settings = {"SIMHASH_INDEX_URL": index, "SIMHASH_RECRAWL": "changed"}
                 delivered = {item["url"] for item in crawl(url, order, **settings)}
-                print(f"{site}, {order}, day {day}: {len(delivered)} of {len(now)} pages delivered")
+                print(
+                    f"{site}, {order}, day {day}: {len(delivered)} of {len(now)} pages delivered"
+                )
                 if before:
                     anew = {item["url"] for item in crawl(url, order)}
                     compare(before, now, delivered & now.keys(), anew & now.keys())
@@ -251,7 +277,9 @@ MADE = {"forum": forum, "shop": shop, "blog": blog}
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("sites", nargs="*", metavar="SITE", default=[*MADE])
-    parser.add_argument("--edit", default="true", help="a command that edits the pages of a URL")
+    parser.add_argument(
+        "--edit", default="true", help="a command that edits the pages of a URL"
+    )
     parser.add_argument("--order", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:

@@ -1,21 +1,22 @@
 """What an index costs Redis, and whether crawlers that race keep one page of each cluster.
 
-    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8] [--injected 10000000]
-    python -m benchmarks.redis --flood
+    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8] [--injected
+    10000000] python -m benchmarks.redis --flood
     python -m benchmarks.redis --beside 1000000
 
-Pages that are near nothing claim and are confirmed, a batch at a time and alone; then copies claim.
-Each has a key of some 60 bytes and facts as long as those of a page. CPU is that of the server and
-of the client, memory is the server's, and what is written is the growth of its append-only file. In
-the race each process claims a copy of each cluster, in batches of its own sizes; the pages share
-half of their block values, as those of one template do.
+Pages that are near nothing claim and are confirmed, a batch at a time and alone; then
+copies claim. Each has a key of some 60 bytes and facts as long as those of a page. CPU
+is that of the server and of the client, memory is the server's, and what is written is
+the growth of its append-only file. In the race each process claims a copy of each
+cluster, in batches of its own sizes; the pages share half of their block values, as
+those of one template do.
 
-A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at once,
-without the pages, and measures what the next ones cost. ``--flood`` measures what pages of one
-template cost beside unrelated ones, turn by turn, and how many copies of the oldest ones are lost.
-``--beside`` fills an index of so many pages and one of 100,000, each on a server of its own, and
-measures what pages cost in both, turn by turn; figures are medians of the turns.
-"""
+A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at
+once, without the pages, and measures what the next ones cost. ``--flood`` measures what
+pages of one template cost beside unrelated ones, turn by turn, and how many copies of
+the oldest ones are lost. ``--beside`` fills an index of so many pages and one of
+100,000, each on a server of its own, and measures what pages cost in both, turn by
+turn; figures are medians of the turns."""
 
 import argparse
 import itertools
@@ -37,7 +38,8 @@ from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
-# Leaves of a block in a small index, and positions for each in a larger one, as in commit.lua.
+# Leaves of a block in a small index, and positions for each in a larger one, as in
+# commit.lua.
 LEAVES, LOAD = 8192, 256
 WRITTEN = "--appendonly yes --auto-aof-rewrite-percentage 0"
 SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
@@ -49,7 +51,9 @@ def pages(seed: int = 1) -> Iterator[Arrival]:
         value, blocks = chance.getrandbits(256), chance.randbytes(4 * BLOCKS)
         name = f"section/{number % 31}/article-{chance.getrandbits(32):x}.html"
         key = f"https://www.example-{number % 997}.com/{name}"
-        yield Arrival(key, Fingerprint(value, 256, blocks), facts=chance.randbytes(FACTS_SIZE))
+        yield Arrival(
+            key, Fingerprint(value, 256, blocks), facts=chance.randbytes(FACTS_SIZE)
+        )
 
 
 class Costs:
@@ -68,7 +72,11 @@ class Costs:
         server, client, written = (
             now - was for now, was in zip(self._now(), self._before, strict=True)
         )
-        return [round(1e6 * server / count), round(1e6 * client / count), written // count]
+        return [
+            round(1e6 * server / count),
+            round(1e6 * client / count),
+            written // count,
+        ]
 
 
 def admit(index: Index, arrivals: Iterator[Arrival], count: int, batch: int) -> None:
@@ -79,7 +87,9 @@ def admit(index: Index, arrivals: Iterator[Arrival], count: int, batch: int) -> 
 
 
 def measure(server: servers.RedisServer, count: int, batch: int) -> None:
-    table = Table("pages", "claims", "server us", "client us", "bytes written", "bytes of memory")
+    table = Table(
+        "pages", "claims", "server us", "client us", "bytes written", "bytes of memory"
+    )
     empty = int(info(server, "memory")["used_memory"])
     index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
     for done in range(0, count, max(step := min(count, 100_000), 1)):
@@ -90,9 +100,14 @@ def measure(server: servers.RedisServer, count: int, batch: int) -> None:
     costs = Costs(server)
     admit(index, arrivals, 2000, 1)
     table.row(count, "alone", *costs.of_each(2000), "")
-    some = [page._replace(key=f"{page.key}?") for page in itertools.islice(pages(), 0, count, 31)]
+    some = [
+        page._replace(key=f"{page.key}?")
+        for page in itertools.islice(pages(), 0, count, 31)
+    ]
     costs = Costs(server)
-    claims = [index.claim_all(some[at : at + batch]) for at in range(0, len(some), batch)]
+    claims = [
+        index.claim_all(some[at : at + batch]) for at in range(0, len(some), batch)
+    ]
     assert {claim.outcome for part in claims for claim in part} == {"duplicate"}
     table.row(count, "copies", *costs.of_each(len(some)), "")
     index.close()
@@ -100,7 +115,11 @@ def measure(server: servers.RedisServer, count: int, batch: int) -> None:
 
 def inject(server: servers.RedisServer, count: int) -> None:
     """Write the leaves that an index of so many pages has."""
-    chance, leaf_count, half = np.random.default_rng(1), max(count // LOAD, LEAVES), LEAVES
+    chance, leaf_count, half = (
+        np.random.default_rng(1),
+        max(count // LOAD, LEAVES),
+        LEAVES,
+    )
     while 2 * half <= leaf_count:
         half *= 2
     with server.client() as client:
@@ -165,7 +184,11 @@ def flood() -> Iterator[Arrival]:
     for number in itertools.count():
         blocks = shared + chance.randbytes(2 * BLOCKS)
         fingerprint = Fingerprint(chance.getrandbits(256), 256, blocks)
-        yield Arrival(f"http://f.example/{number}", fingerprint, facts=chance.randbytes(FACTS_SIZE))
+        yield Arrival(
+            f"http://f.example/{number}",
+            fingerprint,
+            facts=chance.randbytes(FACTS_SIZE),
+        )
 
 
 def changed(page: Arrival, chance: Random) -> Arrival:
@@ -190,7 +213,9 @@ def measure_flood(server: servers.RedisServer, batch: int) -> None:
     oldest, chance = [*itertools.islice(flood(), 0, 3000, 30)], Random(3)
     claims = index.claim_all([changed(page, chance) for page in oldest])
     lost = sum(claim.outcome != "duplicate" for claim in claims)
-    table = Table("us of an unrelated page", "us of a flood's page", "times", "lost copies of 100")
+    table = Table(
+        "us of an unrelated page", "us of a flood's page", "times", "lost copies of 100"
+    )
     table.row(*used.values(), used["flood"] / used["unrelated"], lost)
     index.close()
 
@@ -203,12 +228,19 @@ def copies(crawler: int) -> Iterator[Arrival]:
         blocks = shared + chance.randbytes(2 * BLOCKS)
         for place in Random(f"{crawler} {cluster}").sample(range(256), 10):
             value ^= 1 << place
-        yield Arrival(f"http://h{crawler}.example/{cluster}", Fingerprint(value, 256, blocks))
+        yield Arrival(
+            f"http://h{crawler}.example/{cluster}", Fingerprint(value, 256, blocks)
+        )
 
 
 def race(url: str, crawler: int) -> None:
     """Claim, and print how many pages became originals."""
-    index, arrivals, chance, originals = open_index(url, SPEC), copies(crawler), Random(crawler), 0
+    index, arrivals, chance, originals = (
+        open_index(url, SPEC),
+        copies(crawler),
+        Random(crawler),
+        0,
+    )
     sys.stdin.readline()
     while some := [*itertools.islice(arrivals, chance.randint(1, 40))]:
         claims = index.claim_all(some)

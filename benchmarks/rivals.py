@@ -56,7 +56,9 @@ class MinHashLSH:
         minhash = MinHash(num_perm=self.permutations)
         for start in range(0, len(grams), _BATCH):
             batch = grams[start : start + _BATCH]
-            minhash.update_batch([gram.encode("utf-8", "surrogatepass") for gram in batch])
+            minhash.update_batch(
+                [gram.encode("utf-8", "surrogatepass") for gram in batch]
+            )
         return minhash
 
     def index(self) -> Any:
@@ -90,7 +92,9 @@ def by_minhash() -> Filter:
     return _by_text(minhash.sketch, index.query, index.insert)
 
 
-def _by_text(sketch: Callable[[str], Any], query: Callable[[Any], Any], add: Any) -> Filter:
+def _by_text(
+    sketch: Callable[[str], Any], query: Callable[[Any], Any], add: Any
+) -> Filter:
     """Return a filter that asks an index for a sketch of the text of trafilatura."""
 
     def repeats(url: str, html: str) -> bool:

@@ -1,19 +1,21 @@
 """Crawls made sites or a real one, and tells what sparing by address saves, and what it loses.
 
-The first crawl only watches, and what it says is printed beside what the second one does.
+The first crawl only watches, and what it says is printed beside what the second one
+does.
 
-``python -m benchmarks.sparing [board shop catalogue calendar media URL ...]``, for example with the
-first page of a MediaWiki on loopback. Each site is crawled with everything fetched, then with
-copies spared, in Scrapy's own order and breadth first. The second crawl follows only links to
-addresses that the first has asked for. A distinct page is lost if none of its addresses was fetched
-and one was spared; it is out of reach if the crawl met no link to it, because the links stand in
-pages that it spared, or that it met as copies. Two crawls that fetch everything differ, too,
-because the answers come in another order.
+``python -m benchmarks.sparing [board shop catalogue calendar media URL ...]``, for
+example with the first page of a MediaWiki on loopback. Each site is crawled with
+everything fetched, then with copies spared, in Scrapy's own order and breadth first.
+The second crawl follows only links to addresses that the first has asked for. A
+distinct page is lost if none of its addresses was fetched and one was spared; it is out
+of reach if the crawl met no link to it, because the links stand in pages that it
+spared, or that it met as copies. Two crawls that fetch everything differ, too, because
+the answers come in another order.
 
-The items of the catalogue are alike and link nothing but items, as the pages of a trap do. The
-calendar has no end, and the media manager of a wiki has 9,600 addresses: what counts there is how
-many downloads it takes until the crawl ends, and how many of the other 40 pages were reached.
-"""
+The items of the catalogue are alike and link nothing but items, as the pages of a trap
+do. The calendar has no end, and the media manager of a wiki has 9,600 addresses: what
+counts there is how many downloads it takes until the crawl ends, and how many of the
+other 40 pages were reached."""
 
 import argparse
 import asyncio
@@ -56,7 +58,11 @@ def board() -> Iterator[MadePage]:
         post += number
     lists = [f"/forum?page={n}" for n in range(8)]
     for n, path in enumerate(lists):
-        links = [link for url, posts in topics[20 * n : 20 * n + 20] for link in (posts[-1], url)]
+        links = [
+            link
+            for url, posts in topics[20 * n : 20 * n + 20]
+            for link in (posts[-1], url)
+        ]
         yield path, path, article(50_000 + n), links + lists
     for n, (url, posts) in enumerate(topics):
         for path in (url, *posts):
@@ -70,12 +76,21 @@ def shop() -> Iterator[MadePage]:
     for n in range(12):
         for part in range(1, 5):
             items = [f"/item/{40 * n + 10 * part + k}" for k in range(-10, 0)]
-            links = [f"{item}?utm_source={('list', 'mail')[n % 2]}" for item in items] + items
+            links = [
+                f"{item}?utm_source={('list', 'mail')[n % 2]}" for item in items
+            ] + items
             links += [f"/list/{n}?page={k}" for k in range(2, 5)]
-            sorts = [f"/list/{n}?sort={order}" for order in ("price", "name", "new", "size")]
+            sorts = [
+                f"/list/{n}?sort={order}" for order in ("price", "name", "new", "size")
+            ]
             views = [f"/list/{n}", *sorts] if part == 1 else [f"/list/{n}?page={part}"]
             for path in views:
-                yield path, f"list {n} {part}", article(1000 + 10 * n + part), links + sorts
+                yield (
+                    path,
+                    f"list {n} {part}",
+                    article(1000 + 10 * n + part),
+                    links + sorts,
+                )
     for n in range(480):
         item = f"/item/{n}"
         links = [f"{item}?view=print", f"/login?next={item}", f"/list/{n // 40}"]
@@ -83,7 +98,12 @@ def shop() -> Iterator[MadePage]:
         for query in ("", "?view=print", "?utm_source=list", "?utm_source=mail"):
             yield item + query, item, article(2000 + 3 * n), links
         for k, color in enumerate(("red", "blue"), 1):
-            yield f"{item}?color={color}", f"{item} {color}", article(2000 + 3 * n + k), links
+            yield (
+                f"{item}?color={color}",
+                f"{item} {color}",
+                article(2000 + 3 * n + k),
+                links,
+            )
         yield f"/login?next={item}", "login", article(3), ["/"]
 
 
@@ -103,7 +123,12 @@ def catalogue() -> Iterator[MadePage]:
     for n in range(600):
         links = [f"/item/{k % 600}" for k in (n + 1, 7 * n + 1, 13 * n + 1)]
         price = f"{random.Random(n).randrange(1000, 9000) / 100:.2f}"
-        yield f"/item/{n}", f"item {n}", f"{article(n, 3)} {price} euros. {article(2, 40)}", links
+        yield (
+            f"/item/{n}",
+            f"item {n}",
+            f"{article(n, 3)} {price} euros. {article(2, 40)}",
+            links,
+        )
 
 
 def media() -> Iterator[MadePage]:
@@ -136,7 +161,11 @@ def answers(pages: Iterator[MadePage]) -> dict[str, Answer]:
     """Return what is served; a header names each page."""
     usual = {"Content-Type": "text/html"}
     return {
-        path: (200, usual | {"X-Page": name}, html(text, title=text[:30], links=tuple(links)))
+        path: (
+            200,
+            usual | {"X-Page": name},
+            html(text, title=text[:30], links=tuple(links)),
+        )
         for path, name, text, links in pages
     }
 
@@ -162,7 +191,9 @@ def run(url: str, spare: str, order: str, listed: list[str] | None, log: Path) -
     ending: list[Any] = []
 
     def asked(request: Any) -> str:
-        return str(canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0]))
+        return str(
+            canonicalize_url((request.meta.get("redirect_urls") or [request.url])[0])
+        )
 
     def note(request: Any, response: Any, key: str) -> None:
         name = response.headers.get("X-Page", b"").decode() or key
@@ -191,7 +222,11 @@ def run(url: str, spare: str, order: str, listed: list[str] | None, log: Path) -
     def on_download(request: Any) -> None:
         addresses.append(asked(request))
         if len(addresses) == MOST and within is None:
-            ending.append(asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough")))
+            ending.append(
+                asyncio.ensure_future(
+                    crawler.engine.close_spider_async(reason="enough")
+                )
+            )
 
     def on_copy(verdict: Any, request: Any, response: Any) -> None:
         note(request, response, verdict.original)
@@ -204,8 +239,14 @@ def run(url: str, spare: str, order: str, listed: list[str] | None, log: Path) -
     report = {
         "fetched": fetched,
         "addresses": addresses,
-        "spared": [canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"],
-        "stats": {name: n for name, n in crawler.stats.get_stats().items() if isinstance(n, int)},
+        "spared": [
+            canonicalize_url(line["url"]) for line in lines if line["what"] == "spared"
+        ],
+        "stats": {
+            name: n
+            for name, n in crawler.stats.get_stats().items()
+            if isinstance(n, int)
+        },
     }
     print(json.dumps(report))
 
@@ -216,7 +257,8 @@ def compare(name: str, full: dict[str, Any], part: dict[str, Any]) -> None:
     for url, page, length in full["fetched"]:
         pages[page].append((url, length))
     spared = set(part["spared"])
-    # A real page is named by the address that came first, which may be another one each time.
+    # A real page is named by the address that came first, which may be another one each
+    # time.
     fetched = {name for url, page, _ in part["fetched"] for name in (url, page)}
     copies = saved = 0
     lost, beyond = [], []
@@ -255,7 +297,9 @@ def measure(site: str, url: str, order: str) -> None:
     part = crawl(url, "skip", order, None)
     items = {page for _, page, _ in part["fetched"]}.intersection(ITEMS)
     downloads = part["stats"]["downloader/response_count"] - len(items)
-    print(f"{site}, {order}: {downloads} downloads, {len(items)} of {len(ITEMS)} other pages")
+    print(
+        f"{site}, {order}: {downloads} downloads, {len(items)} of {len(ITEMS)} other pages"
+    )
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.normalisation import normalise
 from scrapy_simhash.offline.saved_pages import SavedPage
 
-#: Bodies of fewer letters and digits are left out: what is said of them is said of short texts.
+#: Bodies of fewer letters and digits are left out: what is said of them is said of
+#: short texts.
 MIN_BODY = 200
 #: A line belongs to the body if so much of it stands there.
 MIN_SHARE = 0.7
@@ -30,10 +31,14 @@ MAX_LEFT = 0.05
 
 _SHINGLE = 8  # letters; what two unrelated lines seldom share
 _PHRASE = 20  # letters; what two texts on one topic seldom share
-_HIDDEN_TAGS = frozenset("iframe noscript object option select svg template textarea title".split())
+_HIDDEN_TAGS = frozenset(
+    "iframe noscript object option select svg template textarea title".split()
+)
 INLINE_TAGS = frozenset((*roles.INLINE_TAGS, "a"))
 HEADING_TAGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_NO_TEXT_TAGS = HEADING_TAGS | frozenset("a button caption figcaption head html label th".split())
+_NO_TEXT_TAGS = HEADING_TAGS | frozenset(
+    "a button caption figcaption head html label th".split()
+)
 
 # Between a page's own title and the name of its site.
 _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2014")
@@ -42,8 +47,8 @@ _SEPARATOR = re.compile(r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|_\u00bb]|\u2014\u2
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
-#: A text node: the place of its element in document order, and whether it is the element's own
-#: text or the tail after it.
+#: A text node: the place of its element in document order, and whether it is the
+#: element's own text or the tail after it.
 Node = tuple[int, str]
 
 
@@ -51,8 +56,8 @@ Node = tuple[int, str]
 class Line:
     """A line as a reader sees it: the text between two ends of blocks or line breaks.
 
-    It starts with the text of its block, or with the tail of what ended the line before.
-    """
+    It starts with the text of its block, or with the tail of what ended the line
+    before."""
 
     text: str
     start: Node
@@ -64,16 +69,20 @@ class Page:
 
     Attributes:
         body: the places in ``lines`` of those that make the body.
-        slots: those of the places whose lines are set as most of the body is, in the same tag
-            in the same class of element. Others are headings, captions, repetitions.
-        left: the share of the body, from 0 to 1, that the page still shows without those lines.
+        slots: those of the places whose lines are set as most of the body is, in the
+            same tag in the same class of element. Others are headings, captions,
+            repetitions.
+        left: the share of the body, from 0 to 1, that the page still shows without
+            those lines.
         beside: the bytes of running text beside the body: comments, other articles.
         own_title: the first part of the title.
         site_name: the last part of the title, if it has several.
         headline: the ``h1`` of the article, or else its part of the title.
     """
 
-    def __init__(self, document: SavedPage, root: Any, lines: list[Line], body: list[int]) -> None:
+    def __init__(
+        self, document: SavedPage, root: Any, lines: list[Line], body: list[int]
+    ) -> None:
         self.document = document
         self.lines = lines
         self.body = body
@@ -89,7 +98,9 @@ class Page:
         wanted = shingles(self.text, _PHRASE)
         inside = set(body)
         rest = [line.text for at, line in enumerate(lines) if at not in inside]
-        self.left = len(wanted & shingles("\n".join(rest), _PHRASE)) / max(1, len(wanted))
+        self.left = len(wanted & shingles("\n".join(rest), _PHRASE)) / max(
+            1, len(wanted)
+        )
         sizes = [len(text.encode("utf-8", "replace")) for text in rest]
         self.beside = sum(size for size in sizes if size >= MIN_RUNNING)
 
@@ -113,7 +124,10 @@ class Page:
 
         It is not if it still shows its own body, or much other running text.
         """
-        return self.left <= MAX_LEFT and self.beside <= len(text.encode("utf-8", "replace")) / 2
+        return (
+            self.left <= MAX_LEFT
+            and self.beside <= len(text.encode("utf-8", "replace")) / 2
+        )
 
     def _slots(self) -> list[int]:
         elements = list(self._root.iter())
@@ -135,13 +149,19 @@ class Page:
     def _heading_line(self, other_parts: Sequence[str]) -> int | None:
         """Return the place of the line in the article's ``h1``; themes have one for the site."""
         elements = list(self._root.iter())
-        places = [at for at, line in enumerate(self.lines) if elements[line.start[0]].tag == "h1"]
+        places = [
+            at
+            for at, line in enumerate(self.lines)
+            if elements[line.start[0]].tag == "h1"
+        ]
         site = shingles("\n".join(other_parts))
         own = shingles(self.own_title)
         for at in places:
             if _share(self.lines[at].text, own) >= MIN_SHARE:
                 return at
-        return next((at for at in places if _share(self.lines[at].text, site) < MIN_SHARE), None)
+        return next(
+            (at for at in places if _share(self.lines[at].text, site) < MIN_SHARE), None
+        )
 
     def draft(self) -> Draft:
         """Return a copy of the page to be changed."""
@@ -165,8 +185,8 @@ class Draft:
     def write(self, line: int, texts: Sequence[str]) -> None:
         """Put texts, each a block of its own, where a line was.
 
-        They are made as the page makes its own lines: as more of the element that the line filled,
-        or, where breaks part the lines, after more breaks.
+        They are made as the page makes its own lines: as more of the element that the
+        line filled, or, where breaks part the lines, after more breaks.
         """
         for place, part in self._page.lines[line].nodes:
             setattr(self._elements[place], part, None)
@@ -195,7 +215,9 @@ class Draft:
         slots = self._page.slots
         shares: dict[int, list[str]] = {at: [] for at in self._page.body}
         for at, text in enumerate(paragraphs):
-            shares[slots[at * len(slots) // max(len(paragraphs), len(slots))]].append(text)
+            shares[slots[at * len(slots) // max(len(paragraphs), len(slots))]].append(
+                text
+            )
         for line, texts in shares.items():
             self.write(line, texts)
 
@@ -229,8 +251,8 @@ def take_apart(document: SavedPage) -> Page | None:
     """Find the body of a page in its tree: its own, or else what the extractor takes for it.
 
     Returns:
-        None if there is no page, its body is short, most of the body is not to be found in it,
-        or all of it is headings and links.
+        None if there is no page, its body is short, most of the body is not to be found
+        in it, or all of it is headings and links.
     """
     if document.body.is_text:
         return None
@@ -277,7 +299,9 @@ def _parse(html: str) -> Any:
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
     try:
-        root = etree.fromstring(_UNWRITABLE.sub("", html).encode("utf-8", "replace"), parser)
+        root = etree.fromstring(
+            _UNWRITABLE.sub("", html).encode("utf-8", "replace"), parser
+        )
     except etree.LxmlError:
         return None
     if root is not None:
@@ -295,7 +319,9 @@ def _lines(root: Any) -> list[Line]:
         nonlocal start
         text = " ".join("".join(getattr(el, part) for el, part in nodes).split())
         if text:
-            lines.append(Line(text, start, tuple((places[el], part) for el, part in nodes)))
+            lines.append(
+                Line(text, start, tuple((places[el], part) for el, part in nodes))
+            )
         nodes.clear()
         start = next_start
 
@@ -329,4 +355,6 @@ def _manner(elements: list[Any], start: Node) -> tuple[object, ...] | None:
 
 def _is_leaf(element: Any) -> bool:
     """Whether an element can be repeated: it holds one line, and is no cell of a table."""
-    return element.tag not in ("body", "td", "th") and all(el.tag in INLINE_TAGS for el in element)
+    return element.tag not in ("body", "td", "th") and all(
+        el.tag in INLINE_TAGS for el in element
+    )

@@ -1,14 +1,15 @@
 """What a crawl loses and finds, by distance alone and with the rule, beside MinHash and simhash.
 
-    python -m benchmarks.verdict                     # every set, and made near-duplicates
-    python -m benchmarks.verdict blog-html --show 10 # one set, with wrong pairs by name
-    python -m benchmarks.verdict --rivals            # MinHash-256 and PyPI simhash, too
+    python -m benchmarks.verdict                     # every set, and made
+    near-duplicates python -m benchmarks.verdict blog-html --show 10 # one set, with
+    wrong pairs by name python -m benchmarks.verdict --rivals            # MinHash-256
+    and PyPI simhash, too
 
 Needs ../shared/data. Prints two Markdown tables. *Wrong drops* are
-distinct pages of which no copy was kept, in 1,000 of them, in the order of the file. The second
-table has the recall of made near-duplicates by kind, and the false pairs of these sets. All methods
-have the same text and the same facts; a MinHash has no Hamming distance, so the rule gets k times
-(1 - J) / (1 - .8) instead.
+distinct pages of which no copy was kept, in 1,000 of them, in the order of the file.
+The second table has the recall of made near-duplicates by kind, and the false pairs of
+these sets. All methods have the same text and the same facts; a MinHash has no Hamming
+distance, so the rule gets k times (1 - J) / (1 - .8) instead.
 """
 
 import argparse
@@ -31,7 +32,14 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Judge, Page, Ruling, by_distance
 
 SETS = (
-    *("shops-html", "manual-html", "types-html", "blog-html", "docs-html", "traps-html"),
+    *(
+        "shops-html",
+        "manual-html",
+        "types-html",
+        "blog-html",
+        "docs-html",
+        "traps-html",
+    ),
     *("records-html", "mails-html", "frames-html", "news-en"),
 )
 MADE_FROM = ("articles-html", "types-html")
@@ -63,7 +71,10 @@ class Method:
     def near(
         self, pages: Pages, sketches: Sequence[Any]
     ) -> dict[tuple[int, int], tuple[int, Ruling]]:
-        known = [Page(d.key, f) for d, f in zip(pages.dataset.documents, pages.facts, strict=True)]
+        known = [
+            Page(d.key, f)
+            for d, f in zip(pages.dataset.documents, pages.facts, strict=True)
+        ]
         return {
             (a, b): (distance, self.judge(known[a], known[b], distance))
             for (a, b), distance in self._pairs(sketches)
@@ -72,9 +83,13 @@ class Method:
     def _pairs(self, sketches: Sequence[Any]) -> Iterable[tuple[tuple[int, int], int]]:
         if not isinstance(self.rival, MinHashLSH):
             by_rule = self.judge is not by_distance
-            return near_pairs(sketches, self.recipe.reach if by_rule else self.recipe.distance)
+            return near_pairs(
+                sketches, self.recipe.reach if by_rule else self.recipe.distance
+            )
         found = self.rival.pairs(sketches)
-        return ((pair, self._distance(*(sketches[page] for page in pair))) for pair in found)
+        return (
+            (pair, self._distance(*(sketches[page] for page in pair))) for pair in found
+        )
 
     def _distance(self, one: Any, other: Any) -> int:
         apart = (1 - one.jaccard(other)) / (1 - self.rival.threshold)
@@ -93,7 +108,10 @@ def methods(rivals: bool) -> list[Method]:
     return [
         Method(f"{name}{suffix}", recipe, rival, judge)
         for name, recipe, rival in found
-        for suffix, judge in ((", by distance", by_distance), (" + rule", Rule(recipe.distance)))
+        for suffix, judge in (
+            (", by distance", by_distance),
+            (" + rule", Rule(recipe.distance)),
+        )
     ]
 
 
@@ -136,7 +154,9 @@ def row(result: Result) -> list[str]:
 
 
 def made_row(dataset: Dataset, result: Result) -> list[str]:
-    made = Counter(pair.kind for pair in dataset.pairs.values() if pair.label == "duplicate")
+    made = Counter(
+        pair.kind for pair in dataset.pairs.values() if pair.label == "duplicate"
+    )
     missed = Counter(pair.kind for pair in result.missed)
     recall = [1 - missed[kind] / made[kind] for kind in DUPLICATES]
     return [result.dataset, result.name, *map(share, recall), str(len(result.false))]
@@ -151,8 +171,12 @@ def show(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", help="folders in the data")
-    parser.add_argument("--rivals", action="store_true", help="measure other packages, too")
-    parser.add_argument("--show", type=int, default=0, help="name so many wrong pairs of each")
+    parser.add_argument(
+        "--rivals", action="store_true", help="measure other packages, too"
+    )
+    parser.add_argument(
+        "--show", type=int, default=0, help="name so many wrong pairs of each"
+    )
     options = parser.parse_args()
     if not DATA.is_dir():
         print(f"skipped: there is no {DATA}", file=sys.stderr)
@@ -168,7 +192,9 @@ def main() -> int:
     head = ("set (distinct)", "method", "wrong drops in 1,000", "drops", "false pairs")
     show((*head, "precision", "recall"), rows)
     if not options.sets:
-        made = (make_kinds(read_marked(name).documents, name=name) for name in MADE_FROM)
+        made = (
+            make_kinds(read_marked(name).documents, name=name) for name in MADE_FROM
+        )
         print()
         show(
             ("made from", "method", *DUPLICATES, "false pairs"),

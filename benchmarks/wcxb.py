@@ -2,9 +2,9 @@
 
     python -m benchmarks.wcxb FOLDER --split test
 
-FOLDER is a checkout of github.com/Murrough-Foley/web-content-extraction-benchmark: pages of seven
-types, each with its main content. The figure is that benchmark's word F1: words and how often they
-occur, in small letters, a mean of all pages.
+FOLDER is a checkout of github.com/Murrough-Foley/web-content-extraction-benchmark:
+pages of seven types, each with its main content. The figure is that benchmark's word
+F1: words and how often they occur, in small letters, a mean of all pages.
 """
 
 import argparse
@@ -49,7 +49,11 @@ def pages(folder: Path, split: str) -> Iterator[Page]:
 
 def word_f1(text: str, body: str) -> float:
     words, marked = (Counter(_WORD.findall(each.lower())) for each in (text, body))
-    return 2 * (words & marked).total() / total if (total := (words + marked).total()) else 1.0
+    return (
+        2 * (words & marked).total() / total
+        if (total := (words + marked).total())
+        else 1.0
+    )
 
 
 def ours(page: Page) -> str:
@@ -78,7 +82,9 @@ def main() -> None:
     options = parser.parse_args()
     likeness: dict[str, list[list[float]]] = defaultdict(list)
     for page in pages(options.folder, options.split):
-        found = [word_f1(extractor(page), page.body) for extractor in EXTRACTORS.values()]
+        found = [
+            word_f1(extractor(page), page.body) for extractor in EXTRACTORS.values()
+        ]
         likeness[page.kind].append(found)
         likeness["all"].append(found)
     table = Table("word F1", "pages", *EXTRACTORS)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     )
     from scrapy_simhash.extraction.extractor import Extraction as Extraction
     from scrapy_simhash.fingerprint.features import FeatureSpec as FeatureSpec
-    from scrapy_simhash.fingerprint.recipe import Recipe as Recipe, named_recipe as named_recipe
+    from scrapy_simhash.fingerprint.recipe import (
+        Recipe as Recipe,
+        named_recipe as named_recipe,
+    )
     from scrapy_simhash.index.index import Index as Index
     from scrapy_simhash.index.registry import Scheme as Scheme
     from scrapy_simhash.index.store import (
@@ -63,8 +66,8 @@ __all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    # A program imports only what it asks for: workers and other engines do without Scrapy, and
-    # a filter that is switched off does without the core.
+    # A program imports only what it asks for: workers and other engines do without
+    # Scrapy, and a filter that is switched off does without the core.
     if name in _MODULES:
         return getattr(import_module(f"scrapy_simhash.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

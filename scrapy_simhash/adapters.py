@@ -19,14 +19,16 @@ async def response_page(
 ) -> AsyncIterator[Verdict]:
     """Yield the verdict on a response, as :meth:`.Dedup.page` does.
 
-    A response whose status is not 200 is skipped, because it may be another one tomorrow.
+    A response whose status is not 200 is skipped, because it may be another one
+    tomorrow.
 
     Args:
         dedup: an open memory of pages.
-        response: an ``httpx.Response`` or ``aiohttp.ClientResponse`` that was not read yet, or was.
+        response: an ``httpx.Response`` or ``aiohttp.ClientResponse`` that was not read
+            yet, or was.
         body: what the request posted, which is part of its page's key.
-        wait: whether a copy waits until the page in progress that it repeats was delivered or
-            failed.
+        wait: whether a copy waits until the page in progress that it repeats was
+            delivered or failed.
     """
     url = str(response.url)
     is_httpx = hasattr(response, "aread")

@@ -1,10 +1,11 @@
 """Tells the better of two addresses of one page, and why it is better.
 
-Nutch has score, time, https and length in its ``DeduplicationJob.compareOrder``. Here, what the
-pages and the addresses say of themselves comes first. In a REPL::
+Nutch has score, time, https and length in its ``DeduplicationJob.compareOrder``. Here,
+what the pages and the addresses say of themselves comes first. In a REPL::
 
-    better("https://shop.test/item/7", "https://shop.test/item/7?ref=mail")  # 'parameters'
-    better("https://shop.test/item/7?ref=mail", "https://shop.test/item/7")  # ''
+    better("https://shop.test/item/7", "https://shop.test/item/7?ref=mail")  #
+    'parameters' better("https://shop.test/item/7?ref=mail", "https://shop.test/item/7")
+     # ''
 """
 
 import re
@@ -35,14 +36,15 @@ _MOBILE_HOST = re.compile(r"(?:m|amp|mobile|wap|touch)\.", re.IGNORECASE)
 def better(one: str, other: str, canonical: str = "", other_canonical: str = "") -> str:
     """Return the reason why one address of a page is better than the other one; empty if it is not.
 
-    Two addresses are never better than each other. None is better where one is no http address, or
-    where they are of two registered domains, because a copy elsewhere is another publisher's.
+    Two addresses are never better than each other. None is better where one is no http
+    address, or where they are of two registered domains, because a copy elsewhere is
+    another publisher's.
 
     Args:
         one: a URL, or the key of a page; any text.
         other: likewise.
-        canonical: the key of the address that the page at ``one`` declares canonical; empty if it
-            declares none, or if nobody knows.
+        canonical: the key of the address that the page at ``one`` declares canonical;
+            empty if it declares none, or if nobody knows.
         other_canonical: likewise of the page at ``other``.
     """
     mine, theirs = split_address(one), split_address(other)
@@ -69,15 +71,20 @@ def _faults(parts: SplitResult) -> dict[str, Any]:
     markers = len(_MARKER.findall(address)) + bool(_MOBILE_HOST.match(parts.netloc))
     pairs = frozenset(filter(None, parts.query.split("&")))
     is_plain = parts.scheme == "http"
-    return {"marker": markers, "parameters": pairs, "https": is_plain, "path": len(parts.path)}
+    return {
+        "marker": markers,
+        "parameters": pairs,
+        "https": is_plain,
+        "path": len(parts.path),
+    }
 
 
 class Canonicals:
     """Remembers which addresses originals declare canonical, where those are other ones."""
 
     def __init__(self) -> None:
-        # By keys of originals: where each is, and what it declares. The key of that is made when a
-        # copy comes, because most pages have none.
+        # By keys of originals: where each is, and what it declares. The key of that is
+        # made when a copy comes, because most pages have none.
         self._declared: LRUCache[str, tuple[str, str]] = LRUCache(10_000)
 
     def better(self, key: str, original: str | None, url: str, declared: str) -> str:
@@ -87,11 +94,14 @@ class Canonicals:
             key: of the page.
             original: the key of the page that it repeats, if it repeats one.
             url: where the page is.
-            declared: the address that it declares canonical, as it stands there; or nothing.
+            declared: the address that it declares canonical, as it stands there; or
+                nothing.
         """
         if original is not None:
             theirs = self._declared.get(original, ("", ""))
-            return better(key, original, _canonical_key(url, declared), _canonical_key(*theirs))
+            return better(
+                key, original, _canonical_key(url, declared), _canonical_key(*theirs)
+            )
         if declared not in ("", url, key):
             self._declared[key] = url, declared
         return ""

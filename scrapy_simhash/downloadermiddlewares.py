@@ -45,7 +45,9 @@ class NearDuplicateDownloaderMiddleware:
         self._preferred = crawl.preferred
         self._queue = crawl.queue
         self._sparing = crawl.sparing
-        crawler.signals.connect(self._spider_opened, signal=scrapy_signals.spider_opened)
+        crawler.signals.connect(
+            self._spider_opened, signal=scrapy_signals.spider_opened
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
@@ -74,7 +76,8 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             IgnoreRequest: its page waits, or need not come; see :class:`.Copies`,
                 :class:`.Preferred`.
-            SparedPage: its address tells that its page will be a copy; see SIMHASH_SPARE.
+            SparedPage: its address tells that its page will be a copy; see
+                SIMHASH_SPARE.
         """
         if COPY in request.meta:
             return await self._copies.look_at(request)
@@ -89,7 +92,9 @@ class NearDuplicateDownloaderMiddleware:
             take_identity_off(request)
             if self._preferred is not None:
                 self._preferred.before_download(request)
-        elif QUEUED in request.meta and (self._sparing.skips or HELD_BACK in request.meta):
+        elif QUEUED in request.meta and (
+            self._sparing.skips or HELD_BACK in request.meta
+        ):
             return self._sparing.before_download(request)
         return None
 
@@ -132,7 +137,9 @@ class NearDuplicateDownloaderMiddleware:
         for name in request.meta:
             if str(name).startswith("simhash_") and name not in KNOWN_META:
                 keys = ", ".join(("dont_simhash", *ORDERS))
-                self._filter.warn(f'meta["{name}"]: there is no such key; there are {keys}')
+                self._filter.warn(
+                    f'meta["{name}"]: there is no such key; there are {keys}'
+                )
 
     def _tell(self, judged: Judged) -> None:
         """Tell the log and the listeners of the signal of a copy."""

@@ -45,7 +45,8 @@ class SparedPage(IgnoreRequest):
 
     Attributes:
         url: the address.
-        signature: the signature of the address, as ``scrapy simhash patterns`` lists it.
+        signature: the signature of the address, as ``scrapy simhash patterns`` lists
+            it.
     """
 
     def __init__(self, url: str, signature: str) -> None:

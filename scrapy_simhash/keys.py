@@ -18,11 +18,11 @@ Scope = Literal["global", "domain", "host"]
 
 _KEY_USERINFO = re.compile("^([^/?#]*//)[^/?#]*@")
 _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
-# Parameters that are no part of a page's name. They name the link by which a visitor came, the page
-# to which a form leads back, the session of the visit by a long number, or the moment, so that no
-# cache answers; or they have no value, because a form also sends its empty fields.
-# Paths have sessions, too. Others sign a request, or put into a cart or on a list what the page
-# shows. AMP is another form of a page.
+# Parameters that are no part of a page's name. They name the link by which a visitor
+# came, the page to which a form leads back, the session of the visit by a long number,
+# or the moment, so that no cache answers; or they have no value, because a form also
+# sends its empty fields. Paths have sessions, too. Others sign a request, or put into a
+# cart or on a list what the page shows. AMP is another form of a page.
 _PARAMETERS_OF_VISIT = re.compile(
     r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
     r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
@@ -41,7 +41,8 @@ _PARAMETERS_OF_VISIT = re.compile(
 )
 
 
-# One page has its key asked for several times in a moment, and each takes a tenth of a millisecond.
+# One page has its key asked for several times in a moment, and each takes a tenth of a
+# millisecond.
 @functools.lru_cache(maxsize=1024)
 def _canonical(url: str) -> str:
     return canonicalize_url(url)
@@ -59,8 +60,8 @@ def page_key(
 ) -> str:
     """Return the key of a page: its canonical URL.
 
-    Any method but GET comes first, with a digest of the request body, since the same URL then
-    answers with different pages. The key has neither user name nor password.
+    Any method but GET comes first, with a digest of the request body, since the same
+    URL then answers with different pages. The key has neither user name nor password.
     """
     canonical = _canonical(url)
     if method == "GET":
@@ -82,9 +83,9 @@ def key_of(name: str) -> str:
 def aliases(url: str, redirect_urls: Iterable[str] = ()) -> tuple[str, ...]:
     """Return other keys by which an index may know the page of a GET, at most 8.
 
-    They are the keys of the addresses that redirected to it, the first one and the last ones, and
-    its own with another scheme, with or without ``www.``. Only an address of the web has such
-    variants.
+    They are the keys of the addresses that redirected to it, the first one and the last
+    ones, and its own with another scheme, with or without ``www.``. Only an address of
+    the web has such variants.
 
     Raises:
         ValueError: one of them is malformed, such as ``http://[``.
@@ -137,9 +138,10 @@ def page_scope(url: str, scope: Scope) -> str:
 def registered_domain(host: str) -> str:
     """Return the registered domain of a host: ``example.co.uk`` of ``www.example.co.uk``.
 
-    Each tenant of a service such as ``github.io`` has a domain, if the list has the service. An
-    IP address and a host without a dot are returned unchanged. Under a suffix that is not on the
-    list, as in an intranet, the last two names count, as the list itself has it.
+    Each tenant of a service such as ``github.io`` has a domain, if the list has the
+    service. An IP address and a host without a dot are returned unchanged. Under a
+    suffix that is not on the list, as in an intranet, the last two names count, as the
+    list itself has it.
     """
     suffix = _suffixes()(host)
     if suffix.suffix:
@@ -152,8 +154,8 @@ def registered_domain(host: str) -> str:
 def _suffixes() -> tldextract.TLDExtract:
     import tldextract  # slow, and a worker process needs it for no page
 
-    # The list that comes with the package: fetching the current one would block the crawl, and
-    # two workers with different lists would put one page into two scopes.
+    # The list that comes with the package: fetching the current one would block the
+    # crawl, and two workers with different lists would put one page into two scopes.
     return tldextract.TLDExtract(
         suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True
     )
@@ -182,8 +184,8 @@ def split_address(text: str) -> SplitResult | None:
 def base_address(url: str, data: bytes) -> str:
     """Return the folder of a page's address, against which the addresses in the page are resolved.
 
-    One body at many addresses is analysed once, unless it says which. So it is the whole path if
-    the body may name that. Of anything but an http address it is empty.
+    One body at many addresses is analysed once, unless it says which. So it is the
+    whole path if the body may name that. Of anything but an http address it is empty.
     """
     parts = split_address(url)
     if parts is None:

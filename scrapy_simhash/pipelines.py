@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class NearDuplicatePipeline:
     """Drops items whose text repeats an item or page seen before.
 
-    An item becomes an original when it has passed the pipelines after this one. An item that
-    repeats the page it comes from, or has its key, has had its verdict and passes.
+    An item becomes an original when it has passed the pipelines after this one. An item
+    that repeats the page it comes from, or has its key, has had its verdict and passes.
 
-    Without SIMHASH_ITEM_TEXT_FIELD and SIMHASH_ITEM_HTML_FIELD all items pass. The pipeline is
-    there in any case, because Scrapy tells pipelines alone that the last item is done while the
-    queue is still open.
+    Without SIMHASH_ITEM_TEXT_FIELD and SIMHASH_ITEM_HTML_FIELD all items pass. The
+    pipeline is there in any case, because Scrapy tells pipelines alone that the last
+    item is done while the queue is still open.
     """
 
     def __init__(self, crawler: Crawler, crawl: CrawlFilter) -> None:
@@ -50,7 +50,8 @@ class NearDuplicatePipeline:
 
         Raises:
             NearDuplicateItem: it repeats another item or page.
-            DropItem: SIMHASH_RECRAWL wants changed items only, and this one is the same.
+            DropItem: SIMHASH_RECRAWL wants changed items only, and this one is the
+                same.
         """
         if not self._compares_items:
             return item
@@ -71,8 +72,8 @@ class NearDuplicatePipeline:
         key = item_key(item, self._settings.item_key_field)
         document = self._document(item, key) if key else None
         if document is not None and not self._dedup.upkeep.in_progress(document.key):
-            # An item cannot be crawled again, so it waits until its original is stored or lost. It
-            # does not wait for its own page, which waits for the item.
+            # An item cannot be crawled again, so it waits until its original is stored
+            # or lost. It does not wait for its own page, which waits for the item.
             page = delivery.page_in_progress
             verdict = await self._dedup.check(document, original=page)
             if not page or verdict.original != page:
@@ -93,7 +94,9 @@ class NearDuplicatePipeline:
         action: Action | None = None
         if verdict.kind == "duplicate":
             # Either action that drops pages drops it.
-            action = "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
+            action = (
+                "flag" if self._settings.action.of(verdict.key) == "flag" else "drop"
+            )
         elif verdict.unchanged and self._settings.recrawl == "changed":
             action = "drop"
         self._summary.item(verdict, action)
@@ -113,7 +116,9 @@ class NearDuplicatePipeline:
 
     def _drop_unchanged(self, key: str) -> None:
         self._counts["items_unchanged"] += 1
-        raise DropItem(f"{key} is as an earlier run has delivered it", log_level="DEBUG")
+        raise DropItem(
+            f"{key} is as an earlier run has delivered it", log_level="DEBUG"
+        )
 
     def _document(self, item: Any, key: str) -> Document | None:
         from itemadapter import ItemAdapter
@@ -122,11 +127,20 @@ class NearDuplicatePipeline:
 
         adapter = ItemAdapter(item)
         # A row of CSV may have values under None, or under an empty name.
-        text_field, html_field = self._settings.item_text_field, self._settings.item_html_field
+        text_field, html_field = (
+            self._settings.item_text_field,
+            self._settings.item_html_field,
+        )
         if text_field and (text := adapter.get(text_field)):
-            text = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+            text = (
+                text.decode("utf-8", "replace")
+                if isinstance(text, bytes)
+                else str(text)
+            )
             return Document(key, text, "text/plain", key)
         if html_field and (html := adapter.get(html_field)):
             # Bytes may be the body of a response.
-            return Document(key, html if isinstance(html, bytes) else str(html), key=key)
+            return Document(
+                key, html if isinstance(html, bytes) else str(html), key=key
+            )
         return None

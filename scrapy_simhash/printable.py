@@ -6,8 +6,8 @@ import textwrap
 import traceback
 from collections.abc import Container, Iterable
 
-# Control characters, ends of lines, marks for the direction of writing, and lone surrogates. An
-# escape sequence for colours is matched as a whole.
+# Control characters, ends of lines, marks for the direction of writing, and lone
+# surrogates. An escape sequence for colours is matched as a whole.
 _STEERING = re.compile(
     "\x1b\\[[0-9;]*m"
     "|[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
@@ -22,7 +22,8 @@ def printable(text: object, allowed: Container[str] = ()) -> str:
 
     Args:
         text: anything that has a text.
-        allowed: what stays unchanged, such as ends of lines, or the escape sequences of the caller.
+        allowed: what stays unchanged, such as ends of lines, or the escape sequences of
+            the caller.
     """
 
     def shown(match: re.Match[str]) -> str:
@@ -91,8 +92,8 @@ def excerpt(text: str, length: int) -> str:
 def first_lines(lines: Iterable[str], size: int) -> list[str]:
     """Return the first lines, of 100 characters at most, that take ``size`` bytes together.
 
-    A line without a digit, such as the text of a button, is returned once. If some lines do not
-    fit, the last line is the mark of a cut.
+    A line without a digit, such as the text of a button, is returned once. If some
+    lines do not fit, the last line is the mark of a cut.
     """
     shown: dict[tuple[str, int], str] = {}
     for number, line in enumerate(lines):

@@ -1,12 +1,14 @@
 """A reader makes of a document's bytes the text and the values that are compared.
 
-A content type names its reader here, or in SIMHASH_READERS. What comes from a page is hostile: the
-caller bounds its size, a worker process its time and memory, and the readers depth and number.
+A content type names its reader here, or in SIMHASH_READERS. What comes from a page is
+hostile: the caller bounds its size, a worker process its time and memory, and the
+readers depth and number.
 
-Data without a text, such as JSON, XML and feeds, is compared by all of its values. A record differs
-from the next one in a value or two, and much data says the same of many things. So two documents
-repeat each other only if they have the same names and values, however they are written. A document
-with hardly any text passes, because an answer without results, say, is the same to many requests.
+Data without a text, such as JSON, XML and feeds, is compared by all of its values. A
+record differs from the next one in a value or two, and much data says the same of many
+things. So two documents repeat each other only if they have the same names and values,
+however they are written. A document with hardly any text passes, because an answer
+without results, say, is the same to many requests.
 
 PDF files are read by pdfium: ``pip install "scrapy-simhash[pdf]"``.
 """
@@ -28,13 +30,14 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.loading import load
 
-#: A reader gets the bytes, and the charset that the header declares. It returns a text, or an
-#: :class:`.Extraction`; None for a document that says too little to be compared.
+#: A reader gets the bytes, and the charset that the header declares. It returns a text,
+#: or an :class:`.Extraction`; None for a document that says too little to be compared.
 Reader = Callable[[bytes, str | None], Extraction | str | None]
 Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
-# Bytes of a PDF file that may be packed together: 100 kB may hold five million operators.
+# Bytes of a PDF file that may be packed together: 100 kB may hold five million
+# operators.
 LARGEST_PDF_STREAM = 4 << 20
 # Values whose text is compared.
 MOST_VALUES = 50_000
@@ -105,7 +108,8 @@ def _pages_of_pdf(data: bytes) -> Iterator[str]:
 def _is_swollen(data: bytes) -> bool:
     """Return whether the streams of a PDF file, without its pictures, are too large to be read.
 
-    Those that are encrypted, or packed by more than zlib, are bounded by a worker process alone.
+    Those that are encrypted, or packed by more than zlib, are bounded by a worker
+    process alone.
     """
     total = 0
     for number, match in enumerate(_PDF_STREAM.finditer(data)):
@@ -241,7 +245,8 @@ READERS: dict[str, Reader] = {
     "pdf": read_pdf,
     "bytes": read_bytes,
 }
-#: Content types that have a reader. One that ends with "+json" or "+xml" is read like these.
+#: Content types that have a reader. One that ends with "+json" or "+xml" is read like
+#: these.
 TYPES = {
     **dict.fromkeys(("text/html", "application/xhtml+xml"), HTML),
     "text/plain": "text",
@@ -280,7 +285,9 @@ def load_reader(name: str) -> Reader:
     """
     reader: Any = READERS.get(name) or load(name)
     if not callable(reader):
-        raise ValueError(f"the reader {name!r:.200} is a {type(reader).__name__}, not a callable")
+        raise ValueError(
+            f"the reader {name!r:.200} is a {type(reader).__name__}, not a callable"
+        )
     return reader  # type: ignore[no-any-return]
 
 

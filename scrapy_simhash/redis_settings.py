@@ -25,7 +25,8 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     """Return the URL of the Redis that scrapy-redis uses.
 
     Raises:
-        SettingError: REDIS_URL, or host or port, cannot be used, or REDIS_PARAMS is no dictionary.
+        SettingError: REDIS_URL, or host or port, cannot be used, or REDIS_PARAMS is no
+            dictionary.
     """
     params = _params(settings)
     url = str(params.get("url") or _address(params))
@@ -62,7 +63,9 @@ def _check(url: str) -> None:
         registry.store_of(url)
         parse_location(url)
     except ValueError as error:
-        raise SettingError(f"REDIS_URL, or REDIS_HOST and REDIS_PORT: {error}") from None
+        raise SettingError(
+            f"REDIS_URL, or REDIS_HOST and REDIS_PORT: {error}"
+        ) from None
 
 
 def _address(params: dict[str, Any]) -> str:
@@ -82,7 +85,9 @@ def _options(params: dict[str, Any]) -> dict[str, Any]:
     for name, value in params.items():
         if name == "ssl_cert_reqs":
             # It may be None or a constant of the module ssl, such as CERT_REQUIRED.
-            options[name] = str(getattr(value, "name", value)).removeprefix("CERT_").lower()
+            options[name] = (
+                str(getattr(value, "name", value)).removeprefix("CERT_").lower()
+            )
         elif name.startswith("ssl_") or name in ("username", "password"):
             options[name] = value
     return {name: value for name, value in options.items() if value is not None}

@@ -1,6 +1,7 @@
 """The values of settings: each function takes the value of a project, and returns the crawl's.
 
-It raises one of ``WRONG`` for a value that cannot be used, and its text says what is wrong.
+It raises one of ``WRONG`` for a value that cannot be used, and its text says what is
+wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from scrapy_simhash.loading import load
 if TYPE_CHECKING:
     from scrapy_simhash.fingerprint.recipe import Recipe
 
-WRONG = (AttributeError, TypeError, ValueError, OverflowError, RecursionError, OSError, re.error)
+WRONG = (
+    AttributeError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    OSError,
+    re.error,
+)
 
 Action = Literal["drop", "follow", "flag"]
 
@@ -35,10 +44,14 @@ class Actions(NamedTuple):
     pairs: tuple[tuple[re.Pattern[str], str], ...]
 
     def of(self, url: str) -> str:
-        return next((action for pattern, action in self.pairs if pattern.search(url)), "drop")
+        return next(
+            (action for pattern, action in self.pairs if pattern.search(url)), "drop"
+        )
 
     def __str__(self) -> str:
-        return ", ".join(f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs)
+        return ", ".join(
+            f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs
+        )
 
 
 def choice(literal: Any) -> Read:
@@ -84,7 +97,9 @@ def text(value: Any) -> str:
 
 def name(value: Any) -> str:
     if not text(value):
-        raise ValueError("it is empty, as a variable of the environment is that was never set")
+        raise ValueError(
+            "it is empty, as a variable of the environment is that was never set"
+        )
     return text(value)
 
 
@@ -92,7 +107,9 @@ def expressions(value: Any) -> tuple[re.Pattern[str], ...]:
     try:
         return tuple(map(re.compile, _as_list(value)))
     except WRONG as error:
-        raise ValueError(f"{value!r:.80} is no list of regular expressions: {error}") from None
+        raise ValueError(
+            f"{value!r:.80} is no list of regular expressions: {error}"
+        ) from None
 
 
 def actions(value: Any) -> Actions:
@@ -100,7 +117,9 @@ def actions(value: Any) -> Actions:
     if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
         value = [("", value)]
     try:
-        pairs = [(re.compile(expression), action) for expression, action in _as_list(value)]
+        pairs = [
+            (re.compile(expression), action) for expression, action in _as_list(value)
+        ]
     except WRONG as error:
         raise ValueError(
             f"{value!r:.80} is neither one of {', '.join(get_args(Action))} nor a list of pairs of "
@@ -151,7 +170,9 @@ def readers(value: Any) -> dict[str, str | None]:
     try:
         return checked_readers(json.loads(value) if isinstance(value, str) else value)
     except WRONG as error:
-        raise ValueError(f"{value!r:.80} has no readers by content types: {error}") from None
+        raise ValueError(
+            f"{value!r:.80} has no readers by content types: {error}"
+        ) from None
 
 
 def selectors(value: Any) -> dict[str, str]:
@@ -175,7 +196,9 @@ def log(value: Any) -> Path | None:
         path = Path(value).absolute()
         is_there = os.access(path, os.F_OK)
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"make the folder {path.parent} first, because it is not there")
+            raise FileNotFoundError(
+                f"make the folder {path.parent} first, because it is not there"
+            )
         if not path.is_dir() and os.access(path if is_there else path.parent, os.W_OK):
             return path
     raise ValueError(f"no path of a file that is there or can be made: {value}")

@@ -1,7 +1,7 @@
 """The only reader of the SIMHASH_* settings: a table of them, and what the unset ones become.
 
-It is imported by every door, also where the filter is switched off, so it imports nothing heavy
-before a setting is read.
+It is imported by every door, also where the filter is switched off, so it imports
+nothing heavy before a setting is read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _seconds(least: float) -> values.Read:
     return values.number(float, least, 1e9)
 
 
-# ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field anew
+# ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field
+# anew
 def _setting(default: Any, read: values.Read) -> Any:
     return field(metadata={"default": default, "read": read})
 
@@ -57,7 +58,8 @@ def _setting(default: Any, read: values.Read) -> Any:
 class FilterSettings:
     """The checked settings of one crawl, each with its default and the function that reads it.
 
-    The page "Settings" of the documentation says what each does, and in which unit it is.
+    The page "Settings" of the documentation says what each does, and in which unit it
+    is.
     """
 
     action: Actions = _setting("drop", values.actions)
@@ -90,10 +92,14 @@ class FilterSettings:
         refuse_unknown(settings)
         checked = {}
         for each in fields(cls):
-            checked[each.name] = _read_setting(settings, each.name, each.metadata["read"])
+            checked[each.name] = _read_setting(
+                settings, each.name, each.metadata["read"]
+            )
         checked["recipe"] = _changed(checked["recipe"], settings)
         checked["namespace"] = _namespace(settings)
-        checked["index_url"] = named_url(checked["index_url"] or _usual_index(settings), settings)
+        checked["index_url"] = named_url(
+            checked["index_url"] or _usual_index(settings), settings
+        )
         if checked["processes"] is None:
             checked["processes"] = _usual_processes(checked["recipe"])
         if settings.get("SIMHASH_LOG") is None:
@@ -107,7 +113,11 @@ class FilterSettings:
             said = "'changed' needs an index that outlives the crawl, so name one"
             raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
         is_shared_file = self.survives and not _store_of(self.index_url).name_option
-        if is_shared_file and SPIDER in self.namespace and settings.get("SIMHASH_INDEX_URL"):
+        if (
+            is_shared_file
+            and SPIDER in self.namespace
+            and settings.get("SIMHASH_INDEX_URL")
+        ):
             said = f"a file has no namespace, so write {SPIDER} into SIMHASH_INDEX_URL"
             raise _error("SIMHASH_NAMESPACE", said)
 
@@ -145,7 +155,9 @@ _CHANGES: dict[str, values.Read] = {
 DEFAULTS: dict[str, Any] = {
     "SIMHASH_ENABLED": True,
     **{_name_of(field_name): None for field_name in _CHANGES},
-    **{_name_of(each.name): each.metadata["default"] for each in fields(FilterSettings)},
+    **{
+        _name_of(each.name): each.metadata["default"] for each in fields(FilterSettings)
+    },
 }
 
 
@@ -198,8 +210,9 @@ def _usual_index(settings: BaseSettings) -> str:
 def _usual_processes(recipe: Recipe) -> int:
     from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
 
-    # With a fast extractor, two keep up with any crawl process. Others take ten times as long as
-    # the crawl does for a page. A worker starts only when all others are busy.
+    # With a fast extractor, two keep up with any crawl process. Others take ten times
+    # as long as the crawl does for a page. A worker starts only when all others are
+    # busy.
     return min(os.cpu_count() or 1, 2 if recipe.extractor in FAST_EXTRACTORS else 4)
 
 

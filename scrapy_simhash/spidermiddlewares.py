@@ -28,12 +28,17 @@ class NearDuplicateSpiderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
         return cls(filter_of(crawler))
 
-    def process_spider_input(self, response: Response, spider: Spider | None = None) -> None:
+    def process_spider_input(
+        self, response: Response, spider: Spider | None = None
+    ) -> None:
         """Note that a page has arrived, before its callback can change what it says."""
         self._deliveries.arrived(response)
 
     async def process_spider_output(
-        self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
+        self,
+        response: Response,
+        result: AsyncIterator[Any],
+        spider: Spider | None = None,
     ) -> AsyncIterator[Any]:
         """Pass on what a callback yields; of a duplicate to be followed, only the requests."""
         delivery = self._deliveries.of(response)
@@ -68,4 +73,8 @@ def _asks_for(key: str | None, request: Request) -> bool:
 
     Then it has not got the page: it was told to wait, or to prove that it is no robot.
     """
-    return key is not None and request.dont_filter and request_key(request, request.url) == key
+    return (
+        key is not None
+        and request.dont_filter
+        and request_key(request, request.url) == key
+    )

@@ -1,7 +1,7 @@
 """Crawls the generated newspapers and shows which page was dropped, as a repetition of which.
 
-Run from the project's folder: ``python -m example.demo``. The exit code is 1 when the crawl did
-not drop exactly what the generator planted.
+Run from the project's folder: ``python -m example.demo``. The exit code is 1 when the
+crawl did not drop exactly what the generator planted.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ CHANGES = {
 class Crawl:
     """The result of a crawl.
 
-    A drop is the page, its original, the distance in bits, and the reason of the rule. ``changes``
-    are the pages that became something since an earlier run, by what they became.
-    """
+    A drop is the page, its original, the distance in bits, and the reason of the rule.
+    ``changes`` are the pages that became something since an earlier run, by what they
+    became."""
 
     drops: list[tuple[str, str, int, str]] = field(default_factory=list)
     delivered: list[str] = field(default_factory=list)
@@ -61,7 +61,9 @@ class Crawl:
 
     def dropped(self, verdict: Any) -> None:
         """Note a near-duplicate."""
-        self.drops.append((verdict.key, verdict.original, verdict.distance, verdict.reason))
+        self.drops.append(
+            (verdict.key, verdict.original, verdict.distance, verdict.reason)
+        )
 
     def scraped(self, item: Any) -> None:
         """Note a page that reached the spider."""
@@ -72,8 +74,8 @@ class Crawl:
 def crawl(*spiders: str, again: str = "") -> list[Crawl]:
     """Run spiders beside each other, each as ``scrapy crawl`` would, with a quiet log.
 
-    ``again`` is the one that runs once more when its first crawl has ended, on the same index.
-    """
+    ``again`` is the one that runs once more when its first crawl has ended, on the same
+    index."""
     settings = get_project_settings()
     settings.set("LOG_LEVEL", "WARNING", priority="cmdline")
     process = CrawlerProcess(settings)
@@ -82,7 +84,9 @@ def crawl(*spiders: str, again: str = "") -> list[Crawl]:
     def begin(spider: str, **arguments: str) -> Deferred[None]:
         crawler, done = process.create_crawler(spider), Crawl()
         if spider == again:
-            crawler.settings.set("SIMHASH_INDEX_URL", f"sqlite:///{folder}/index", "cmdline")
+            crawler.settings.set(
+                "SIMHASH_INDEX_URL", f"sqlite:///{folder}/index", "cmdline"
+            )
         crawler.signals.connect(done.dropped, signal=near_duplicate)
         crawler.signals.connect(done.scraped, signal=signals.item_scraped)
         ended = process.crawl(crawler, **arguments)
@@ -107,7 +111,10 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]]) -> list[str]:
         pad("kind", 18) + pad("dropped page", 31) + pad("repeats", 31) + "distance",
         "─" * COLUMNS,
     ]
-    kinds = [*NEAR_DUPLICATES.values(), *sorted({page.kind for page in site.pages.values()})]
+    kinds = [
+        *NEAR_DUPLICATES.values(),
+        *sorted({page.kind for page in site.pages.values()}),
+    ]
     said = ""
     for dropped, original, distance, reason in sorted(
         drops, key=lambda drop: (kinds.index(_kind(site, *drop[:2])), drop)
@@ -143,7 +150,9 @@ def summary(stats: dict[str, Any]) -> list[str]:
         f"{count('skipped'):>5} let through without comparing:",
     ]
     prefix = "simhash/skipped/"
-    reasons = {name[len(prefix) :]: n for name, n in stats.items() if name.startswith(prefix)}
+    reasons = {
+        name[len(prefix) :]: n for name, n in stats.items() if name.startswith(prefix)
+    }
     for reason, number in sorted(reasons.items(), key=lambda pair: -pair[1]):
         lines.append(f"{number:>11} {SKIPPED.get(reason, reason)}")
     return lines
@@ -211,11 +220,15 @@ def html(site: Newsroom, url: str) -> str:
 def main() -> int:
     """Crawl, print the table, and return the exit code."""
     site = Newsroom()
-    print(f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n")
+    print(
+        f"Crawling {len(site.fronts)} made-up newspapers, {len(site.pages)} addresses ...\n"
+    )
     done, of_archive, later = crawl("newsroom", "archive", again="archive")
     drops = {dropped: original for dropped, original, *_ in done.drops}
     verdict = judge(site, drops, set(done.delivered))
-    print("Under each drop: why, and [-what the kept page says-]{+what the dropped one says+}\n")
+    print(
+        "Under each drop: why, and [-what the kept page says-]{+what the dropped one says+}\n"
+    )
     print(*table(site, done.drops), "", *summary(done.stats), "", sep="\n")
     archive = Archive()
     print(*spared(archive, of_archive), "", *records(archive, of_archive), "", sep="\n")

@@ -1,8 +1,8 @@
 """Pages served on loopback under their own addresses, by a server that acts as an HTTP proxy.
 
-A client that uses the server as its proxy asks it for whole addresses, so many hosts can be
-crawled under their real names with no DNS and no way out: what the source does not hold is 404.
-"""
+A client that uses the server as its proxy asks it for whole addresses, so many hosts
+can be crawled under their real names with no DNS and no way out: what the source does
+not hold is 404."""
 
 from __future__ import annotations
 
@@ -57,12 +57,15 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
-    # One packet per answer: a header sent alone waits 40 ms for the client's acknowledgement.
+    # One packet per answer: a header sent alone waits 40 ms for the client's
+    # acknowledgement.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        answer = self.server.source.get(self.path) or Answer(b"not here\n", "text/plain", 404)
+        answer = self.server.source.get(self.path) or Answer(
+            b"not here\n", "text/plain", 404
+        )
         self.send_response_only(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

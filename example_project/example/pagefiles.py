@@ -16,9 +16,10 @@ _HOST = "http://pages.test/"
 class SavedPages:
     """The pages of a file or a folder, as the commands of ``scrapy simhash`` read them.
 
-    A page without an address is served under http://pages.test/ and its name. All are served by
-    plain http, since the loopback server has no certificates. Of an address that comes twice, such
-    as a start page that a crawl has met again, the first page counts.
+    A page without an address is served under http://pages.test/ and its name. All are
+    served by plain http, since the loopback server has no certificates. Of an address
+    that comes twice, such as a start page that a crawl has met again, the first page
+    counts.
 
     Raises:
         FileError: there is nothing there that can be read as pages.

@@ -36,8 +36,11 @@ class ProgressLine:
         begun = time.monotonic()
         while True:
             await asyncio.sleep(0.25)
-            pages, kept, dropped = map(self._count, ("responses", "unique", "duplicate"))
-            # Back at the start of the line, so that whatever is logged next writes over it.
+            pages, kept, dropped = map(
+                self._count, ("responses", "unique", "duplicate")
+            )
+            # Back at the start of the line, so that whatever is logged next writes over
+            # it.
             sys.stderr.write(
                 f"{pages:,} pages, {kept:,} kept, {dropped:,} near-duplicates, "
                 f"{pages / (time.monotonic() - begun):,.0f} pages/s\x1b[K\r"

@@ -1,11 +1,11 @@
 """`scrapy simhash SUBCOMMAND`: each subcommand is a module of this package.
 
-The docstring of such a module is its help: a line that says what it does, and an explanation with
-an example. Its ``add_options(parser)`` declares the arguments; its ``run(options, settings)`` does
-the work, and returns the exit status if that is not 0.
+The docstring of such a module is its help: a line that says what it does, and an
+explanation with an example. Its ``add_options(parser)`` declares the arguments; its
+``run(options, settings)`` does the work, and returns the exit status if that is not 0.
 
-Scrapy imports this module for every command that it runs, so the subcommands are imported only when
-one of them is asked for.
+Scrapy imports this module for every command that it runs, so the subcommands are
+imported only when one of them is asked for.
 """
 
 import argparse
@@ -62,8 +62,8 @@ class SimhashCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         self._parser = parser
-        # People write Scrapy's own options behind the name of a subcommand. Scrapy reads them where
-        # there is no subcommand, too.
+        # People write Scrapy's own options behind the name of a subcommand. Scrapy
+        # reads them where there is no subcommand, too.
         scrapy_options = argparse.ArgumentParser(add_help=False)
         super().add_options(scrapy_options)
         parser.set_defaults(**vars(scrapy_options.parse_args([])))
@@ -101,7 +101,8 @@ class SimhashCommand(ScrapyCommand):
             with ending_by_interrupt():
                 self._run(args, opts)
         except BrokenPipeError:
-            # Whoever read the output has seen enough; nothing more can be flushed at exit.
+            # Whoever read the output has seen enough; nothing more can be flushed at
+            # exit.
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, sys.stdout.fileno())
             self.exitcode = 128 + signal.SIGPIPE
@@ -111,7 +112,8 @@ class SimhashCommand(ScrapyCommand):
             where = f"{error.filename}: " if error.filename else ""
             self._end(opts, 2, f"error: {where}{error.strerror or error}")
         except (UsageError, StoreError, ValueError) as error:
-            # Settings, URLs and files that cannot be used raise ValueError with one line.
+            # Settings, URLs and files that cannot be used raise ValueError with one
+            # line.
             self._end(opts, 2, f"error: {error}")
 
     def _run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -3,10 +3,10 @@
     scrapy simhash changes --log dedup.jsonl
     scrapy simhash changes --run 9 --log dedup.jsonl --json
 
-Without --run, the command takes the last finished run; "scrapy simhash stats" lists them.
-The index knows which pages are missing, and which failed, up to the run that sees them
-again. Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which are new,
-changed or moved, and what differs.
+Without --run, the command takes the last finished run; "scrapy simhash stats" lists
+them. The index knows which pages are missing, and which failed, up to the run that sees
+them again. Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which are
+new, changed or moved, and what differs.
 """
 
 import sys
@@ -39,7 +39,9 @@ _DIFFERENCES = 5
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--run", type=int, metavar="N", help="the run; by default, the last one")
+    parser.add_argument(
+        "--run", type=int, metavar="N", help="the run; by default, the last one"
+    )
     add_shared_options(parser, "log", "index", "json")
 
 
@@ -70,9 +72,13 @@ def _order(change: PageChange) -> tuple[int, str]:
 def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:
     """Return the run of a number, or else the last finished one."""
     if not runs:
-        raise UsageError("the index has no runs: no crawl has used it, or it was emptied")
+        raise UsageError(
+            "the index has no runs: no crawl has used it, or it was emptied"
+        )
     finished = [run for run in runs if run.finished] or runs
-    candidates = finished if number is None else [run for run in runs if run.number == number]
+    candidates = (
+        finished if number is None else [run for run in runs if run.number == number]
+    )
     if not candidates:
         raise UsageError(NO_RUN)
     return candidates[-1]
@@ -110,7 +116,11 @@ def _logged(
     table = LogTable(log_lines(logs))
     if chosen.number in table.runs():
         return table.changes([chosen.number])
-    lack = f"the log has no page of run {chosen.number}, so" if logs else "without a dedup log,"
+    lack = (
+        f"the log has no page of run {chosen.number}, so"
+        if logs
+        else "without a dedup log,"
+    )
     sys.stderr.write(
         f"{lack} only missing and failed pages are known; a crawl writes it with "
         "-s SIMHASH_LOG=dedup.jsonl\n"

@@ -5,7 +5,8 @@ plain texts of any length, and an argument that is not a file is the text itself
 --steps shows how their fingerprints come about.
 
     scrapy simhash compare saved.html http://www.example.com/a
-    scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are you?"
+    scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are
+    you?"
 
 Pages are judged as a crawl with the settings of this project judges them.
 """
@@ -30,7 +31,12 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import add_shared_options
-from scrapy_simhash.core.analysis import PageAnalysis, analyse_body, analyse_text, body_of
+from scrapy_simhash.core.analysis import (
+    PageAnalysis,
+    analyse_body,
+    analyse_text,
+    body_of,
+)
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import base_address, page_key
@@ -47,7 +53,9 @@ _LONGEST_TEXT = 60_000  # characters of a text that are compared word by word
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="address, file, or text")
     parser.add_argument("b", metavar="B", help="address, file, or text")
-    parser.add_argument("--text", action="store_true", help="compare texts instead of pages")
+    parser.add_argument(
+        "--text", action="store_true", help="compare texts instead of pages"
+    )
     says = "with --text, show features, weights, sums, bits and block values"
     parser.add_argument("--steps", action="store_true", help=says)
     add_shared_options(parser, "recipe")
@@ -66,9 +74,15 @@ class _Side(NamedTuple):
 
 def run(options: Namespace, settings: BaseSettings) -> int:
     if options.steps and not options.text:
-        raise UsageError("--steps shows how fingerprints of texts come about: add --text")
+        raise UsageError(
+            "--steps shows how fingerprints of texts come about: add --text"
+        )
     chosen = FilterSettings.from_settings(settings)
-    side_of = _text_side if options.text else partial(_page_side, agent=settings["USER_AGENT"])
+    side_of = (
+        _text_side
+        if options.text
+        else partial(_page_side, agent=settings["USER_AGENT"])
+    )
     a = side_of(options.a, chosen)
     b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
@@ -105,7 +119,9 @@ def _digits(side: _Side, bits: int) -> str:
 def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
     first = a.analysis
     second = b.analysis
-    is_same = first.fingerprint == second.fingerprint and first.excerpt == second.excerpt
+    is_same = (
+        first.fingerprint == second.fingerprint and first.excerpt == second.excerpt
+    )
     if differs := differences(a.shown, b.shown):
         yield from ("", "what differs: [-only A shows-]{+only B shows+}")
         yield from difference_lines(differs, most=40)
@@ -117,7 +133,8 @@ def _text_side(name: str, chosen: FilterSettings) -> _Side:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
     text = Path(name).read_text("utf-8", "replace") if is_file else name
     analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
-    # A text that somebody types is no item of a form: what other programs say is its distance.
+    # A text that somebody types is no item of a form: what other programs say is its
+    # distance.
     return _Side(text, replace(analysis, facts=b""))
 
 
@@ -134,7 +151,8 @@ def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
         raise UsageError(
             f"{name}: no such file; an address has http:// before it, a text needs --text"
         )
-    # Scrapy looks at the content, too, and a saved page, such as index.php, may have any name.
+    # Scrapy looks at the content, too, and a saved page, such as index.php, may have
+    # any name.
     looks_like = responsetypes.from_args(filename=name, body=data[:5000])
     if issubclass(looks_like, HtmlResponse) or not content_type:
         content_type = f"text/html;{content_type.partition(';')[2]}"
@@ -155,11 +173,17 @@ def _fetch(
     """Return the body, up to a byte too many, its content type and the final address."""
     if "@" in url.split("/")[2]:
         # The address is not shown, because it may hold a password.
-        raise UsageError("an address with a user or password is not fetched: save the page")
+        raise UsageError(
+            "an address with a user or password is not fetched: save the page"
+        )
     try:
         request = urllib.request.Request(url, headers={"User-Agent": agent})  # noqa: S310 (checked)
         with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
-            return answer.read(most + 1), answer.headers["Content-Type"] or "", answer.geturl()
+            return (
+                answer.read(most + 1),
+                answer.headers["Content-Type"] or "",
+                answer.geturl(),
+            )
     except (OSError, ValueError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
@@ -202,7 +226,9 @@ def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
         yield from _features(letter, text, recipe)
         yield from _sums(text, recipe)
         yield f"   block values of {recipe.blocks}; * stands at those that both have"
-        cells = [f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)]
+        cells = [
+            f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)
+        ]
         yield from (f"   {''.join(row)}".rstrip() for row in _in_eights(cells))
 
 

@@ -37,20 +37,38 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
-from scrapy_simhash.commands.selection import add_shared_options, analysed, index_url, reading
+from scrapy_simhash.commands.selection import (
+    add_shared_options,
+    analysed,
+    index_url,
+    reading,
+)
 from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
-from scrapy_simhash.offline.prints import are_prints, metadata_of, print_files, spec_of_prints
-from scrapy_simhash.offline.saved_pages import Analysed, Decided, SavedPage, decide, page_files
+from scrapy_simhash.offline.prints import (
+    are_prints,
+    metadata_of,
+    print_files,
+    spec_of_prints,
+)
+from scrapy_simhash.offline.saved_pages import (
+    Analysed,
+    Decided,
+    SavedPage,
+    decide,
+    page_files,
+)
 from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints")
+    parser.add_argument(
+        "pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints"
+    )
     says = "write what became of each page; a dedup log, or Parquet"
     parser.add_argument("--verdicts", metavar="FILE", help=says)
     says = "where the fingerprints of kept pages go, if PAGES are fingerprints"
@@ -64,7 +82,9 @@ def run(options: Namespace, settings: BaseSettings) -> None:
     pages = [path for path in paths if not are_prints(path)]
     if not pages:
         if options.index:
-            raise UsageError('fingerprints go into an index by --kept and "scrapy simhash import"')
+            raise UsageError(
+                'fingerprints go into an index by --kept and "scrapy simhash import"'
+            )
         _join(paths, options, chosen)
     elif pages != paths or options.kept:
         raise UsageError(f"{pages[0]}: it has no fingerprints (.parquet)")
@@ -82,7 +102,10 @@ def _judge_in_turn(
 ) -> None:
     sources = chain.from_iterable(map(page_files, paths))
     counts = Counter[str]()
-    with whole_file(target or os.devnull, *sources) as file, reading(paths, chosen) as reader:
+    with (
+        whole_file(target or os.devnull, *sources) as file,
+        reading(paths, chosen) as reader,
+    ):
         pages = chain.from_iterable(map(reader.read, paths))
         with analysed(pages, chosen, TEXT_LENGTH if target else 0) as analyses:
             for page, verdict, is_kept in _verdicts(analyses, url, chosen):
@@ -133,7 +156,9 @@ def _totals(counts: Counter[str]) -> Iterator[str]:
 
 
 def _total(pages: int, copies: int) -> str:
-    return f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
+    return (
+        f"{count(pages, 'page')}: {pages - copies:,} to keep, {count(copies, 'copy')}"
+    )
 
 
 def _join(
@@ -148,7 +173,9 @@ def _join(
     spec = spec_of(chosen.recipe)
     _refuse_others(files, spec)
     with ExitStack() as stack:
-        parts = {path: stack.enter_context(whole_file(path, *files)).name for path in targets}
+        parts = {
+            path: stack.enter_context(whole_file(path, *files)).name for path in targets
+        }
         engine = stack.enter_context(_engine(files, next(iter(parts), ".")))
         copies = find_copies(engine, spec)
         if options.verdicts:

@@ -100,7 +100,11 @@ def _fate(line: LogLine) -> Iterator[str]:
     if line.change:
         place = f" from {line.moved_from}" if line.moved_from else ""
         is_withheld = line.verdict == "unique" and line.action
-        done = "so SIMHASH_RECRAWL withheld its items" if is_withheld else "and it was delivered"
+        done = (
+            "so SIMHASH_RECRAWL withheld its items"
+            if is_withheld
+            else "and it was delivered"
+        )
         since = {"new": "in no earlier run", "same": "the same as in earlier runs"}
         yield f"    {since.get(line.change, f'{line.change} since earlier runs')}{place}, {done}"
     if compared_with := line.original or line.near:

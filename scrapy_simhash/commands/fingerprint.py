@@ -1,8 +1,8 @@
 """Write the fingerprints of saved pages as Parquet, for a corpus of any size.
 
-PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes a file in
-the folder of --to. Files that exist are not written again, so an interrupted run is simply
-repeated. Many machines share the work if each has other PAGES.
+PAGES are files and folders as "scrapy simhash dedupe" reads them. Each becomes a file
+in the folder of --to. Files that exist are not written again, so an interrupted run is
+simply repeated. Many machines share the work if each has other PAGES.
 
     scrapy simhash fingerprint crawl/*.warc.gz --to prints
     scrapy simhash dedupe prints --verdicts verdicts.parquet
@@ -30,7 +30,9 @@ from scrapy_simhash.settings import FilterSettings
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
-    parser.add_argument("--to", required=True, metavar="FOLDER", help="where the files go")
+    parser.add_argument(
+        "--to", required=True, metavar="FOLDER", help="where the files go"
+    )
 
 
 def run(options: Namespace, settings: BaseSettings) -> None:
@@ -60,7 +62,9 @@ def _write(
     chosen: FilterSettings,
 ) -> int:
     with whole_file(str(target)) as file:
-        return write_prints(file, spec_of(chosen.recipe), _prints(analyses, chosen.scope))
+        return write_prints(
+            file, spec_of(chosen.recipe), _prints(analyses, chosen.scope)
+        )
 
 
 def _prints(analyses: Iterable[Analysed], scope: Scope) -> Iterator[Print]:

@@ -1,8 +1,8 @@
 """Remove pages from an index, so that they or their copies may come in again.
 
-An index holds originals only. To let in a page that was dropped, forget the page that it
-repeats, which "scrapy simhash explain" names. Then "scrapy simhash requeue" writes the
-pages that were dropped because of it.
+An index holds originals only. To let in a page that was dropped, forget the page that
+it repeats, which "scrapy simhash explain" names. Then "scrapy simhash requeue" writes
+the pages that were dropped because of it.
 
     scrapy simhash forget http://www.example.com/a http://www.example.com/b
     scrapy simhash forget --host www.example.com --older-than 30
@@ -11,8 +11,8 @@ pages that were dropped because of it.
     scrapy simhash forget http://www.example.com/a --log dedup.jsonl
 
 The command forgets the pages that meet all that is given. "scrapy simhash stats" lists
-the numbers of runs. With --log, the pages leave that dedup log, too, with their text; stop
-crawls that write to it first.
+the numbers of runs. With --log, the pages leave that dedup log, too, with their text;
+stop crawls that write to it first.
 """
 
 import sys
@@ -45,12 +45,16 @@ _OTHER_PAGES = ("original", "near", "moved_from")
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("pages", nargs="*", metavar="URL", help="the address, or key, of a page")
+    parser.add_argument(
+        "pages", nargs="*", metavar="URL", help="the address, or key, of a page"
+    )
     says = "pages that came in more days ago"
     parser.add_argument("--older-than", type=float, metavar="DAYS", help=says)
     says = "pages that this run and later ones lack"
     parser.add_argument("--missing-since", type=int, metavar="N", help=says)
-    parser.add_argument("--all", action="store_true", help="every page: empty the index")
+    parser.add_argument(
+        "--all", action="store_true", help="every page: empty the index"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_shared_options(parser, "host", "index", "log")
 
@@ -61,7 +65,9 @@ def run(options: Namespace, settings: BaseSettings) -> int:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
         chosen = total if options.all else len(keys)
-        say([f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])])
+        say(
+            [f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])]
+        )
         if not (chosen or options.log) or not (options.yes or _agreed(chosen)):
             say(["0 pages forgotten"])
             return 1
@@ -90,7 +96,9 @@ def _selection(options: Namespace) -> Selection:
             "--all, and nothing else"
         )
     if options.older_than is not None and not options.older_than >= 0:
-        raise UsageError(f"--older-than {options.older_than:g}: it must be a number of days")
+        raise UsageError(
+            f"--older-than {options.older_than:g}: it must be a number of days"
+        )
     if options.log and not selection:
         raise UsageError("--log needs URLs or --host: to empty a log, delete its file")
     return selection
@@ -147,4 +155,7 @@ def _keys(
 def _agreed(pages: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("no terminal to ask at: give --yes to forget them")
-    return input(f"Forget {count(pages, 'page')}? y or n: ").strip().lower() in ("y", "yes")
+    return input(f"Forget {count(pages, 'page')}? y or n: ").strip().lower() in (
+        "y",
+        "yes",
+    )

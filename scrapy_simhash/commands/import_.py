@@ -1,17 +1,18 @@
 """Add the pages of another index, or fingerprints made elsewhere.
 
-SOURCE is an index, by its URL, SQLite file or job's folder; or fingerprints as Parquet: a
-file of "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint". The
-command checks a file as a whole, makes a target that is missing, and adds the pages in their
-order, confirmed. Repeat an interrupted import: it passes over pages that are there.
+SOURCE is an index, by its URL, SQLite file or job's folder; or fingerprints as Parquet:
+a file of "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint".
+The command checks a file as a whole, makes a target that is missing, and adds the pages
+in their order, confirmed. Repeat an interrupted import: it passes over pages that are
+there.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite
     scrapy simhash import old.jsonl --recipe pypi --index new.sqlite
 
 Pages in progress are left out, because they may not be delivered.
-Fingerprints of another program are JSON lines (.jsonl) with url and fingerprint, a number or
-hexadecimal text, of 64 bits, as --recipe makes them.
+Fingerprints of another program are JSON lines (.jsonl) with url and fingerprint, a
+number or hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -26,7 +27,11 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
-from scrapy_simhash.commands.selection import add_shared_options, index_url, url_of_index
+from scrapy_simhash.commands.selection import (
+    add_shared_options,
+    index_url,
+    url_of_index,
+)
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry, IndexSpec

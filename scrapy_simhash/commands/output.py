@@ -28,8 +28,8 @@ def progress(
 ) -> tqdm[Any]:
     """Return a line on the terminal with done, total, rate and time left.
 
-    It says nothing where standard error is no terminal. Iterated, it gives the pages that ``of``
-    has; without these, it counts bytes.
+    It says nothing where standard error is no terminal. Iterated, it gives the pages
+    that ``of`` has; without these, it counts bytes.
     """
     return tqdm(
         of,
@@ -70,7 +70,10 @@ def say(lines: Iterable[str]) -> None:
 
 def passed_over(reader: PageReader) -> list[str]:
     """Return a line for each kind of what a reader passed over."""
-    return [f"passed over: {number:,} ({kind})" for kind, number in reader.passed_over.items()]
+    return [
+        f"passed over: {number:,} ({kind})"
+        for kind, number in reader.passed_over.items()
+    ]
 
 
 def show(

@@ -1,8 +1,8 @@
 """List address patterns whose pages are copies.
 
-A pattern is a host, a path and parameters, with stars for values that differ. SIMHASH_SPARE
-says what a crawl does with requests that fit one, and SIMHASH_SPARE_NEVER which addresses it
-always requests.
+A pattern is a host, a path and parameters, with stars for values that differ.
+SIMHASH_SPARE says what a crawl does with requests that fit one, and SIMHASH_SPARE_NEVER
+which addresses it always requests.
 
     scrapy simhash patterns --all
 
@@ -33,7 +33,9 @@ class _Listed(NamedTuple):
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="signatures that are no patterns too")
+    parser.add_argument(
+        "--all", action="store_true", help="signatures that are no patterns too"
+    )
     add_shared_options(parser, "index")
 
 
@@ -66,7 +68,9 @@ def _listed_lines(listed: list[_Listed]) -> Iterator[str]:
     rows = [("copies", "distinct", "at least", "in bytes", "signature")]
     for name, row, bound in listed:
         share = f"{bound:.0%}" if bound else "-"
-        rows.append((f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes), name))
+        rows.append(
+            (f"{row.copies:,}", f"{row.distinct:,}", share, size(row.bytes), name)
+        )
     head, *lines = aligned(rows)
     yield head
     for line, each in zip(lines, listed, strict=True):

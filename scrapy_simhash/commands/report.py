@@ -3,10 +3,10 @@
     scrapy crawl news -s SIMHASH_ACTION=flag -s SIMHASH_LOG=dedup.jsonl
     scrapy simhash report dedup.jsonl
 
-A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The report
-is one HTML file that needs no network: an overview, the drops in groups with what
-differs, first those that people should look at, and what has changed since earlier runs.
-If the logs have several crawls, it is about the last one, and names the others.
+A LOG is what a crawl writes with SIMHASH_LOG, or beside the file of an index. The
+report is one HTML file that needs no network: an overview, the drops in groups with
+what differs, first those that people should look at, and what has changed since earlier
+runs. If the logs have several crawls, it is about the last one, and names the others.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -28,7 +28,9 @@ def add_options(parser: ArgumentParser) -> None:
     default = "simhash-report.html"
     says = "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
-    parser.add_argument("--crawl", metavar="NAME", help="a crawl of the log, not the last one")
+    parser.add_argument(
+        "--crawl", metavar="NAME", help="a crawl of the log, not the last one"
+    )
 
 
 def run(options: Namespace, settings: BaseSettings) -> None:

@@ -7,13 +7,14 @@ whose originals are not in the index any more:
     scrapy simhash requeue --log dedup.jsonl > again.jsonl
 
 With URLs, --host or --original it writes the dropped pages that meet all of them. Their
-originals are in the index, so the meta tells the filter to let them pass (dont_simhash):
+originals are in the index, so the meta tells the filter to let them pass
+(dont_simhash):
 
     scrapy simhash requeue --host shop.example --log dedup.jsonl > again.jsonl
 
 With --spared it writes the addresses that were not requested, because pages with such
-addresses were copies. It leaves out pages that have come in since, and pages that "flag"
-let through.
+addresses were copies. It leaves out pages that have come in since, and pages that
+"flag" let through.
 """
 
 import json
@@ -36,12 +37,15 @@ from scrapy_simhash.commands.selection import (
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count
 
-# The method and digest before the URL, in the key of a page that was not asked for with GET.
+# The method and digest before the URL, in the key of a page that was not asked for with
+# GET.
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("pages", nargs="*", metavar="URL", help="the address of a dropped page")
+    parser.add_argument(
+        "pages", nargs="*", metavar="URL", help="the address of a dropped page"
+    )
     says = "pages that were dropped because of this one (may be repeated)"
     parser.add_argument(
         "--original",
@@ -115,5 +119,7 @@ def _urls(lines: Iterable[LogLine]) -> list[str]:
     urls = [line.url for line in pages if not _METHOD.match(line.key)]
     if len(urls) < len(pages):
         posts = count(len(pages) - len(urls), "page")
-        sys.stderr.write(f"left out: {posts} not asked for with GET, which no URL alone gives\n")
+        sys.stderr.write(
+            f"left out: {posts} not asked for with GET, which no URL alone gives\n"
+        )
     return urls

@@ -16,7 +16,12 @@ from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.keys import host_of, page_key
 from scrapy_simhash.offline.analyses import analyse_all
-from scrapy_simhash.offline.saved_pages import Analysed, PageReader, SavedPage, page_files
+from scrapy_simhash.offline.saved_pages import (
+    Analysed,
+    PageReader,
+    SavedPage,
+    page_files,
+)
 from scrapy_simhash.report.dedup_log import LogLine, aside, read_lines
 from scrapy_simhash.settings import (
     INDEX_OF_JOB,
@@ -32,7 +37,11 @@ _NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.json
 _OPTIONS: dict[str, dict[str, Any]] = {
     "index": {"metavar": "URL", "help": "the index: a URL, a file, or a job's folder"},
     "json": {"action": "store_true", "help": "print the result as JSON"},
-    "log": {"action": "append", "metavar": "FILE", "help": "a dedup log (may be repeated)"},
+    "log": {
+        "action": "append",
+        "metavar": "FILE",
+        "help": "a dedup log (may be repeated)",
+    },
     "recipe": {
         # Another way to write -s SIMHASH_RECIPE=NAME.
         "dest": "set",
@@ -67,7 +76,9 @@ class Selection(NamedTuple):
     def of(cls, pages: Sequence[str], hosts: Sequence[str] = ()) -> "Selection":
         """Select pages by their addresses or keys, and by hosts; no host is a UsageError."""
         if wrong := [host for host in hosts if not host or "/" in host]:
-            raise UsageError(f"--host {wrong[0]}: it must be a host, such as www.example.com")
+            raise UsageError(
+                f"--host {wrong[0]}: it must be a host, such as www.example.com"
+            )
         keys = set(pages)
         for page in pages:
             # An address may lack its scheme, as browsers show it.
@@ -121,7 +132,9 @@ def analysed(
 
 def index_url(options: Namespace, settings: BaseSettings) -> str:
     """Return the URL of the index that an option names, or else the settings."""
-    return url_of_index(options.index or FilterSettings.from_settings(settings).index_url, settings)
+    return url_of_index(
+        options.index or FilterSettings.from_settings(settings).index_url, settings
+    )
 
 
 def url_of_index(place: str, settings: BaseSettings) -> str:
@@ -130,14 +143,17 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
     An index in memory is a UsageError, and one that has the name of any spider.
     """
     url = place
-    # With a colon in its first part, it may be a URL with a password that lacks a slash.
+    # With a colon in its first part, it may be a URL with a password that lacks a
+    # slash.
     if ":" not in url.partition("/")[0]:
         path = Path(url)
         url = url_of_file(path / INDEX_OF_JOB if path.is_dir() else path)
     store = store_of(url)
     url = named_url(url, settings)
     if SPIDER in url:
-        raise UsageError(f"each spider has its own index: name one, with --index and no {SPIDER}")
+        raise UsageError(
+            f"each spider has its own index: name one, with --index and no {SPIDER}"
+        )
     if not store.lasting:
         raise UsageError(
             "name the index with --index URL, or that of a job with -s JOBDIR=FOLDER, because one "

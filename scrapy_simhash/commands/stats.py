@@ -3,14 +3,15 @@
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
-Counts are exact; sizes of a large index in Redis are estimated from a sample of its keys.
-"-" stands for a size that the server does not tell, and for the end of a run that goes on.
-Pages in progress are those whose callback has not finished. A run has the pages that it saw,
-and the pages of earlier runs that were missing or failed, at its end. A run that is "not counted"
-lost too much to bring a page closer to leaving the index.
+Counts are exact; sizes of a large index in Redis are estimated from a sample of its
+keys. "-" stands for a size that the server does not tell, and for the end of a run that
+goes on. Pages in progress are those whose callback has not finished. A run has the
+pages that it saw, and the pages of earlier runs that were missing or failed, at its
+end. A run that is "not counted" lost too much to bring a page closer to leaving the
+index.
 
---check reads the whole index, and prints a line for everything that is missing or cannot
-be read. "scrapy simhash import" takes what can be read into a new index.
+--check reads the whole index, and prints a line for everything that is missing or
+cannot be read. "scrapy simhash import" takes what can be read into a new index.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -36,7 +37,9 @@ def run(options: Namespace, settings: BaseSettings) -> int:
         facts = _facts(index)
         runs = _table_of_runs(index.runs())
         damages = index.check() if options.check else []
-    lines = [f"{name.replace('_', ' '):<11} {_shown(value)}" for name, value in facts.items()]
+    lines = [
+        f"{name.replace('_', ' '):<11} {_shown(value)}" for name, value in facts.items()
+    ]
     lines += [f"damaged     {damage}" for damage in damages]
     values = facts | {"runs": runs}
     if options.check:
@@ -92,8 +95,9 @@ def _table_of_runs(runs: list[Run]) -> list[dict[str, Any]]:
 def _state(run: Run, *, is_last: bool) -> str:
     """Return how a run has ended, in a word or two.
 
-    The last one of a spider may have been killed, and seem to run. An earlier one does not run,
-    because a crawler takes part in its spider's run while others of it live; but a job may go on.
+    The last one of a spider may have been killed, and seem to run. An earlier one does
+    not run, because a crawler takes part in its spider's run while others of it live;
+    but a job may go on.
     """
     if run.ended is None:
         return "running" if is_last else "unfinished"

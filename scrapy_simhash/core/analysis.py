@@ -26,7 +26,8 @@ from scrapy_simhash.rule.facts import facts_of
 
 #: Why a page was not compared with any other.
 SkipReason = Literal[
-    # It has no text; the text is below the minimum length, or has nothing that the recipe counts.
+    # It has no text; the text is below the minimum length, or has nothing that the
+    # recipe counts.
     "empty",
     "too_short",
     # The request's meta asks for it, or a component fetched it for itself.
@@ -51,14 +52,17 @@ class PageAnalysis:
     """The fingerprint of a page and its facts, or the reason why the page is not compared.
 
     Attributes:
-        fingerprint: of the main text; of a page without main text, of all that it shows.
+        fingerprint: of the main text; of a page without main text, of all that it
+            shows.
         facts: 78 bytes by which the rule tells the page from others.
         reason: why there is no fingerprint.
-        excerpt: a line of the main text, if it was asked for; below it, the first lines that tell
-            the page from others.
+        excerpt: a line of the main text, if it was asked for; below it, the first lines
+            that tell the page from others.
         canonical: the address that the page declares canonical, resolved; or nothing.
-        error: the line or traceback that a log has for a page that could not be compared.
-        unmatched: the selectors of the recipe that match nothing on the page, by their names.
+        error: the line or traceback that a log has for a page that could not be
+            compared.
+        unmatched: the selectors of the recipe that match nothing on the page, by their
+            names.
     """
 
     fingerprint: Fingerprint | None
@@ -74,10 +78,12 @@ class Body(NamedTuple):
     """The bytes that are analysed.
 
     Attributes:
-        data: the decompressed body of a response, or a text in UTF-8; the caller bounds its size.
+        data: the decompressed body of a response, or a text in UTF-8; the caller bounds
+            its size.
         charset: that the Content-Type header declares, if it names one.
         reader: the name of its reader; see :mod:`scrapy_simhash.readers`.
-        url: the address against which the addresses in it are resolved; see :func:`.base_address`.
+        url: the address against which the addresses in it are resolved; see
+            :func:`.base_address`.
     """
 
     data: bytes
@@ -151,7 +157,9 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         return text_alone(content)
     if content is None or isinstance(content, Extraction):
         return content
-    raise TypeError(f"the reader {body.reader} returned {type(content).__name__}, not a text")
+    raise TypeError(
+        f"the reader {body.reader} returned {type(content).__name__}, not a text"
+    )
 
 
 def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
@@ -170,15 +178,17 @@ def analyse_text(
 ) -> PageAnalysis:
     """Fingerprint a text, unless it is shorter than the recipe's minimum length.
 
-    ``extraction`` is what an extractor found on the page beside the text. A text without it is
-    compared whole, as an item is.
+    ``extraction`` is what an extractor found on the page beside the text. A text
+    without it is compared whole, as an item is.
     """
     extraction = extraction or whole_text(text)
     if not text.strip():
         return PageAnalysis(None, reason="empty")
     lines, weights = extraction.to_fingerprint
     normal_lines = normalise(lines, by_line=bool(weights))
-    normal_text = heavier(normal_lines, weights).replace("\n", "") if weights else normal_lines
+    normal_text = (
+        heavier(normal_lines, weights).replace("\n", "") if weights else normal_lines
+    )
     beginning = _excerpt(extraction, excerpt_length)
     too_short = PageAnalysis(None, reason="too_short", excerpt=beginning)
     # Features that a project has made itself may need some text.

@@ -1,11 +1,13 @@
 """The index of a crawl: one thread asks it, and it goes on while its store is away.
 
-While the store is away, pages claim in an index in memory, so they are compared with pages of the
-outage alone. The breaker remembers how pages fared, and tells the store when it is back. Nothing
-else is carried over: a copy across an outage is delivered twice, and no page is lost.
+While the store is away, pages claim in an index in memory, so they are compared with
+pages of the outage alone. The breaker remembers how pages fared, and tells the store
+when it is back. Nothing else is carried over: a copy across an outage is delivered
+twice, and no page is lost.
 
-Claims of one moment go together. A call to the index costs several times as much as one more page
-in it, so a page waits a moment for others, but only while there are others on their way.
+Claims of one moment go together. A call to the index costs several times as much as one
+more page in it, so a page waits a moment for others, but only while there are others on
+their way.
 """
 
 import asyncio
@@ -30,7 +32,8 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# Pages that are remembered while the store is away, and as many that it is told of afterwards.
+# Pages that are remembered while the store is away, and as many that it is told of
+# afterwards.
 MOST_PAGES = 100_000
 # Seconds for which a store that failed is left alone.
 STORE_PAUSE = 1.0
@@ -54,10 +57,11 @@ class Breaker:
         ValueError: the store cannot be described.
 
     Attributes:
-        refused: the error with which the store, once it could be reached, turned out to be
-            unusable; else None.
+        refused: the error with which the store, once it could be reached, turned out to
+            be unusable; else None.
         away: whether the store failed, and has taken no report since.
-        let_through: pages that became originals while the store was away, and are not in it.
+        let_through: pages that became originals while the store was away, and are not
+            in it.
         damaged: the number of entries that this crawler could not read.
     """
 
@@ -116,7 +120,9 @@ class Breaker:
         in_memory = [-entry for entry in news.entries if entry < 0]
         of_memory = self._memory.report(news._replace(entries=in_memory))
         return Unsettled(
-            provisional=of_store.provisional.union(-entry for entry in of_memory.provisional),
+            provisional=of_store.provisional.union(
+                -entry for entry in of_memory.provisional
+            ),
             gone=of_store.gone.union(-entry for entry in of_memory.gone),
         )
 
@@ -124,8 +130,8 @@ class Breaker:
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
         if self.away and news.renewed is None:
-            # To renew is to write. A store that can be read and not written is not back, so no
-            # claim ends an outage.
+            # To renew is to write. A store that can be read and not written is not
+            # back, so no claim ends an outage.
             news = news._replace(renewed=[])
         if not (self._owed or news.entries) and news.renewed is None:
             return Unsettled(frozenset(), frozenset())
@@ -182,7 +188,9 @@ class Breaker:
                 self._store = self._open_store()
             answer = call(self._store)
         except Exception as error:  # no fault of the store may cost a page
-            is_refusal = isinstance(error, StoreError) and not isinstance(error, StoreUnavailable)
+            is_refusal = isinstance(error, StoreError) and not isinstance(
+                error, StoreUnavailable
+            )
             if self._store is None and (is_refusal or isinstance(error, ValueError)):
                 self.refused = error
             self._failed(error, time.monotonic() - started)
@@ -218,7 +226,8 @@ class IndexThread:
         coming: has pages that are being analysed, and will claim.
 
     Attributes:
-        run: has the thread call a method of the index, after all that it was asked before.
+        run: has the thread call a method of the index, after all that it was asked
+            before.
         seconds: the time that the index took for all claims.
     """
 
@@ -276,7 +285,9 @@ class IndexThread:
         try:
             return self._index.claim_all(arrivals)
         except Exception:  # no fault of the index may cost a page
-            logger.exception("The index fails on %d pages; let through unchecked", len(arrivals))
+            logger.exception(
+                "The index fails on %d pages; let through unchecked", len(arrivals)
+            )
             return [None] * len(arrivals)
         finally:
             self.seconds += time.monotonic() - started

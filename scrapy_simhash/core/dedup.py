@@ -5,11 +5,12 @@
     async with Dedup("redis://localhost") as dedup:
         async with dedup.page(Document(url, body, content_type)) as verdict:
             if verdict.kind != "duplicate":
-                ...  # the page is delivered at the end of this block, and failed if it raises
+                ...  # the page is delivered at the end of this block, and failed if it
+                raises
 
-A page goes through two awaits: its analysis in a worker process, and its claim in the index. A page
-that became an original is in progress until it is delivered or failed, so that no page is dropped
-in favour of one that was never delivered.
+A page goes through two awaits: its analysis in a worker process, and its claim in the
+index. A page that became an original is in progress until it is delivered or failed, so
+that no page is dropped in favour of one that was never delivered.
 """
 
 from __future__ import annotations
@@ -54,16 +55,21 @@ class Dedup:
         url: the URL of the index; see :func:`.open_index`.
         recipe: the recipe from page to fingerprint, or its name.
         spider: the name by which crawlers share runs.
-        scope: pages are compared within all sites (``global``), one registered domain or one host.
-        lease: seconds that a page in progress belongs to its crawler without a sign of life.
-        processes: worker processes; with 0 a thread does their work, where no page can be stopped.
+        scope: pages are compared within all sites (``global``), one registered domain
+            or one host.
+        lease: seconds that a page in progress belongs to its crawler without a sign of
+            life.
+        processes: worker processes; with 0 a thread does their work, where no page can
+            be stopped.
         timeout: seconds that a worker process may take for a page.
         max_size: bytes of the largest page that is compared.
         excerpt_length: characters of the main text that a verdict has with it.
         start_without: whether a remote store may be away at the start.
-        runs: it takes part in a run of its spider; without, every page counts as seen in this one.
+        runs: it takes part in a run of its spider; without, every page counts as seen
+            in this one.
         resumed: the unfinished run that it goes on with.
-        keep_runs: a page is forgotten when the last ``keep_runs`` finished runs have not seen it.
+        keep_runs: a page is forgotten when the last ``keep_runs`` finished runs have
+            not seen it.
 
     Raises:
         ValueError: the URL or the recipe is not known.
@@ -71,10 +77,12 @@ class Dedup:
 
     Attributes:
         run: the run as it began; None without one.
-        upkeep: knows the pages in progress, and tells the index how they fared. The memory shares
-            its methods ``hold``, ``delivered``, ``failed`` and ``follow``.
+        upkeep: knows the pages in progress, and tells the index how they fared. The
+            memory shares its methods ``hold``, ``delivered``, ``failed`` and
+            ``follow``.
         breaker: the index, which goes on while its store is away.
-        unmatched: counts pages on which a selector of the recipe matches nothing, by stats.
+        unmatched: counts pages on which a selector of the recipe matches nothing, by
+            stats.
     """
 
     def __init__(
@@ -138,8 +146,8 @@ class Dedup:
 
     async def __aenter__(self) -> Dedup:
         self._is_open = True
-        # The imports of a worker take seconds, in which a page would be in progress, and lost if
-        # the crawler were killed.
+        # The imports of a worker take seconds, in which a page would be in progress,
+        # and lost if the crawler were killed.
         await self._workers.analyse(text_body("A page."))
         self.upkeep.begin()
         return self
@@ -171,7 +179,9 @@ class Dedup:
         await asyncio.get_running_loop().run_in_executor(None, self._index.close)
 
     @asynccontextmanager
-    async def page(self, document: Document, *, wait: bool = True) -> AsyncIterator[Verdict]:
+    async def page(
+        self, document: Document, *, wait: bool = True
+    ) -> AsyncIterator[Verdict]:
         """Yield the verdict on a document: delivered at the end of the block, failed if it raises.
 
         See :meth:`check`.
@@ -189,17 +199,17 @@ class Dedup:
     ) -> Verdict:
         """Return the verdict on a document.
 
-        A unique one, and a revisit, is in progress from now on: the caller says ``delivered`` or
-        ``failed`` for its key.
+        A unique one, and a revisit, is in progress from now on: the caller says
+        ``delivered`` or ``failed`` for its key.
 
         Args:
             document: of any content type; one without a reader is skipped.
-            wait: a copy of a page in progress waits for how that page fares, for two leases at
-                most, because the lease of a crawler that died has to run out; then it is skipped,
-                and so let through. Without it, the verdict is provisional, and the caller may
-                :meth:`follow` it.
-            original: the key of a page for which it does not wait, such as the page that an item
-                comes from.
+            wait: a copy of a page in progress waits for how that page fares, for two
+                leases at most, because the lease of a crawler that died has to run out;
+                then it is skipped, and so let through. Without it, the verdict is
+                provisional, and the caller may :meth:`follow` it.
+            original: the key of a page for which it does not wait, such as the page
+                that an item comes from.
         """
         key = document.key or page_key(document.url)
         analysis = await self._analyse(document, key)
@@ -237,11 +247,15 @@ class Dedup:
         if claim is None:
             key = arrival.key
             fingerprint = arrival.fingerprint
-            return Verdict("skipped", key, "unavailable", fingerprint, excerpt=analysis.excerpt)
+            return Verdict(
+                "skipped", key, "unavailable", fingerprint, excerpt=analysis.excerpt
+            )
         verdict = verdict_of(arrival, claim, analysis.excerpt)
         declared = analysis.canonical
         if declared or verdict.original:
-            better = self._canonicals.better(arrival.key, verdict.original, url, declared)
+            better = self._canonicals.better(
+                arrival.key, verdict.original, url, declared
+            )
             verdict = replace(verdict, better=better)
         if verdict.owned:
             self.hold(verdict.key)
@@ -259,7 +273,9 @@ class Dedup:
             logger.warning("%s is let through unchecked: %s", key, said)
         if analysis.reason == "extractor_error" and not self._has_failed:
             self._has_failed = True  # a traceback a page would fill the disk
-            logger.error(f"The first failure of the extractor:\n{indented(analysis.error)}")
+            logger.error(
+                f"The first failure of the extractor:\n{indented(analysis.error)}"
+            )
         return analysis
 
     @property

@@ -1,9 +1,10 @@
 """The upkeep: it keeps the index true to what was delivered.
 
-Every tenth of a second it confirms pages that were delivered, releases those that failed, and asks
-what became of pages of other crawlers for which copies wait. Now and then it renews the leases of
-pages in progress, and deletes entries of old runs. If a round fails, what it had to tell is left to
-the leases: they run out, and copies take the places of the pages.
+Every tenth of a second it confirms pages that were delivered, releases those that
+failed, and asks what became of pages of other crawlers for which copies wait. Now and
+then it renews the leases of pages in progress, and deletes entries of old runs. If a
+round fails, what it had to tell is left to the leases: they run out, and copies take
+the places of the pages.
 """
 
 import asyncio
@@ -23,10 +24,11 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# Seconds between two rounds; until its round a delivered page is provisional for others.
+# Seconds between two rounds; until its round a delivered page is provisional for
+# others.
 ROUND_SECONDS = 0.1
-# Originals that the index is asked about, and entries of old runs that it deletes: claims wait
-# meanwhile.
+# Originals that the index is asked about, and entries of old runs that it deletes:
+# claims wait meanwhile.
 PAGES_AT_ONCE = 256
 
 # It is told whether the original of a copy was delivered.
@@ -38,7 +40,8 @@ class Rounds:
 
     Args:
         work: one round; if it fails, the log says so.
-        seconds: the pause between two rounds; after a round that took longer, as long as that took.
+        seconds: the pause between two rounds; after a round that took longer, as long
+            as that took.
     """
 
     def __init__(self, work: Callable[[], Awaitable[None]], seconds: float) -> None:
@@ -68,19 +71,21 @@ class Rounds:
 class Upkeep:
     """Keeps one crawler and its index together.
 
-    A page of this crawler is *in progress* while a part of it (its callback, one of its items) is
-    on its way. When the last part has ended, the page is settled: it was delivered, or it failed if
-    one of them failed.
+    A page of this crawler is *in progress* while a part of it (its callback, one of its
+    items) is on its way. When the last part has ended, the page is settled: it was
+    delivered, or it failed if one of them failed.
 
     Args:
         index: what is told, in the thread.
         thread: asks the index.
-        lease: seconds that a page in progress belongs to its crawler without a sign of life.
-        keep_runs: an entry is deleted when the last ``keep_runs`` finished runs have not seen it;
-            with 0, only entries of crawlers that are gone are deleted.
+        lease: seconds that a page in progress belongs to its crawler without a sign of
+            life.
+        keep_runs: an entry is deleted when the last ``keep_runs`` finished runs have
+            not seen it; with 0, only entries of crawlers that are gone are deleted.
 
     Attributes:
-        expired: the number of entries that were deleted, of old runs and of crawlers that are gone.
+        expired: the number of entries that were deleted, of old runs and of crawlers
+            that are gone.
         begin: does rounds until :meth:`settle`.
     """
 
@@ -101,7 +106,8 @@ class Upkeep:
         self._renewed = time.monotonic()
         self._keep_runs = keep_runs
         self._expires_at = 0.0
-        # Copies that wait: for pages of this crawler by key, for pages of others by entry.
+        # Copies that wait: for pages of this crawler by key, for pages of others by
+        # entry.
         self._copies_by_key: dict[str, list[Callback]] = {}
         self._copies_by_entry: dict[int, list[Callback]] = {}
         self._rounds = Rounds(self._round, ROUND_SECONDS)
@@ -118,7 +124,8 @@ class Upkeep:
     def ended(self, key: str, *, failed: bool) -> None:
         """Note that a page, or a part of it, was delivered or failed.
 
-        With its last part the page is settled. If one of them failed, a copy may take its place.
+        With its last part the page is settled. If one of them failed, a copy may take
+        its place.
         """
         if key not in self._parts:
             return
@@ -170,19 +177,22 @@ class Upkeep:
     def ask_now(self, seconds: float = 0.25) -> None:
         """Ask how pages of other crawlers fared, and wait a moment for the answer.
 
-        The engine of an idle crawl asks again only after five seconds, so every crawl would end
-        later.
+        The engine of an idle crawl asks again only after five seconds, so every crawl
+        would end later.
         """
         if self._copies_by_entry:
             entries = self._entries()
             with suppress(NotYet):
-                self._tell_copies(entries, self._report(entries=entries).result(seconds))
+                self._tell_copies(
+                    entries, self._report(entries=entries).result(seconds)
+                )
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.
 
-        Nothing more will come, so whatever has not ended has failed. Copies that wait are told that
-        their originals were not delivered, because it can no longer be known.
+        Nothing more will come, so whatever has not ended has failed. Copies that wait
+        are told that their originals were not delivered, because it can no longer be
+        known.
         """
         self._rounds.end()
         self.fail_all()
@@ -190,7 +200,9 @@ class Upkeep:
         await self._round()
         copies = self._copies_by_entry
         self._copies_by_entry = {}
-        for callback in [callback for callbacks in copies.values() for callback in callbacks]:
+        for callback in [
+            callback for callbacks in copies.values() for callback in callbacks
+        ]:
             callback(False)
 
     async def _round(self) -> None:
@@ -202,7 +214,9 @@ class Upkeep:
             self._renewed = now
             renewed = list(self._parts)
         entries = self._entries()
-        self._tell_copies(entries, await asyncio.wrap_future(self._report(renewed, entries)))
+        self._tell_copies(
+            entries, await asyncio.wrap_future(self._report(renewed, entries))
+        )
         if now >= self._expires_at:
             answer = self._thread.run(self._index.read, self._expire)
             expired = await asyncio.wrap_future(answer) or 0
@@ -231,10 +245,10 @@ class Upkeep:
     ) -> Future[Unsettled]:
         """Report pages that were settled since the last time.
 
-        The index releases before it confirms, because a page may have failed with one text and then
-        have come with another. A failed key is told even while it is in progress again. A delivered
-        one is told once no part of it is in progress, because its new text would be confirmed
-        before it was delivered.
+        The index releases before it confirms, because a page may have failed with one
+        text and then have come with another. A failed key is told even while it is in
+        progress again. A delivered one is told once no part of it is in progress,
+        because its new text would be confirmed before it was delivered.
         """
         # A page that came after all is not missed.
         missed = self._missed - self._parts.keys() - self._delivered

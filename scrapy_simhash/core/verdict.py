@@ -28,8 +28,9 @@ class Document:
     Attributes:
         url: its final address; the host tells which pages are of one site.
         data: the decompressed body of a response, or its text.
-        content_type: the header, which may declare a charset and names the reader. A str of plain
-            text is compared whole, like an item. A type without a reader is skipped.
+        content_type: the header, which may declare a charset and names the reader. A
+            str of plain text is compared whole, like an item. A type without a reader
+            is skipped.
         key: the document's name in the index; by default, its canonical URL.
         aliases: other keys of it, by which an earlier run may have known it.
     """
@@ -54,20 +55,22 @@ class Verdict:
             :data:`scrapy_simhash.core.analysis.SkipReason`.
         fingerprint: the page's fingerprint; None if the page was skipped before it
             had one.
-        matches: for a duplicate, the originals that it repeats, the nearest first; at least one.
-        near: originals within the distance that are other pages by the rule, the nearest first.
-        change: for a unique page, what became of it since earlier runs: ``new``, ``same``,
-            ``changed`` or ``moved``; None if the store was not asked.
+        matches: for a duplicate, the originals that it repeats, the nearest first; at
+            least one.
+        near: originals within the distance that are other pages by the rule, the
+            nearest first.
+        change: for a unique page, what became of it since earlier runs: ``new``,
+            ``same``, ``changed`` or ``moved``; None if the store was not asked.
         before: the entry of an earlier run that a page goes on with, which is not new.
-        unchanged: True if an earlier run delivered the same text, at this address or another; so
-            may a revisit be.
+        unchanged: True if an earlier run delivered the same text, at this address or
+            another; so may a revisit be.
         excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
             :data:`scrapy_simhash.better.REASONS`; empty if it is not.
-        doubtful: for a duplicate, whether it may be another record than the original, see
-            :func:`.is_doubtful`.
-        complete: whether the page was compared with all pages near it. If not, there were more of
-            them than the index judges.
+        doubtful: for a duplicate, whether it may be another record than the original,
+            see :func:`.is_doubtful`.
+        complete: whether the page was compared with all pages near it. If not, there
+            were more of them than the index judges.
     """
 
     kind: VerdictKind

@@ -1,13 +1,14 @@
 """The program of a worker process, which turns pages into analyses beside the crawl.
 
 It is started as a program, not by multiprocessing: a crawl started from a script
-without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in the child.
+without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in
+the child.
 
-Parent and child send messages of plain values through the child's standard input and output, each
-after its length in four bytes::
+Parent and child send messages of plain values through the child's standard input and
+output, each after its length in four bytes::
 
-    order    a recipe, its identity, seconds for a page, characters of an excerpt; None answers it
-    page     the fields of a Body
+    order    a recipe, its identity, seconds for a page, characters of an excerpt; None
+    answers it page     the fields of a Body
     answer   the fields of a PageAnalysis
 
 The child ends when its input does.
@@ -102,8 +103,8 @@ def _answer_pages(
     answers.write(message(None))
     answers.flush()
     while (page := _received(pages)) is not None:
-        # Without a handler, SIGALRM ends the process even inside an endless loop of C code. A
-        # thread that watches would cost as much as decoding a page.
+        # Without a handler, SIGALRM ends the process even inside an endless loop of C
+        # code. A thread that watches would cost as much as decoding a page.
         signal.setitimer(signal.ITIMER_REAL, timeout)
         analysis = analyse_body(Body(*page), recipe, excerpt_length)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -113,7 +114,8 @@ def _answer_pages(
 
 def _limit_memory() -> None:
     """Let a page fail that takes a quarter of the machine's memory, or 512 MB, beyond the start."""
-    # Other systems than Linux do not tell, and most of them do not keep the limit either.
+    # Other systems than Linux do not tell, and most of them do not keep the limit
+    # either.
     with contextlib.suppress(OSError, ValueError):
         page_size = resource.getpagesize()
         pages, _, _ = Path("/proc/self/statm").read_text().partition(" ")

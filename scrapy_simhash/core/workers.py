@@ -1,11 +1,12 @@
 """Worker processes that analyse pages for one event loop.
 
-Pages wait by site and sites take turns, so that no site holds up the others. Equal bodies are
-analysed once.
+Pages wait by site and sites take turns, so that no site holds up the others. Equal
+bodies are analysed once.
 
-Pools such as concurrent.futures, pebble and loky pickle what they send. They import a script
-without a ``__main__`` guard again, or cannot end a job that hangs. asyncio's subprocesses may lose
-the status of a child that ends at the moment at which it is killed.
+Pools such as concurrent.futures, pebble and loky pickle what they send. They import a
+script without a ``__main__`` guard again, or cannot end a job that hangs. asyncio's
+subprocesses may lose the status of a child that ends at the moment at which it is
+killed.
 """
 
 import asyncio
@@ -29,13 +30,13 @@ from scrapy_simhash.core.worker import analysis_of, message, order_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
 
-# A site is let through for SITE_PAUSE seconds after STRIKES of its pages cost a worker process,
-# each within SITE_PAUSE seconds of the one before.
+# A site is let through for SITE_PAUSE seconds after STRIKES of its pages cost a worker
+# process, each within SITE_PAUSE seconds of the one before.
 STRIKES = 3
 SITE_PAUSE = 600.0
 
-# The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end, because
-# modules in it may have names of Python's own.
+# The folder of the crawl is "" in sys.path, and -c puts it first. It goes to the end,
+# because modules in it may have names of Python's own.
 _PROGRAM = """
 import sys
 if "" in sys.path:
@@ -75,7 +76,8 @@ class Turns:
     Pages without a site wait together, and are never let through for their site.
 
     Args:
-        patience: pages that may cost a worker while another page waits; then it is let through.
+        patience: pages that may cost a worker while another page waits; then it is let
+            through.
 
     Attributes:
         strikes: pages that cost a worker so far.
@@ -85,7 +87,9 @@ class Turns:
         self.strikes = 0
         self._patience = patience
         self._waiting: dict[str, deque[Job]] = {}
-        self._strikes_of: TTLCache[str, int] = TTLCache(1000, SITE_PAUSE, lambda: time.monotonic())
+        self._strikes_of: TTLCache[str, int] = TTLCache(
+            1000, SITE_PAUSE, lambda: time.monotonic()
+        )
         self._arrived = asyncio.Event()
 
     def put(self, job: Job) -> None:
@@ -129,7 +133,10 @@ class Turns:
         for jobs in self._waiting.values():
             for job in jobs:
                 if self.strikes - job.strikes >= self._patience:
-                    job.skip("timeout", "no worker was free, because pages of other sites hang")
+                    job.skip(
+                        "timeout",
+                        "no worker was free, because pages of other sites hang",
+                    )
 
 
 class Worker:
@@ -222,10 +229,10 @@ class Workers:
 
     Args:
         recipe: from text to fingerprint.
-        processes: the number of worker processes; with 0, one thread does their work, and no page
-            can be stopped in it.
-        timeout: seconds that a worker process may take for one page. A page that has a site waits
-            for twice as long at most.
+        processes: the number of worker processes; with 0, one thread does their work,
+            and no page can be stopped in it.
+        timeout: seconds that a worker process may take for one page. A page that has a
+            site waits for twice as long at most.
         excerpt_length: characters of the main text that each analysis has with it.
         largest: bytes of the largest page that is analysed; None for no bound.
 
@@ -234,8 +241,8 @@ class Workers:
         answers: for pages that worker processes analyse, or will.
     """
 
-    # Bytes that the remembered analyses may take. One takes a kilobyte at most, and five bytes for
-    # each character of its excerpt.
+    # Bytes that the remembered analyses may take. One takes a kilobyte at most, and
+    # five bytes for each character of its excerpt.
     remembered_bytes = 12_000_000
 
     def __init__(
@@ -261,10 +268,11 @@ class Workers:
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
         # By digest, charset, reader and folder of a body.
-        self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = LRUCache(
-            max(1, self.remembered_bytes // (1000 + 5 * excerpt_length))
+        self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = (
+            LRUCache(max(1, self.remembered_bytes // (1000 + 5 * excerpt_length)))
         )
-        # Strangers do not know the seed, so they cannot make a page with the digest of another one.
+        # Strangers do not know the seed, so they cannot make a page with the digest of
+        # another one.
         self._seed = secrets.randbits(64)
 
     async def analyse(self, body: Body, site: str = "") -> PageAnalysis:
@@ -285,7 +293,10 @@ class Workers:
             analysis = await asyncio.get_running_loop().run_in_executor(
                 self._thread, analyse_body, body, self._recipe, self._excerpt_length
             )
-        if analysis.fingerprint is not None or analysis.reason in ("empty", "too_short"):
+        if analysis.fingerprint is not None or analysis.reason in (
+            "empty",
+            "too_short",
+        ):
             self._seen[name] = analysis
         return analysis
 
@@ -317,7 +328,9 @@ class Workers:
                     if len(self._workers) > 1:  # the others go on
                         self._turns.put(job)
                         break
-                    job.skip("extractor_error", f"no worker process can be started: {error}")
+                    job.skip(
+                        "extractor_error", f"no worker process can be started: {error}"
+                    )
         finally:
             worker.end()
             self._workers.discard(task)
@@ -342,12 +355,13 @@ def _start_child(stream: int) -> subprocess.Popen[bytes]:
             # numpy starts threads for each core, which takes a third of the start.
             "OPENBLAS_NUM_THREADS": "1",
             **os.environ,
-            # An extractor given by import path must be found where the crawl finds it. Python
-            # passes over a Path in sys.path, too.
+            # An extractor given by import path must be found where the crawl finds it.
+            # Python passes over a Path in sys.path, too.
             "PYTHONPATH": os.pathsep.join(
                 path or "." for path in sys.path if isinstance(path, str)
             ),
         },
-        # Ctrl-C at the terminal is for the crawl, which ends the process when it is done.
+        # Ctrl-C at the terminal is for the crawl, which ends the process when it is
+        # done.
         start_new_session=True,
     )

@@ -24,7 +24,8 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
     """
     if not is_enabled(crawler.settings):
         raise NotConfigured
-    # The crawler has the filter, so that both go together, even if the crawl never starts.
+    # The crawler has the filter, so that both go together, even if the crawl never
+    # starts.
     crawl_filter: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
     if crawl_filter is None:
         if _only_shows(crawler):
@@ -40,8 +41,9 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
 def _only_shows(crawler: Crawler) -> bool:
     """Return whether ``scrapy shell``, ``fetch``, ``parse`` or ``check`` made the crawler.
 
-    The shell makes components outside of any crawl; the others give the spider a start of their
-    own. A page that somebody only looks at must not get into the index, and must not be hidden.
+    The shell makes components outside of any crawl; the others give the spider a start
+    of their own. A page that somebody only looks at must not get into the index, and
+    must not be hidden.
     """
     start = getattr(crawler.spidercls, "start", None)
     return not crawler.crawling or getattr(start, "__module__", "") in _COMMANDS

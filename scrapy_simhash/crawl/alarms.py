@@ -1,7 +1,8 @@
 """While a crawl runs, its log names a page that hides many addresses.
 
-A page that a script fills in, a notice of consent or a wall for robots has the same text at every
-address. The filter cannot know what it does not see, so people look at such a page first.
+A page that a script fills in, a notice of consent or a wall for robots has the same
+text at every address. The filter cannot know what it does not see, so people look at
+such a page first.
 """
 
 import shlex

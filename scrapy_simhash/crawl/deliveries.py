@@ -1,7 +1,7 @@
 """The deliveries of a crawl: the output of the callback of each page, and its fate.
 
-The downloader middleware says which page is on its way, and the spider middleware when it arrives
-and what its callback yields. Scrapy's signals say how each item ends.
+The downloader middleware says which page is on its way, and the spider middleware when
+it arrives and what its callback yields. Scrapy's signals say how each item ends.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class _Claim:
 class Delivery:
     """The delivery of one page to the spider.
 
-    The callback and each item are parts of the page. An item that became an original is delivered
-    or fails with its own key as well.
+    The callback and each item are parts of the page. An item that became an original is
+    delivered or fails with its own key as well.
 
     Attributes:
         upkeep: is told how the page and its items fare.
@@ -47,8 +47,8 @@ class Delivery:
         request: the request of a page, until the spider gets it.
         drops_items: whether the spider's requests go on without its items.
         unchanged: whether the page did not change, and only changed pages are wanted.
-        items_on_the_way: a later pipeline may make another object of an item, or none, so only
-            numbers are sure.
+        items_on_the_way: a later pipeline may make another object of an item, or none,
+            so only numbers are sure.
     """
 
     upkeep: Upkeep
@@ -136,18 +136,21 @@ class Delivery:
 class Deliveries:
     """The deliveries of a crawl, by response and by item."""
 
-    def __init__(self, crawler: Crawler, settings: FilterSettings, upkeep: Upkeep) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: FilterSettings, upkeep: Upkeep
+    ) -> None:
         self._settings = settings
         self._compares_items = settings.has_items
         self._upkeep = upkeep
-        # Start methods and errbacks have no response, so nothing counts their items, and the claim
-        # of each ends with it.
+        # Start methods and errbacks have no response, so nothing counts their items,
+        # and the claim of each ends with it.
         self._outside = Delivery(upkeep, items_on_the_way=inf)
         # Pages on their way to the spider, by their keys.
         self._expected: dict[str, list[Delivery]] = {}
         # A response's meta does not have them, because a spider may change it.
         self._of_response: WeakKeyDictionary[Response, Delivery] = WeakKeyDictionary()
-        # Deliveries of items on their way to our pipeline, with the item, by its identity.
+        # Deliveries of items on their way to our pipeline, with the item, by its
+        # identity.
         self._of_item: dict[int, tuple[Any, Delivery]] = {}
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(self._item_ended, signal=signal)
@@ -162,7 +165,8 @@ class Deliveries:
             verdict.key if verdict.owned else None,
             request=judged.request,
             # An item that is compared may have changed although its page did not.
-            drops_items=not verdict.owned or (judged.is_withheld and not self._compares_items),
+            drops_items=not verdict.owned
+            or (judged.is_withheld and not self._compares_items),
             unchanged=judged.is_withheld,
         )
         self._expected.setdefault(verdict.key, []).append(delivery)
@@ -170,7 +174,8 @@ class Deliveries:
     def arrived(self, response: Response) -> None:
         """Note that the spider gets a response."""
         request = response.request
-        # Other middlewares may have made another response, and given it another request.
+        # Other middlewares may have made another response, and given it another
+        # request.
         key = request_key(request, response.url) if request is not None else ""
         if expected := self._expected.get(key):
             delivery = self._of_response[response] = expected.pop(0)
@@ -207,8 +212,14 @@ class Deliveries:
     def _item_ended(self, item: Any, response: object, signal: object) -> None:
         # A pipeline before ours may have dropped it.
         self._of_item.pop(id(item), None)
-        delivery = self.of(response) if isinstance(response, Response) else self._outside
-        key = item_key(item, self._settings.item_key_field) if self._compares_items else None
+        delivery = (
+            self.of(response) if isinstance(response, Response) else self._outside
+        )
+        key = (
+            item_key(item, self._settings.item_key_field)
+            if self._compares_items
+            else None
+        )
         delivery.item_ended(item, key, failed=signal is signals.item_error)
 
 

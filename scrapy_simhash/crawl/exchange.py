@@ -55,7 +55,9 @@ class RowExchange:
                 table.read(self._shared.rows(host), unsent.get(host))
         self.is_away = bool(failure)
         if failure and failure != self._failure:
-            logger.warning("Nothing is spared while address patterns are away: %s", failure)
+            logger.warning(
+                "Nothing is spared while address patterns are away: %s", failure
+            )
         self._failure = failure
 
     def _talk(self, index: Index, unsent: dict[str, Rows]) -> tuple[set[str], str]:

@@ -1,7 +1,7 @@
 """The filter of one crawl: what its middlewares and its pipeline share.
 
-It asks the core for the verdict on each page, and tells the core how the page fared in the end.
-The middlewares and the pipeline act on a copy.
+It asks the core for the verdict on each page, and tells the core how the page fared in
+the end. The middlewares and the pipeline act on a copy.
 """
 
 import asyncio
@@ -49,7 +49,8 @@ logger = logger_of(__name__)
 class CrawlFilter:
     """Decides about pages, and keeps the index true to what was delivered.
 
-    Its attributes are the parts of a crawl, which the middlewares and the pipeline share.
+    Its attributes are the parts of a crawl, which the middlewares and the pipeline
+    share.
 
     Attributes:
         counts: the stats ``simhash/…``, by name; they are published a moment later.
@@ -140,12 +141,16 @@ class CrawlFilter:
             try:
                 return checked_action(request.meta["simhash_action"])
             except ValueError as error:
-                self.warn(f'meta["simhash_action"]: {error}; such pages are flagged only')
+                self.warn(
+                    f'meta["simhash_action"]: {error}; such pages are flagged only'
+                )
                 return "flag"
         action = self.settings.action.of(request.url)
         try:
             call = own_action(action)
-            action = checked_action(call(copy.verdict, request, copy.response) if call else action)
+            action = checked_action(
+                call(copy.verdict, request, copy.response) if call else action
+            )
         except Exception:
             said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
             logger.exception(said, action, copy.response.url)
@@ -159,10 +164,13 @@ class CrawlFilter:
             self._warned.add(message)
             logger.warning("%s", message)
 
-    def _reason_to_skip(self, request: Request, response: Response) -> SkipReason | None:
-        # robots.txt, images, and whatever else a component or a callback fetches for itself. A copy
-        # among them must not be dropped, because the callback that has asked for it would fail.
-        # The entry is taken off, because other requests may copy the meta.
+    def _reason_to_skip(
+        self, request: Request, response: Response
+    ) -> SkipReason | None:
+        # robots.txt, images, and whatever else a component or a callback fetches for
+        # itself. A copy among them must not be dropped, because the callback that has
+        # asked for it would fail. The entry is taken off, because other requests may
+        # copy the meta.
         if not request.meta.pop(QUEUED, False) or request.callback is NO_CALLBACK:
             return "no_callback"
         if request.meta.get("dont_simhash"):
@@ -264,7 +272,8 @@ class CrawlFilter:
     async def end(self) -> None:
         """Settle all pages while the queue is open; tell the stats, which others read afterwards.
 
-        Copies that wait are put into the queue: a later run of the job crawls them again.
+        Copies that wait are put into the queue: a later run of the job crawls them
+        again.
         """
         self._rounds.end()
         await self.dedup.upkeep.settle()

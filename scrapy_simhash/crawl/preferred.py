@@ -1,7 +1,7 @@
 """SIMHASH_PREFER: pages wait until the address that they declare canonical has come.
 
-The address is asked for first. Its page becomes the original, and the page that declared it is
-judged afterwards with the response that was kept.
+The address is asked for first. Its page becomes the original, and the page that
+declared it is judged afterwards with the response that was kept.
 """
 
 from collections import Counter
@@ -121,7 +121,9 @@ class Preferred:
             IgnoreRequest: the address that a page waits for redirects to that page.
         """
         if page_key(request.url) in self._pages:
-            raise IgnoreRequest(f"{request.url} waits for an address that redirects to it")
+            raise IgnoreRequest(
+                f"{request.url} waits for an address that redirects to it"
+            )
 
     def has_waited(self, key: str) -> None:
         """Note a page that has waited in another crawler, or in an earlier run of the job."""
@@ -143,7 +145,9 @@ class Preferred:
         preferred = request.meta.pop(PREFERRED, "")
         names = {preferred, key, page_key(request.url), *_chain(request)}
         self._ended.note(names)
-        self._let_go_on(key for key, page in self._pages.items() if page.canonical in names)
+        self._let_go_on(
+            key for key, page in self._pages.items() if page.canonical in names
+        )
 
     def _request_dropped(self, request: Request) -> None:
         """Let pages go on whose address redirects to one that was asked for before."""

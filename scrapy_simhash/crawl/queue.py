@@ -25,7 +25,8 @@ class CrawlQueue:
 
     Attributes:
         refused: requests that the queue refuses, and since when.
-        is_closed: True if the queue was closed; it would open its files again for a request.
+        is_closed: True if the queue was closed; it would open its files again for a
+            request.
     """
 
     def __init__(self, crawler: Crawler, lease: float) -> None:
@@ -35,11 +36,14 @@ class CrawlQueue:
         self._lease = lease
         self._tried = 0.0
         # By the key of the page; the oldest give way.
-        self._responses: LRUCache[str, Response] = LRUCache(MOST_BYTES, lambda page: len(page.body))
+        self._responses: LRUCache[str, Response] = LRUCache(
+            MOST_BYTES, lambda page: len(page.body)
+        )
 
     def keep(self, key: str, request: Request, response: Response) -> None:
         """Keep the response of a page until its request comes back, if there is room."""
-        # The spider gets the page with this request, and not with the one that comes back.
+        # The spider gets the page with this request, and not with the one that comes
+        # back.
         response.request = request
         if len(response.body) <= MOST_BYTES:
             self._responses[key] = response

@@ -10,23 +10,24 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_simhash.keys import aliases, page_key, plain_key
 
-# Entries of meta that tell of one attempt: a request that is made again has all its retries.
+# Entries of meta that tell of one attempt: a request that is made again has all its
+# retries.
 _OF_ONE_ATTEMPT = ("simhash", "retry_times", "redirect_times", "download_latency")
 #: Entries of meta by which a spider tells the filter what to do with a page.
 ORDERS = ("simhash_key", "simhash_action")
-#: The meta of a request in the queue, or from it, has this entry. Code that asks the engine for a
-#: download, as in the middle of a callback, passes the queue by.
+#: The meta of a request in the queue, or from it, has this entry. Code that asks the
+#: engine for a download, as in the middle of a callback, passes the queue by.
 QUEUED = "simhash_queued"
-#: A request that goes before a page, because the page declares its address canonical, has the key
-#: of that address here.
+#: A request that goes before a page, because the page declares its address canonical,
+#: has the key of that address here.
 PREFERRED = "simhash_preferred"
 #: The request of a page that has waited has the page's key here.
 WAITED = "simhash_waited"
-#: The request of a copy in a queue in Redis has the page's key, the request's priority and the key
-#: of its original here.
+#: The request of a copy in a queue in Redis has the page's key, the request's priority
+#: and the key of its original here.
 COPY = "simhash_copy"
-#: A request that was put back into the queue, because its page may be a copy, has its distance
-#: behind the others here.
+#: A request that was put back into the queue, because its page may be a copy, has its
+#: distance behind the others here.
 HELD_BACK = "simhash_held_back"
 
 # The headers that the request of a declared address takes over from the page's request.
@@ -34,11 +35,12 @@ _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
 # It goes to the proxy alone, which Scrapy sees to.
 _OF_PROXY = b"Proxy-Authorization"
 _OF_CRAWL = ("depth", "rule", "link_text")
-# Entries of meta that say by which way a page is fetched. The second one is Scrapy's own mark that
-# the header for the proxy is the proxy's.
+# Entries of meta that say by which way a page is fetched. The second one is Scrapy's
+# own mark that the header for the proxy is the proxy's.
 _ROUTE = ("proxy", "_auth_proxy", "bindaddress")
 _LIMITS = ("download_timeout", "download_maxsize", "download_warnsize")
-#: The priority of requests that must come soon, or last, changes by more than projects change any.
+#: The priority of requests that must come soon, or last, changes by more than projects
+#: change any.
 PRIORITY_STEP = 1_000_000
 
 
@@ -60,7 +62,9 @@ def is_plain(request: Request) -> bool:
 def request_key(request: Request, url: str) -> str:
     """Return the key of the page that a request gets at an address, where redirects may lead."""
     own_key = request.meta.get("simhash_key")
-    return plain_key(own_key) if own_key else page_key(url, request.method, request.body)
+    return (
+        plain_key(own_key) if own_key else page_key(url, request.method, request.body)
+    )
 
 
 def request_aliases(request: Request, url: str) -> tuple[str, ...]:
@@ -75,7 +79,9 @@ def content_type(response: Response) -> str:
     content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
     if isinstance(response, HtmlResponse):
         return f"text/html;{content_type.partition(';')[2]}"
-    return content_type or ("application/xml" if isinstance(response, XmlResponse) else "")
+    return content_type or (
+        "application/xml" if isinstance(response, XmlResponse) else ""
+    )
 
 
 def requests_on_the_way(crawler: Crawler) -> set[Request]:
@@ -88,7 +94,11 @@ def requests_on_the_way(crawler: Crawler) -> set[Request]:
 
 def once_more(request: Request) -> Request:
     """Return a request that passes the dupefilter, and may be retried as if it were the first."""
-    meta = {name: value for name, value in request.meta.items() if name not in _OF_ONE_ATTEMPT}
+    meta = {
+        name: value
+        for name, value in request.meta.items()
+        if name not in _OF_ONE_ATTEMPT
+    }
     return request.replace(meta=meta, dont_filter=True)
 
 
@@ -104,10 +114,10 @@ def is_on_plain_route(response: Response) -> bool:
 def bare_request(url: str, request: Request, key: str) -> Request:
     """Return the request of an address that a page names.
 
-    It takes the way of the page's request: proxy, address of this machine, slot and limits. Whoever
-    makes pages of a site can write any address into them, so the request has nothing else that is
-    meant for that page alone: no cookies, no body, no headers but those that say what is accepted,
-    and no meta of other components.
+    It takes the way of the page's request: proxy, address of this machine, slot and
+    limits. Whoever makes pages of a site can write any address into them, so the
+    request has nothing else that is meant for that page alone: no cookies, no body, no
+    headers but those that say what is accepted, and no meta of other components.
     """
     bare = Request(
         url,

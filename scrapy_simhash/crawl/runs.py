@@ -31,7 +31,8 @@ logger = logger_of(__name__)
 def resumed_run(crawler: Crawler) -> Resumed:
     """Return the run that a crawl goes on with; None if it begins anew.
 
-    A job goes on with its own run. A queue in Redis that was kept goes on with the last one.
+    A job goes on with its own run. A queue in Redis that was kept goes on with the last
+    one.
     """
     if file := _file_of_job(crawler):
         with suppress(OSError, ValueError):
@@ -84,7 +85,8 @@ class CrawlRun:
             if file := _file_of_job(self._crawler):
                 file.write_text(str(run.number), "ascii")
         others = [each for each in runs if each.number not in self._own_runs]
-        # The counts of the runs are at hand; a large file takes seconds to count its pages.
+        # The counts of the runs are at hand; a large file takes seconds to count its
+        # pages.
         pages = sum(each.pages for each in runs) or await self._dedup.ask(len) or 0
         spider = self._crawler.spider or self._crawler.spidercls
         settings = self._settings
@@ -123,7 +125,9 @@ class CrawlRun:
             self._old_addresses.add(str(verdict.moved_from))
         if judged.action == "drop":
             run = run_of(verdict.matches[0].run)
-            self._counts["dropped_for_others"] += bool(self.begun) and run not in self._own_runs
+            self._counts["dropped_for_others"] += (
+                bool(self.begun) and run not in self._own_runs
+            )
         is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
         # No other error tells that a page is not there.
         if is_page and judged.response.status not in (404, 410):
@@ -148,7 +152,8 @@ class CrawlRun:
         if run is None:
             return
         if self._old_addresses and finished:
-            # Their pages have other addresses now. An address that was seen after all stays.
+            # Their pages have other addresses now. An address that was seen after all
+            # stays.
             old = self._old_addresses
             await self._dedup.ask(lambda store: _forget_missing(store, run.number, old))
         await self._dedup.end_run(finished=finished)
@@ -166,7 +171,9 @@ class CrawlRun:
 
 def _shared_with(runs: Sequence[Run]) -> str:
     """Return the other spiders that share an index, the last ones first, and at most five."""
-    names = [*dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)]
+    names = [
+        *dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)
+    ]
     if not names:
         return ""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -175,7 +182,9 @@ def _shared_with(runs: Sequence[Run]) -> str:
 
 def _repeats_downloads(settings: BaseSettings) -> bool:
     """Return whether each page comes from Scrapy's cache, however old it is."""
-    if not settings.getbool("HTTPCACHE_ENABLED") or settings.getint("HTTPCACHE_EXPIRATION_SECS"):
+    if not settings.getbool("HTTPCACHE_ENABLED") or settings.getint(
+        "HTTPCACHE_EXPIRATION_SECS"
+    ):
         return False
     return settings["HTTPCACHE_POLICY"] in (HTTPCACHE_POLICY, DummyPolicy)
 

@@ -1,9 +1,9 @@
 """Requests whose addresses tell that their pages will be copies are not sent, or sent last.
 
-A request is looked at when it leaves the queue. If pages with such addresses have been copies, it
-goes back into the queue, behind all others: by the time it leaves that again, the pages that it may
-repeat have come, and more is known. So Scrapy's own order, depth first, serves as well as breadth
-first. Nothing is kept beside the queue.
+A request is looked at when it leaves the queue. If pages with such addresses have been
+copies, it goes back into the queue, behind all others: by the time it leaves that
+again, the pages that it may repeat have come, and more is known. So Scrapy's own order,
+depth first, serves as well as breadth first. Nothing is kept beside the queue.
 
 A crawl that only watches notes its pages, and learns from them at its end.
 """
@@ -67,11 +67,13 @@ class Sparing:
         self.skips = settings.spare == "skip"
         shared = SharedRows()
         self._table = PatternTable(shared.rows)
-        self._exchange = RowExchange(dedup, self._table, shared, is_shared=settings.survives)
+        self._exchange = RowExchange(
+            dedup, self._table, shared, is_shared=settings.survives
+        )
         self._traps = Traps()
         self._learner = Learner(self._table, self._traps if self.skips else None)
-        # The pages that a watching crawl has noted, the places of its traps, and the pages that it
-        # would spare.
+        # The pages that a watching crawl has noted, the places of its traps, and the
+        # pages that it would spare.
         self._replay = Replay()
         self._trap_table = self._table if self.skips else PatternTable()
         self._would_be = Spared()
@@ -90,7 +92,9 @@ class Sparing:
         if not self.skips:
             await self._exchange.once()
             loop = asyncio.get_running_loop()
-            self._would_be = await loop.run_in_executor(None, self._replay.run, self._learner)
+            self._would_be = await loop.run_in_executor(
+                None, self._replay.run, self._learner
+            )
         await self._exchange.once()
 
     # Requests.
@@ -145,7 +149,9 @@ class Sparing:
 
     def _may_spare(self, request: Request) -> bool:
         is_known = not self._exchange.is_away and not self._dedup.breaker.away
-        is_first = "redirect_times" not in request.meta and "retry_times" not in request.meta
+        is_first = (
+            "redirect_times" not in request.meta and "retry_times" not in request.meta
+        )
         return is_known and is_first and self._is_optional(request, request.url)
 
     def _is_optional(self, request: Request, url: str) -> bool:
@@ -211,7 +217,9 @@ class Sparing:
             self._learner.record(forecast, visit)
         else:
             self._replay.note(forecast.url, visit)
-        html = _html(judged.response) if verdict.kind == "unique" and verdict.near else ""
+        html = (
+            _html(judged.response) if verdict.kind == "unique" and verdict.near else ""
+        )
         if place := self._trap_table.place(forecast.url, learn=bool(html)):
             self._traps.page(
                 judged.response.url,
@@ -223,7 +231,8 @@ class Sparing:
     def _came_by(self, url: str, key: str) -> bool:
         """Return whether a page came by this very address before.
 
-        A redirect or the key of the request may hide that an earlier crawl got it by this one.
+        A redirect or the key of the request may hide that an earlier crawl got it by
+        this one.
         """
         first = self._learner.first.setdefault(key, url)
         return page_key(url) in (key, page_key(first))

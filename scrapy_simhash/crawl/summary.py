@@ -1,7 +1,7 @@
 """A crawl reports on its pages.
 
-It writes a line for each in the dedup log, a line each minute in the crawl's log, and a summary at
-the end.
+It writes a line for each in the dedup log, a line each minute in the crawl's log, and a
+summary at the end.
 """
 
 import re
@@ -57,7 +57,8 @@ class Judged:
     """A page and its verdict, of which every listener is told.
 
     Attributes:
-        times_dropped: how often in a row the page was dropped before, and asked for again.
+        times_dropped: how often in a row the page was dropped before, and asked for
+            again.
         action: what becomes of a duplicate; None for another page.
         is_withheld: whether the page did not change, and only changed pages are wanted.
     """
@@ -164,7 +165,8 @@ class Summary:
         if time.monotonic() - self._said < SECONDS_BETWEEN_LINES:
             return
         self._said = time.monotonic()
-        # It does not tell how many pages the index has: a large file takes seconds to count them.
+        # It does not tell how many pages the index has: a large file takes seconds to
+        # count them.
         counts = self._counts
         pages = counts["responses"]
         let_through = count(index.let_through, "page")
@@ -191,7 +193,9 @@ class Summary:
             f"for copies of it, such as {printable(hiding.examples[-1])}"
             for hiding in self._alarms.worst()
         ]
-        lines += [f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"]
+        lines += [
+            f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"
+        ]
         for name, said in {**_PAGES, **_ITEMS}.items():
             if not counts[name]:
                 continue
@@ -219,7 +223,9 @@ class Summary:
         names = ("new", "changed", "moved", "same", "missing", "failed")
         if not any(self._counts[name] for name in names[1:]):
             return ""
-        said = [f"{self._counts[name]:,} {name}" for name in names if name in self._counts]
+        said = [
+            f"{self._counts[name]:,} {name}" for name in names if name in self._counts
+        ]
         return f"Since earlier runs: {', '.join(said)}"
 
     def _next_step(self) -> str:
@@ -227,5 +233,9 @@ class Summary:
             return ""
         if self._log is None:
             return "To see what each repeats, crawl with -s SIMHASH_LOG=dedup.jsonl"
-        said = "Look at the doubtful drops" if self._counts["doubtful"] else "What each repeats"
+        said = (
+            "Look at the doubtful drops"
+            if self._counts["doubtful"]
+            else "What each repeats"
+        )
         return f"{said}: scrapy simhash report {shlex.quote(str(self._log.path))}"

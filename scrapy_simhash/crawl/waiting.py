@@ -1,12 +1,13 @@
 """Copies that wait until the fate of the page that they repeat is known.
 
-A copy is dropped at once, and its request goes back into the crawl's own queue. If the page is
-delivered, the request is dropped, too. If the page fails, the request goes on with the response
-that was kept, or is downloaded again.
+A copy is dropped at once, and its request goes back into the crawl's own queue. If the
+page is delivered, the request is dropped, too. If the page fails, the request goes on
+with the response that was kept, or is downloaded again.
 
-On Scrapy's own queue the request rests in memory meanwhile. A queue in Redis outlives this process,
-so there the request goes back at once. A crawler that takes it out puts it back before anything
-else, and asks the index; when it takes it out again, it has the answer.
+On Scrapy's own queue the request rests in memory meanwhile. A queue in Redis outlives
+this process, so there the request goes back at once. A crawler that takes it out puts
+it back before anything else, and asks the index; when it takes it out again, it has the
+answer.
 """
 
 import asyncio
@@ -99,11 +100,13 @@ class Copies:
         copy = _Copy(*request.meta[COPY])
         is_delivered = self._fates.pop(copy, None)
         if is_delivered is None:
-            # This comes first, because a crawler that is killed loses the requests in its hands.
+            # This comes first, because a crawler that is killed loses the requests in
+            # its hands.
             self._put_back(request, copy)
             is_delivered = await self._was_delivered(copy.original)
             if is_delivered is None:
-                # The request holds its slot for a moment, because another look would tell no more.
+                # The request holds its slot for a moment, because another look would
+                # tell no more.
                 await self._pause()
             else:
                 self._fates[copy] = is_delivered
@@ -120,7 +123,8 @@ class Copies:
     async def _was_delivered(self, key: str) -> bool | None:
         """Return whether a page was delivered; None while it is in progress.
 
-        A page that is not in the index was not delivered. While the index is away, no page is.
+        A page that is not in the index was not delivered. While the index is away, no
+        page is.
         """
         if self._dedup.upkeep.in_progress(key):
             return None
@@ -136,7 +140,9 @@ class Copies:
 
     def _is_idle(self) -> bool:
         """Return whether nothing but copies is on its way."""
-        return all(COPY in request.meta for request in requests_on_the_way(self._crawler))
+        return all(
+            COPY in request.meta for request in requests_on_the_way(self._crawler)
+        )
 
 
 def _ignore(request: Request, why: str) -> NoReturn:

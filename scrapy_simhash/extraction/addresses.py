@@ -32,9 +32,10 @@ def path_of(url: str) -> str:
 def without_path(lines: list[str], path: str, names: Iterable[str]) -> list[str]:
     """Return lines without the path of their page, which an error repeats.
 
-    The last three names of it or more are as good, as in "No results for images/js/menu.js", but
-    not without a letter, as in 2026/11/29. A folder may be all that is known of the path, and that
-    is a value. A page that is named by its path, such as the history of a file, is no error.
+    The last three names of it or more are as good, as in "No results for
+    images/js/menu.js", but not without a letter, as in 2026/11/29. A folder may be all
+    that is known of the path, and that is a value. A page that is named by its path,
+    such as the history of a file, is no error.
     """
     name = path.rpartition("/")[2]
     # Few pages show the last name of their path.
@@ -44,11 +45,17 @@ def without_path(lines: list[str], path: str, names: Iterable[str]) -> list[str]
 
 
 def _without_path(line: str, path: str) -> str:
-    return " ".join(word for word in line.split(" ") if not _is_path(word.strip(_QUOTES), path))
+    return " ".join(
+        word for word in line.split(" ") if not _is_path(word.strip(_QUOTES), path)
+    )
 
 
 def _is_path(word: str, path: str) -> bool:
-    is_end = word.count("/") > 1 and path.endswith(f"/{word}") and word.upper() != word.lower()
+    is_end = (
+        word.count("/") > 1
+        and path.endswith(f"/{word}")
+        and word.upper() != word.lower()
+    )
     return is_end or word == path
 
 
@@ -60,8 +67,8 @@ class Folder:
         self._host, _, path = _HTTP.sub("", place).partition("/")
         folders = [name for name in path.split("/")[:-1] if not name.isdecimal()]
         self._path = f"/{path}".rpartition("/")[0] + "/" if url else ""
-        # A path that names a folder twice may be a trap: addresses without steps up lead ever
-        # deeper in it.
+        # A path that names a folder twice may be a trap: addresses without steps up
+        # lead ever deeper in it.
         self._below = self._path if len({*folders}) == len(folders) else ""
         self._known = dict[str, str]()  # a page links to many addresses twice
 
@@ -72,7 +79,8 @@ class Folder:
     def resolved(self, address: str) -> str:
         """Return a path on the host of the page, or an address on another host without a scheme.
 
-        Anchors and marks of a visit are left out, and so are steps up and down in the path.
+        Anchors and marks of a visit are left out, and so are steps up and down in the
+        path.
         """
         if address not in self._known:
             self._known[address] = self._resolved(address)
@@ -86,7 +94,9 @@ class Folder:
                 return without_visit(f"//{host}/{path}")
             address = f"/{path}"
         elif address[:1] not in ("", "/") and not _OTHER_SCHEME.match(address):
-            address = (self._path if address.startswith("../") else self._below) + address
+            address = (
+                self._path if address.startswith("../") else self._below
+            ) + address
         if "./" in address:
             path, mark, query = address.partition("?")
             address = f"{normpath(path)}{mark}{query}"

@@ -1,8 +1,8 @@
 """Decodes the bytes of a page, also where it declares no charset or a wrong one.
 
-Chinese pages of the 2000s often declare no charset or another one. A multibyte charset betrays
-itself: read as the wrong one, text turns into rare characters and errors. So the library chardet
-looks at every page that is not in UTF-8.
+Chinese pages of the 2000s often declare no charset or another one. A multibyte charset
+betrays itself: read as the wrong one, text turns into rare characters and errors. So
+the library chardet looks at every page that is not in UTF-8.
 """
 
 import codecs
@@ -17,11 +17,20 @@ _MAX_ERRORS = 0.02
 _SAMPLE_BYTES = 8_192
 # Markup is ASCII, and says nothing about the charset of the text.
 _TAG = re.compile(rb"<[^<>]{1,1000}>|[\x00-\x40\x5b-\x60\x7b-\x7f]{16,}")
-# Servers declare it for pages that they know nothing about; browsers read those as this one.
+# Servers declare it for pages that they know nothing about; browsers read those as this
+# one.
 _DEFAULT = "cp1252"
 _ERAS = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
 _CHINESE = "gb18030"
-_MULTIBYTE = (_CHINESE, "big5hkscs", "cp932", "shift_jis_2004", "euc_jis_2004", "euc_jp", "cp949")
+_MULTIBYTE = (
+    _CHINESE,
+    "big5hkscs",
+    "cp932",
+    "shift_jis_2004",
+    "euc_jis_2004",
+    "euc_jp",
+    "cp949",
+)
 # In Latin script, bytes beyond ASCII stand alone among ASCII letters.
 _LATIN = ("cp1252", "cp1250", "cp1254", "iso8859-2", "iso8859-9")
 _WORD_BEYOND_ASCII = re.compile(rb"[\xa0-\xff]{3,}")
@@ -30,13 +39,14 @@ _WORD_BEYOND_ASCII = re.compile(rb"[\xa0-\xff]{3,}")
 def decode_html(body: bytes, declared: str | None = None) -> str:
     """Decode the body of a page; what is invalid becomes U+FFFD.
 
-    A byte order mark decides, then whether the body is UTF-8, which other text hardly ever is by
-    chance. Only then count what the page looks like, what is declared, and a guess.
+    A byte order mark decides, then whether the body is UTF-8, which other text hardly
+    ever is by chance. Only then count what the page looks like, what is declared, and a
+    guess.
 
     Args:
         body: the decompressed bytes; the caller bounds their number.
-        declared: the charset of the Content-Type header, if it names one. Unknown names and
-            those that the body contradicts are passed over.
+        declared: the charset of the Content-Type header, if it names one. Unknown names
+            and those that the body contradicts are passed over.
     """
     marked, mark = read_bom(body)
     if marked is not None and mark is not None:
@@ -75,8 +85,13 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
     if likely not in _MULTIBYTE:
         page = _decoder(html_body_declared_encoding(body))
         for name in (header if header != _DEFAULT else None, page):
-            # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this lacks.
-            if name and not name.startswith("utf") and _errors(sample, name) <= _MAX_ERRORS:
+            # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this
+            # lacks.
+            if (
+                name
+                and not name.startswith("utf")
+                and _errors(sample, name) <= _MAX_ERRORS
+            ):
                 return body.decode(name, "replace")
     return body.decode(likely, "replace")
 
@@ -107,7 +122,8 @@ def _decoder(codec: str | None) -> str | None:
         b"\xff".decode(codec or "ascii", "replace")
     except (LookupError, UnicodeError):
         return None
-    return None if codec == "punycode" else codec  # Python 3.13 decodes anything by that
+    # Python 3.13 decodes anything by that
+    return None if codec == "punycode" else codec
 
 
 def _errors(sample: bytes, codec: str) -> float:

@@ -1,8 +1,9 @@
 """Tells which lines of a page are its own, and which are the site's.
 
-The subject of a page are the lines that are likely main text. Its region is the smallest element
-that holds subject and heading. Content is what the region says outside the site's parts, and what
-stands elsewhere and is no part of the site either. Each function is a sentence of docs/decides.md.
+The subject of a page are the lines that are likely main text. Its region is the
+smallest element that holds subject and heading. Content is what the region says outside
+the site's parts, and what stands elsewhere and is no part of the site either. Each
+function is a sentence of docs/decides.md.
 """
 
 import re
@@ -31,14 +32,17 @@ from scrapy_simhash.extraction.roles import (
     TITLE,
 )
 
-#: The share of the subject that the region holds: a text may have a stray line, and a table or a
-#: form has others beside it.
+#: The share of the subject that the region holds: a text may have a stray line, and a
+#: table or a form has others beside it.
 _MOST_OF_TEXT, _MOST_OF_FIELDS = 0.9, 0.6
-#: Links are the subject where they are this many times all that the page says outside links.
+#: Links are the subject where they are this many times all that the page says outside
+#: links.
 _MUCH = 4
-#: Everything below the heading is content if it is this many times the rest of the content.
+#: Everything below the heading is content if it is this many times the rest of the
+#: content.
 _MOST = 2.5
-#: Short lines made alike are fields from this number on; a clock or a cart is one or two lines.
+#: Short lines made alike are fields from this number on; a clock or a cart is one or
+#: two lines.
 _ROW = 3
 #: A line with four numbers has a street and a telephone; a date and an hour have three.
 _MANY_NUMBERS = 4
@@ -46,7 +50,8 @@ _MANY_NUMBERS = 4
 _LONG = 100
 #: Characters of a text that a part of the site may have beside a table.
 _NO_TEXT = 150
-#: This many lines of links are a list if they have more characters than the rest of the content.
+#: This many lines of links are a list if they have more characters than the rest of the
+#: content.
 _LIST = 5
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
@@ -85,7 +90,8 @@ class _Lines(NamedTuple):
         is_said: the line stands outside links.
         is_long: it does, and is a sentence.
         site: the roles of the site's parts, as bits.
-        is_sites: tags, attributes or plain names say that the line is a part of the site.
+        is_sites: tags, attributes or plain names say that the line is a part of the
+            site.
         is_plain: not even a hint says so.
     """
 
@@ -149,15 +155,17 @@ def _own(lines: _Lines, is_likely: Flags) -> Flags:
 def _is_list(lines: _Lines, own: Flags) -> bool:
     """Return whether links make up most of the content."""
     links = own & ~lines.is_said
-    return bool(links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said))
+    return bool(
+        links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said)
+    )
 
 
 def _lines_of(page: Page, is_likely: Flags) -> _Lines:
     """Find the site's parts.
 
-    They are navigation, asides, dialogs, notices, hidden elements, and the header and footer of the
-    site, unless elements of such a kind hold most of the text. Beside ``main``, headers and footers
-    of the site are its own whatever they hold.
+    They are navigation, asides, dialogs, notices, hidden elements, and the header and
+    footer of the site, unless elements of such a kind hold most of the text. Beside
+    ``main``, headers and footers of the site are its own whatever they hold.
     """
     roles, sizes = page.roles, page.lengths
     is_said = ~page.in_links
@@ -165,8 +173,8 @@ def _lines_of(page: Page, is_likely: Flags) -> _Lines:
     if sizes @ text < _LONG:
         text = is_said
     believed = _believed(roles, sizes * (text & (roles & SUBHEADING == 0)))
-    # A footer may say more than a list of links, and the header of a shop more than its page. An
-    # element around the heading is neither.
+    # A footer may say more than a list of links, and the header of a shop more than its
+    # page. An element around the heading is neither.
     if page.heading_line is not None:
         believed |= NAMED_FOOTER
     if (roles & MAIN).any():
@@ -191,8 +199,9 @@ def _believed(roles: Ints, sizes: Ints) -> int:
 def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     """Return the lines that the page is about, and whether it is thin.
 
-    They are the likely main text outside links and outside the site's parts. A page without it is
-    thin, and is about what it says below its heading, or about the links there.
+    They are the likely main text outside links and outside the site's parts. A page
+    without it is thin, and is about what it says below its heading, or about the links
+    there.
     """
     text = is_likely & lines.is_said & lines.is_plain
     if not says_little(lines.page, text):
@@ -213,7 +222,9 @@ def _region(lines: _Lines, subject: Flags, share: float) -> int:
     # The heading alone may be most of a page that says little.
     below = subject & (page.roles & TITLE == 0)
     said = below if below.any() else subject
-    sums = outline.sums(np.bincount(page.places, page.lengths * said, len(outline.numbers)))
+    sums = outline.sums(
+        np.bincount(page.places, page.lengths * said, len(outline.numbers))
+    )
     region = int(np.flatnonzero(sums >= share * sums[0])[-1])
     if (heading := _heading(lines, subject)) is None:
         return region
@@ -231,8 +242,8 @@ def _heading(lines: _Lines, subject: Flags) -> int | None:
 def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> Flags:
     """Find what no region holds, and is the page's own all the same.
 
-    It is what ``main`` has, what readers write, long sentences, and fields, unless tags or names
-    speak against them.
+    It is what ``main`` has, what readers write, long sentences, and fields, unless tags
+    or names speak against them.
     """
     page = lines.page
     is_short = lines.is_said & ~lines.is_long
@@ -241,23 +252,25 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     follows[1:] &= page.in_links[:-1] & (branches[:-1] == branches[1:])
     follows[0] = False
     own: Flags = lines.is_plain & (lines.is_long | (page.roles & (MAIN | COMMENT) != 0))
-    # Fields may be in an aside, or in a tab that is not open. A page that says little may have them
-    # in any part that is seen.
+    # Fields may be in an aside, or in a tab that is not open. A page that says little
+    # may have them in any part that is seen.
     no_fields = lines.site & (HIDDEN if is_thin else ~(ASIDE | HIDDEN))
     rows = _rows(page, branches, is_short, follows)
     own[rows] |= (page.roles & (no_fields | SUBHEADING) == 0)[rows]
     single = is_short & ~follows & ~own & ~lines.is_sites
     terms = page.roles & TERM != 0
     own |= single & (terms | np.append(False, terms[:-1]))
-    own[[line for line in np.flatnonzero(single).tolist() if _is_fact(page.texts[line])]] = True
+    own[
+        [line for line in np.flatnonzero(single).tolist() if _is_fact(page.texts[line])]
+    ] = True
     return own
 
 
 def _rows(page: Page, branches: Ints, is_short: Flags, follows: Flags) -> list[int]:
     """Find rows of fields: three short lines or more, made alike, that stand together.
 
-    They stand in one part of the page, and in elements of one, because the cells of a table stand
-    in rows. They are no fields if most of them follow links.
+    They stand in one part of the page, and in elements of one, because the cells of a
+    table stand in rows. They are no fields if most of them follow links.
     """
     parents = page.outline.parents
     numbers = np.flatnonzero(is_short & (page.places != branches))
@@ -271,10 +284,11 @@ def _rows(page: Page, branches: Ints, is_short: Flags, follows: Flags) -> list[i
 def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     """Return which other lines may be the name of a page whose title has no ``h1``.
 
-    It may stand beside the text or in the site's header, as the name of a user stands beside
-    teasers. A line with a number may be a clock or a count, unless it is a heading, or the address
-    of the page has the number and that is no small one. A line with links or a colon is a label,
-    and one in the header that the title has, such as "Category: Mills", is known as a heading.
+    It may stand beside the text or in the site's header, as the name of a user stands
+    beside teasers. A line with a number may be a clock or a count, unless it is a
+    heading, or the address of the page has the number and that is no small one. A line
+    with links or a colon is a label, and one in the header that the title has, such as
+    "Category: Mills", is known as a heading.
     """
     page = lines.page
     for line in np.flatnonzero(others & lines.is_sites).tolist():
@@ -284,7 +298,9 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     others[is_plain & (page.linked > 0)] = False
     for line in np.flatnonzero(is_plain).tolist():
         text = page.texts[line]
-        if not named.issuperset(_NUMBER.findall(text)) or text.endswith((":", "\uff1a")):
+        if not named.issuperset(_NUMBER.findall(text)) or text.endswith(
+            (":", "\uff1a")
+        ):
             others[line] = False
     return others
 
@@ -298,8 +314,8 @@ def _is_fact(text: str) -> bool:
 def _counts_of_authors(lines: _Lines, own: Flags) -> list[int]:
     """Return the lines such as "Posts: 17" of the authors of texts.
 
-    They are made alike, and there are one or two of them beside each text. Fields of what the text
-    is about are three or more.
+    They are made alike, and there are one or two of them beside each text. Fields of
+    what the text is about are three or more.
     """
     labels = _labels_of_counts(lines, own)
     counts = [*labels]
@@ -314,7 +330,9 @@ def _labels_of_counts(lines: _Lines, own: Flags) -> dict[int, str]:
     """Return by its line the label of each count that stands in no element with a long text."""
     page = lines.page
     parents = page.outline.parents[page.places]
-    with_text = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
+    with_text = (
+        np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
+    )
     short = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
     matches = ((line, _COUNT.match(page.texts[line])) for line in short)
     return {line: match[1] for line, match in matches if match}
@@ -327,7 +345,9 @@ def _various(pairs: Iterable[tuple[int, int | str]]) -> Counter[int]:
 
 def offers(page: Page) -> Iterator[str]:
     """Yield the prices and stocks that a page names to search engines."""
-    properties = ((meta.get("property", ""), meta.get("content", "")) for meta in page.metas)
+    properties = (
+        (meta.get("property", ""), meta.get("content", "")) for meta in page.metas
+    )
     for name, value in chain(page.stated, properties):
         if _OFFERED.search(name[-20:]):
             yield f"{name[-20:]} {value[:99]}"

@@ -11,8 +11,12 @@ _HEAD = 200_000  # bytes; a declaration further down is not in the head of a pag
 _LONGEST_LINK = 2000  # bytes between "<link" and its end
 _NAMES = (b"anonical", b"CANONICAL")
 _LINK = re.compile(rb"<link\s([^<>]{1,%d})>" % _LONGEST_LINK, re.IGNORECASE)
-_RELATION = re.compile(rb"""\brel\s{0,9}=\s{0,9}["']?\s{0,9}canonical\b""", re.IGNORECASE)
-_HREF = re.compile(rb"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_RELATION = re.compile(
+    rb"""\brel\s{0,9}=\s{0,9}["']?\s{0,9}canonical\b""", re.IGNORECASE
+)
+_HREF = re.compile(
+    rb"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE
+)
 #: Elements of a sort, and values in a script, that are looked at.
 MOST = 400
 #: Characters of a value that are looked at.
@@ -20,15 +24,24 @@ LONGEST_VALUE = 300
 _LONGEST_DATA = 500_000  # characters of a script
 #: A session or a token: another one in each visit.
 TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
-# Settings of a program, and what is another value on each visit: a switch, an address, a moment.
+# Settings of a program, and what is another value on each visit: a switch, an address,
+# a moment.
 _NO_VALUE = re.compile(
     r"(?:None|True|False|\w+:|/|.*://|\d{4}-\d\d-\d\dT|1[4-9]\d{8}(?:\d{3})?$)|\s*$"
 )
 #: Types of JSON-LD that tell where a page stands on its site, not what it says.
-_PLACES = ("BreadcrumbList", "CollectionPage", "ListItem", "SearchAction", "WebPage", "WebSite")
+_PLACES = (
+    "BreadcrumbList",
+    "CollectionPage",
+    "ListItem",
+    "SearchAction",
+    "WebPage",
+    "WebSite",
+)
 _OF_PROGRAM = re.compile(r"token|csrf|nonce|build|version|session|stamp", re.IGNORECASE)
-# A script that begins with data: window.__INITIAL_STATE__ = {..., self.__next_f.push([..., or, as
-# Nuxt has it, window.__NUXT__=(function(a,b){return {...
+# A script that begins with data: window.__INITIAL_STATE__ = {...,
+# self.__next_f.push([..., or, as Nuxt has it, window.__NUXT__=(function(a,b){return
+# {...
 _STATE = re.compile(
     r"\s*(?:(?:var|let|const)\s{1,9})?[\w.$]{1,99}(?:\[['\"]\w{1,99}['\"]\])?\s{0,9}(?:\.push\(|"
     r"=\s{0,9}(?:JSON\.parse\(['\"]|\(function\([\w$, ]{0,9999}\)\s{0,9}\{return)?\s{0,9})(?=[{\[])"
@@ -38,10 +51,11 @@ _STATE = re.compile(
 def canonical_address(html: bytes) -> str:
     """Return the address in the first ``<link rel="canonical">`` (RFC 6596); it may be relative.
 
-    It is empty where there is none, or only in an element of more than 2,000 bytes. The page is in
-    UTF-8.
+    It is empty where there is none, or only in an element of more than 2,000 bytes. The
+    page is in UTF-8.
     """
-    # To look for a word takes a tenth of the time of looking at each link, and many pages lack it.
+    # To look for a word takes a tenth of the time of looking at each link, and many
+    # pages lack it.
     places = [at for at in (html.find(name, 0, _HEAD) for name in _NAMES) if at >= 0]
     if not places:
         return ""
@@ -63,12 +77,17 @@ def _is_in_comment(text: bytes, at: int) -> bool:
 def site_name(metas: Iterable[dict[str, str]]) -> str:
     """Return the name of the site, as a page tells it programs."""
     for meta in metas:
-        if (meta.get("property") or meta.get("name")) in ("og:site_name", "application-name"):
+        if (meta.get("property") or meta.get("name")) in (
+            "og:site_name",
+            "application-name",
+        ):
             return meta.get("content", "")[:LONGEST_VALUE]
     return ""
 
 
-def stated(metas: Iterable[dict[str, str]], scripts: Iterable[Any]) -> Iterator[tuple[str, str]]:
+def stated(
+    metas: Iterable[dict[str, str]], scripts: Iterable[Any]
+) -> Iterator[tuple[str, str]]:
     """Yield names and values; in JSON-LD, the nearest object around a value has its name.
 
     Args:
@@ -103,8 +122,12 @@ def held(scripts: Iterable[Any], elements: Iterable[Any]) -> list[str]:
             values.append((name, value[:LONGEST_VALUE]))
     for text in data[:MOST]:
         # Text that is no JSON is one value.
-        values += [*_json_values(text)] or [("", " ".join(text[:_LONGEST_DATA].split()))]
-    return [f"{name} {value}" for name, value in values[:MOST] if _is_value(name, value)]
+        values += [*_json_values(text)] or [
+            ("", " ".join(text[:_LONGEST_DATA].split()))
+        ]
+    return [
+        f"{name} {value}" for name, value in values[:MOST] if _is_value(name, value)
+    ]
 
 
 def _is_value(name: str, value: str) -> bool:
@@ -127,10 +150,15 @@ def _json_values(text: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             items = islice(value.items(), MOST)
             is_place = value.get("@type") in _PLACES
-            waiting += [item for item in items if not is_place or isinstance(item[1], (dict, list))]
+            waiting += [
+                item
+                for item in items
+                if not is_place or isinstance(item[1], (dict, list))
+            ]
         elif isinstance(value, list):
             waiting += [(name, each) for each in value[:MOST]]
         else:
             found += 1
-            # No parser decodes the text of a script, and some sites write it anew each time.
+            # No parser decodes the text of a script, and some sites write it anew each
+            # time.
             yield name[:LONGEST_VALUE], unescape(str(value)[:LONGEST_VALUE])

@@ -1,7 +1,7 @@
 """From HTML to the text that is fingerprinted, by extractors that have names.
 
-Markup never makes a named extractor raise: a page that it cannot read has an empty text. Callers
-bound the size of a page, because time and memory grow with it.
+Markup never makes a named extractor raise: a page that it cannot read has an empty
+text. Callers bound the size of a page, because time and memory grow with it.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,14 @@ from scrapy_simhash.extraction.main_text import (
     thin_text,
     with_short_lines,
 )
-from scrapy_simhash.extraction.marks import SHELL, listed, marks, pairs, said, shown_bytes
+from scrapy_simhash.extraction.marks import (
+    SHELL,
+    listed,
+    marks,
+    pairs,
+    said,
+    shown_bytes,
+)
 from scrapy_simhash.extraction.page import Page, encoded
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
@@ -44,26 +51,30 @@ class Extraction:
 
     Attributes:
         text: the main text, one line per block; may be empty.
-        thin: no main text stands out. Then ``text`` is all that the page shows outside navigation,
-            header and footer.
+        thin: no main text stands out. Then ``text`` is all that the page shows outside
+            navigation, header and footer.
         shown: all visible text of the page, one line per block.
         title: the text of ``<title>``.
-        headings: the texts of the first three ``<h1>`` that have any; where there is none, that of
-            the first element of the class ``title``.
-        weighed: the lines of the text among others that may be main text, too; empty where all of
-            the text is equally sure.
-        weights: of each of these lines, from 1; those of the text have more than half of the most.
-        content: the lines of the content, see :mod:`.content`, that are not mostly links, the
-            values of its fields, and the prices that it names to programs. The path of the page
-            itself is left out.
+        headings: the texts of the first three ``<h1>`` that have any; where there is
+            none, that of the first element of the class ``title``.
+        weighed: the lines of the text among others that may be main text, too; empty
+            where all of the text is equally sure.
+        weights: of each of these lines, from 1; those of the text have more than half
+            of the most.
+        content: the lines of the content, see :mod:`.content`, that are not mostly
+            links, the values of its fields, and the prices that it names to programs.
+            The path of the page itself is left out.
         own: all lines of the content, and the prices that the page names to programs.
         template: the lines outside links that are the site's.
-        marks: what tells the page from others whose texts are the same, see :mod:`.marks`.
-        canonical: the address that the page declares canonical, resolved against its URL.
+        marks: what tells the page from others whose texts are the same, see
+            :mod:`.marks`.
+        canonical: the address that the page declares canonical, resolved against its
+            URL.
         listed: the entries of its lists, see :func:`.marks.listed`.
         pairs: the labels of the content with their values, such as ("Rooms", "3").
         site_name: the name of the site, as the page tells programs (``og:site_name``).
-        unmatched: the selectors of the recipe that match nothing on the page, by their names.
+        unmatched: the selectors of the recipe that match nothing on the page, by their
+            names.
         alone: whether it is a text that is no page.
     """
 
@@ -100,20 +111,27 @@ class Extraction:
         heads = [f"title: {self.title}"] * bool(self.title)
         heads += [f"h1: {heading}" for heading in self.headings]
         lines = [line for line in self.content.split("\n") if line not in names]
-        short = [line for line in lines if line and (line not in text or len(line) < _SHORT)]
+        short = [
+            line for line in lines if line and (line not in text or len(line) < _SHORT)
+        ]
         return [*heads, *short, *self.marks]
 
 
 def extract(
-    html: str | bytes, extractor: str = "main", url: str = "", *, is_content: bool = False
+    html: str | bytes,
+    extractor: str = "main",
+    url: str = "",
+    *,
+    is_content: bool = False,
 ) -> Extraction:
     """Return the text of a page.
 
     Args:
         html: the decoded page, or its bytes in UTF-8.
-        url: the address of the page, or its folder, against which its addresses are resolved.
-        extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that returns the
-            text alone, what else the page shows is found here.
+        url: the address of the page, or its folder, against which its addresses are
+            resolved.
+        extractor: one of ``EXTRACTORS``, or the import path of a callable. Where that
+            returns the text alone, what else the page shows is found here.
         is_content: whether all that the page shows is its content.
 
     Raises:
@@ -134,7 +152,9 @@ def extract(
         return replace(result, canonical=absolute(canonical, url))
     if isinstance(result, str):
         return _whole(Page(html, url), result)
-    raise TypeError(f"the extractor {extractor} returned {type(result).__name__}, not a text")
+    raise TypeError(
+        f"the extractor {extractor} returned {type(result).__name__}, not a text"
+    )
 
 
 @lru_cache(maxsize=16)
@@ -142,8 +162,8 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
     """Return an extractor by its name, in this or any other process.
 
     Args:
-        name: one of ``EXTRACTORS``, or the import path (``package.module.function``) of a
-            callable that takes the HTML and returns a str or an Extraction.
+        name: one of ``EXTRACTORS``, or the import path (``package.module.function``) of
+            a callable that takes the HTML and returns a str or an Extraction.
 
     Raises:
         ValueError: there is no such extractor.
@@ -160,12 +180,19 @@ def load_extractor(name: str) -> Callable[[Any], str | Extraction]:
             " or the import path of a callable"
         ) from error
     if not callable(extractor):
-        raise ValueError(f"the extractor {name!r} is a {type(extractor).__name__}, not a callable")
+        raise ValueError(
+            f"the extractor {name!r} is a {type(extractor).__name__}, not a callable"
+        )
     return extractor  # type: ignore[no-any-return]
 
 
 def _extraction(
-    page: Page, text: str, content: Content, values: Sequence[str] = (), *, thin: bool = False
+    page: Page,
+    text: str,
+    content: Content,
+    values: Sequence[str] = (),
+    *,
+    thin: bool = False,
 ) -> Extraction:
     """Return what is taken from a page."""
     own, is_said = content.own, said(page)
@@ -178,7 +205,9 @@ def _extraction(
         page.shown,
         page.title,
         page.headings,
-        content="\n".join([*without_path(lines, page.path, (page.title, *page.headings)), *values]),
+        content="\n".join(
+            [*without_path(lines, page.path, (page.title, *page.headings)), *values]
+        ),
         own="\n".join([*page.lines(own), *values]),
         template="\n".join(page.lines(is_said & ~own)),
         marks=marks(page, own, few, thin),
@@ -208,7 +237,9 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
         # Links are the text of a list alone.
         if is_content or content.is_list or not lines:
             lines = page.lines(content.own)
-        return _extraction(page, thin_text(page, lines + values), content, values, thin=True)
+        return _extraction(
+            page, thin_text(page, lines + values), content, values, thin=True
+        )
     weights[~content.text & (weights >= TAKEN)] = 0
     weights = with_short_lines(page, weights, content.own)
     text = page.lines(weights >= TAKEN)
@@ -230,7 +261,8 @@ def _trafilatura() -> Callable[[str], str]:
         if next(pages) % 1000 == 0:
             reset_caches()  # they grow with every page
         try:
-            # Always from a string: from a parsed tree, a third of the pages get another text.
+            # Always from a string: from a parsed tree, a third of the pages get another
+            # text.
             text = trafilatura.extract(
                 encoded(html).decode("utf-8"),
                 fast=True,

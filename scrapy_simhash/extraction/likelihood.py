@@ -1,12 +1,12 @@
 """Estimates for each line of a page how likely it is main text.
 
-Two logistic regressions. The first one looks at a line and at the elements around it. The second
-one looks at what the first one found: of the line, of the lines beside it, of those that are set
-like it, and of the part of the page that holds most of the likely text. So a line is judged by
-its company, and one paragraph more or less moves little.
+Two logistic regressions. The first one looks at a line and at the elements around it.
+The second one looks at what the first one found: of the line, of the lines beside it,
+of those that are set like it, and of the part of the page that holds most of the likely
+text. So a line is judged by its company, and one paragraph more or less moves little.
 
-``benchmarks/fit.py`` fits the weights to pages whose main text people marked. All features
-count bytes, marks and elements, because words would tie them to a language.
+``benchmarks/fit.py`` fits the weights to pages whose main text people marked. All
+features count bytes, marks and elements, because words would tie them to a language.
 """
 
 import re
@@ -23,8 +23,8 @@ FULL_LINE = 80
 #: The most bytes of a line that count where lines are compared.
 LONGEST_LINE = 400
 POWER = 1.5
-#: Bytes of likely text outside elements of doubtful names that make the text in these less likely:
-#: comments are main text only where there is no article.
+#: Bytes of likely text outside elements of doubtful names that make the text in these
+#: less likely: comments are main text only where there is no article.
 ENOUGH = 1000
 
 _MARK = re.compile("[,.;:!?，、。；：！？]")
@@ -64,7 +64,10 @@ def first_look(page: Page, numbers: Ints) -> Floats:
         page: the page.
         numbers: of its lines; at least one.
     """
-    sizes, texts = page.sizes[numbers], [page.texts[number] for number in numbers.tolist()]
+    sizes, texts = (
+        page.sizes[numbers],
+        [page.texts[number] for number in numbers.tolist()],
+    )
     linked = np.minimum(page.linked[numbers] / page.lengths[numbers], 1)
     text = sizes * (1 - linked)
     groups = page.outline.groups(page.places[numbers])
@@ -114,9 +117,12 @@ def second_look(page: Page, numbers: Ints, first: Floats) -> Floats:
     doubtful = (page.roles[numbers] & _DOUBTFUL) > 0
     manners = outline.manners
     long = gains[sizes >= FULL_LINE].sum() / total
-    own = np.bincount(groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners))
+    own = np.bincount(
+        groups, np.minimum(1, sizes / FULL_LINE) * sizes * likely, len(manners)
+    )
     weight = outline.sums(np.power(own, POWER))
-    # Elements with more than half of the weight lie in each other; the last one is the innermost.
+    # Elements with more than half of the weight lie in each other; the last one is the
+    # innermost.
     area = int(np.flatnonzero(weight > weight[0] / 2)[-1])
     distances = outline.distances(area)[places]
     found = np.bincount(distances, sizes * likely).cumsum()
@@ -152,7 +158,9 @@ def _rows(count: int, *rows: npt.ArrayLike) -> Floats:
 
 def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:
     """Return for each line the mean likelihood of the lines of its kind."""
-    return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[kinds]
+    return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[
+        kinds
+    ]
 
 
 def _mean_beside(most: int, weights: Floats, gains: Floats) -> Floats:

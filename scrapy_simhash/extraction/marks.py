@@ -13,11 +13,14 @@ from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import SUBHEADING, TERM, Element
 
 _DIGIT = re.compile(r"\d")
-#: Bytes, without spaces, of a page that shows little, and of one that shows hardly anything.
+#: Bytes, without spaces, of a page that shows little, and of one that shows hardly
+#: anything.
 _FEW, SHELL = 500, 200
 _NAMING = frozenset(("og:title", "og:description", "description"))
 # Under these names a page tells programs its headings, or the name of its site.
-_NAMES = frozenset("@type alternativeHeadline caption headline keywords name title".split())
+_NAMES = frozenset(
+    "@type alternativeHeadline caption headline keywords name title".split()
+)
 # Two visits of one page are told different dates and counts.
 _CHANGING = re.compile("date|time|count|modified|published", re.IGNORECASE)
 _ADDRESS = re.compile(r"/|\w+://")
@@ -26,7 +29,8 @@ _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
 # "Edition", but no sentence, and nothing with a number.
 _NAME = re.compile(r"(?=.*[^\W_])[^\d.!?\u3002\uff01\uff1f]{2,40}")
-# A link to such a file leads to no page; the address of the file may be all that differs.
+# A link to such a file leads to no page; the address of the file may be all that
+# differs.
 _FILES = tuple(
     ".csv .doc .docx .epub .gz .iso .mobi .mp3 .mp4 .odp .ods .odt .ogg .pdf .ppt .pptx .ps .rar"
     " .rtf .xls .xlsx .xz .zip .7z".split()
@@ -36,27 +40,31 @@ _FILES = tuple(
 def said(page: Page) -> Flags:
     """Return of each line whether it stands outside links, or is the value of a label.
 
-    A value may be a link, such as a telephone number. Names of entries are told without digits,
-    because teasers and menus count in them.
+    A value may be a link, such as a telephone number. Names of entries are told without
+    digits, because teasers and menus count in them.
     """
     found = ~page.in_links
     short = page.in_links & (page.lengths <= _LONGEST_PART)
-    found[[line for line in np.flatnonzero(short).tolist() if _is_value(page, line)]] = True
+    found[
+        [line for line in np.flatnonzero(short).tolist() if _is_value(page, line)]
+    ] = True
     return found
 
 
 def _is_value(page: Page, line: int) -> bool:
     """Return whether a line of links has its label before a colon, or before itself.
 
-    That is a term, or a name before a lone link. A heading is no value of the line before it, but
-    the name of the page if it leads to the page itself.
+    That is a term, or a name before a lone link. A heading is no value of the line
+    before it, but the name of the page if it leads to the page itself.
     """
     holder = page.holders[line]
     if page.roles[line] & SUBHEADING:
         return page.folder.resolved(holder.get("href", "")) == page.target
     if holder.tag != "a" and _LABEL.match(page.texts[line]):
         return True
-    is_below_heading = line - 1 == page.heading_line or page.roles[line - 1] & SUBHEADING
+    is_below_heading = (
+        line - 1 == page.heading_line or page.roles[line - 1] & SUBHEADING
+    )
     if not line or page.in_links[line - 1] or is_below_heading:
         return False
     is_term = bool(page.roles[line - 1] & ~page.roles[line] & TERM)
@@ -72,10 +80,11 @@ def shown_bytes(page: Page, own: Flags) -> int:
 def marks(page: Page, own: Flags, few: bool, thin: bool) -> tuple[str, ...]:
     """Return what tells pages apart whose texts do not.
 
-    These are the values that it states for programs, which readers do not see. Of a page that shows
-    little, they are also the addresses of its images and frames; if it has no main text, or one of
-    links, the targets of its links; if it shows hardly anything, its own address, what its head
-    calls it, and names and addresses in what it states.
+    These are the values that it states for programs, which readers do not see. Of a
+    page that shows little, they are also the addresses of its images and frames; if it
+    has no main text, or one of links, the targets of its links; if it shows hardly
+    anything, its own address, what its head calls it, and names and addresses in what
+    it states.
 
     Args:
         page: the page.
@@ -102,7 +111,8 @@ def marks(page: Page, own: Flags, few: bool, thin: bool) -> tuple[str, ...]:
 def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
     """Yield the labels in the content with their values, such as ("Rooms", "3").
 
-    A label is a term of a list or the head of a row in a table, or has a colon behind it.
+    A label is a term of a list or the head of a row in a table, or has a colon behind
+    it.
     """
     lines = [*page.lines(own), ""]
     terms = (page.roles & TERM != 0)[own].tolist()
@@ -118,10 +128,11 @@ def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
 def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     """Yield the entries of the lists of a page: the names of links in its content.
 
-    A count may stand in a name, so the names are without digits. The entry of a link to a file has
-    its address as well. What frames and players show is an entry, too. Beside a text, a link to
-    another page of the same folder is a teaser. A page that shows little may show no more than
-    pictures, and so may one that has more of them than lines.
+    A count may stand in a name, so the names are without digits. The entry of a link to
+    a file has its address as well. What frames and players show is an entry, too.
+    Beside a text, a link to another page of the same folder is a teaser. A page that
+    shows little may show no more than pictures, and so may one that has more of them
+    than lines.
 
     Args:
         page: the page.
@@ -129,7 +140,8 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         few: whether it has no main text, or one that stands in links.
     """
     found = compress(page.holders, (own & page.in_links).tolist())
-    # One line may have many links, of which it begins with the first, and one element many lines.
+    # One line may have many links, of which it begins with the first, and one element
+    # many lines.
     holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
     links = chain.from_iterable(el.iter("a") for el in holders)
     for link in islice(links, MOST):
@@ -141,7 +153,8 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     if few:
         yield from page.pictures
         return
-    # The query of a player says how it plays, and that of a frame which advertisement it shows.
+    # The query of a player says how it plays, and that of a frame which advertisement
+    # it shows.
     yield from (address.partition("?")[0] for address in page.embedded)
     lines = len({*page.lines(own)})
     if len(page.images) > lines and len({*page.gallery}) > lines:
@@ -158,9 +171,10 @@ def _named(page: Page) -> Iterator[str]:
 def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
     """Yield where links of the content and a redirection lead, but not to other parts of a list.
 
-    Beside a main text, the name of a link tells where it leads. Links that sort a list or turn its
-    pages have its path, and all parameters of the page itself. So a path that several targets with
-    other parameters share is left out, and what all of them have.
+    Beside a main text, the name of a link tells where it leads. Links that sort a list
+    or turn its pages have its path, and all parameters of the page itself. So a path
+    that several targets with other parameters share is left out, and what all of them
+    have.
     """
     yield from _redirections(page)
     links = islice(_links(page, own), MOST)
@@ -177,7 +191,8 @@ def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
 
 
 def _redirections(page: Page) -> Iterator[str]:
-    # Scrapy follows no redirection that waits long, and saved pages are not followed at all.
+    # Scrapy follows no redirection that waits long, and saved pages are not followed at
+    # all.
     for meta in page.metas:
         if meta.get("http-equiv", "").lower() == "refresh":
             yield meta.get("content", "")[:LONGEST_VALUE]
@@ -198,19 +213,29 @@ def _untold(links: Iterable[Element]) -> Iterator[Element]:
     for link in links:
         named[_name_of(link)].append(link)
     for name, found in named.items():
-        if not name or _DIGIT.search(name) or len({link.get("href") for link in found}) > 1:
+        if (
+            not name
+            or _DIGIT.search(name)
+            or len({link.get("href") for link in found}) > 1
+        ):
             yield from found
 
 
 def _name_of(link: Element) -> str:
     """Return the name of a link."""
     # Links that are left open all hold the rest of the page.
-    name = "".join(islice(link.itertext(), LONGEST_VALUE)) if len(link) else link.text or ""
+    name = (
+        "".join(islice(link.itertext(), LONGEST_VALUE))
+        if len(link)
+        else link.text or ""
+    )
     return name[:LONGEST_VALUE].strip()
 
 
 def _links(page: Page, own: Flags) -> Iterator[Element]:
     """Return the links of a page that do not stand in its template alone."""
     around = [el.getparent() if el.tag == "a" else el for el in page.holders]
-    apart = {*compress(around, (~own).tolist())}.difference(compress(around, own.tolist()))
+    apart = {*compress(around, (~own).tolist())}.difference(
+        compress(around, own.tolist())
+    )
     return (el for el in page.body.iter("a") if el.getparent() not in apart)

@@ -13,8 +13,14 @@ _ZONES = {
     **dict.fromkeys(("CEST", "EET", "MESZ"), "+0200"),
     **dict.fromkeys(("EEST", "MSK"), "+0300"),
     **dict.fromkeys(("JST", "KST"), "+0900"),
-    **{f"{zone}ST": f"-{hours:02}00" for zone, hours in zip("ECMP", (5, 6, 7, 8), strict=True)},
-    **{f"{zone}DT": f"-{hours:02}00" for zone, hours in zip("ECMP", (4, 5, 6, 7), strict=True)},
+    **{
+        f"{zone}ST": f"-{hours:02}00"
+        for zone, hours in zip("ECMP", (5, 6, 7, 8), strict=True)
+    },
+    **{
+        f"{zone}DT": f"-{hours:02}00"
+        for zone, hours in zip("ECMP", (4, 5, 6, 7), strict=True)
+    },
 }
 _NAMED = re.compile(rf"\b(?:{'|'.join(_ZONES)})\b|(?<=\d)Z\b", re.IGNORECASE)
 # A time of day without a date and a zone around it is not looked at closer.
@@ -40,7 +46,9 @@ def with_moments(text: str) -> str:
 
 
 def _in_utc(found: re.Match[str]) -> str:
-    numeric = _NAMED.sub(lambda name: _ZONES[name[0].upper()], found["zone"] or found[0])
+    numeric = _NAMED.sub(
+        lambda name: _ZONES[name[0].upper()], found["zone"] or found[0]
+    )
     try:
         if found["iso"]:
             written = f"{found['iso']} {found['clock'][:5]} {numeric.strip()}"

@@ -31,8 +31,8 @@ _INLINE = frozenset(("a", *INLINE_TAGS))
 class Outline:
     """The elements around the lines of a page, numbered in the order of the page.
 
-    So the elements inside another one have the numbers that follow its own, up to its end. The
-    search for them never recurses, and depth does it no harm.
+    So the elements inside another one have the numbers that follow its own, up to its
+    end. The search for them never recurses, and depth does it no harm.
 
     Args:
         body: of a page.
@@ -44,10 +44,12 @@ class Outline:
         ends: for each element the number after the last one inside it.
         places: for each of the holders the number of the block that it is or stands in.
         parents: the number of each element's parent; the body has itself.
-        roles: the roles of each and of all around it, as bits; those ``OF_ITSELF`` are its own.
-        manners: for each a number that those share which are made alike: they and their parents
-            have the same tag and the same first class.
-        around: for each the nearest that does not only shape running text: it or one around it.
+        roles: the roles of each and of all around it, as bits; those ``OF_ITSELF`` are
+            its own.
+        manners: for each a number that those share which are made alike: they and their
+            parents have the same tag and the same first class.
+        around: for each the nearest that does not only shape running text: it or one
+            around it.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class Outline:
         holders: Iterable[Element],
         headings: Iterable[Element],
     ) -> None:
-        around_heading = {el for each in headings for el in (each, *each.iterancestors())}
+        around_heading = {
+            el for each in headings for el in (each, *each.iterancestors())
+        }
         numbers: dict[Element, int] = {body: 0}
         known_manners: dict[tuple[tuple[str, str], tuple[str, str]], int] = {}
         places, parents, roles, manners, around = [], [0], [0], [0], [0]
@@ -103,9 +107,12 @@ class Outline:
     def groups(self, places: Ints) -> Ints:
         """Return for the place of each line the element that it stands in together with others.
 
-        Paragraphs, lists and tables only shape running text; many manuals have no tag for sections.
+        Paragraphs, lists and tables only shape running text; many manuals have no tag
+        for sections.
         """
-        lone = (np.bincount(places, minlength=len(self.parents)) == 1) & (self.roles & ITEM == 0)
+        lone = (np.bincount(places, minlength=len(self.parents)) == 1) & (
+            self.roles & ITEM == 0
+        )
         return self.around[np.where(lone[places], self.parents[places], places)]
 
     def sums(self, values: Floats | Ints) -> Floats:
@@ -129,8 +136,9 @@ class Outline:
     def branches(self, area: int) -> Ints:
         """Return in which part of the page each element lies: parts that lie around an area.
 
-        What lies in the area has its number. Anything else has that of the largest element which
-        holds it and nothing of the area, and elements around the area have their own.
+        What lies in the area has its number. Anything else has that of the largest
+        element which holds it and nothing of the area, and elements around the area
+        have their own.
         """
         around = self.holds(area, area)
         is_part = around | (around[self.parents] & (self.parents != area))

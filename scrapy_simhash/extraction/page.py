@@ -11,7 +11,12 @@ import numpy as np
 from lxml import etree
 
 from scrapy_simhash.extraction.addresses import Folder, absolute, path_of
-from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, canonical_address, stated
+from scrapy_simhash.extraction.declared import (
+    LONGEST_VALUE,
+    MOST,
+    canonical_address,
+    stated,
+)
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.outline import Flags, Ints, Outline
 from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
@@ -19,29 +24,43 @@ from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
 _INSIDE_LINES = frozenset(("a", "img", *INLINE_TAGS))
-#: Stripped tags leave the text around them in pieces, which lxml joins in quadratic time.
+#: Stripped tags leave the text around them in pieces, which lxml joins in quadratic
+#: time.
 _MAX_STRIPPED = 20_000
-#: Bytes without ``>`` and words in them from which on a tag is cut: the parser takes quadratic
-#: time for the attributes of one element.
+#: Bytes without ``>`` and words in them from which on a tag is cut: the parser takes
+#: quadratic time for the attributes of one element.
 _LONG_TAG = 4096
 _MANY_WORDS = 400
-#: Tags that are looked at before they are stripped, or that stand in a head, and kinds of them.
+#: Tags that are looked at before they are stripped, or that stand in a head, and kinds
+#: of them.
 _MARKED = {
     **{tag: tag for tag in ("base", "meta", "script", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
     **dict.fromkeys(("i", "span", "td"), "icon"),
-    **dict.fromkeys(("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"),
+    **dict.fromkeys(
+        ("frame", "iframe", "embed", "object", "video", "audio", "source"), "embedded"
+    ),
 }
 _IN_HEAD = ("base", "link", "meta", "noscript", "script", "style", "template", "title")
-# These attributes name the file of an image. Before a script has run, the "src" of a lazy one is
-# that of all others.
-_SOURCES = ("data-src", "data-original", "data-lazy-src", "data-srcset", "src", "srcset", "data")
+# These attributes name the file of an image. Before a script has run, the "src" of a
+# lazy one is that of all others.
+_SOURCES = (
+    "data-src",
+    "data-original",
+    "data-lazy-src",
+    "data-srcset",
+    "src",
+    "srcset",
+    "data",
+)
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _MAX_OPEN_DRAWINGS = 30
 # A reader neither sees nor chooses what other fields hold, such as tokens.
-_WRITTEN = frozenset(("text", "email", "tel", "number", "url", "date", "time", "month", "week"))
+_WRITTEN = frozenset(
+    ("text", "email", "tel", "number", "url", "date", "time", "month", "week")
+)
 _CHOSEN = frozenset(("checkbox", "radio"))
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
@@ -52,36 +71,43 @@ _IS_APART = etree.XPath(
     "boolean(ancestor::nav or ancestor::aside or ancestor::*[self::header or self::footer]"
     "[not(ancestor::article or ancestor::main or ancestor::section)])"
 )
-_CLASS_TITLE = etree.XPath("descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]")
+_CLASS_TITLE = etree.XPath(
+    "descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]"
+)
 
 
 class Page:
     """The lines of a page and what it calls itself.
 
-    The three lists of lines run side by side: a page has some hundred lines, and an object for
-    each would cost as much as all the rest.
+    The three lists of lines run side by side: a page has some hundred lines, and an
+    object for each would cost as much as all the rest.
 
     Attributes:
-        body: the root of all that is shown, without inline elements but links and images.
+        body: the root of all that is shown, without inline elements but links and
+            images.
         path: of its own address, as a text shows it.
         target: its own address, as :attr:`folder` resolves a link to it.
         folder: from which the relative addresses in it start.
-        texts: the text of each line, with moments in UTC; runs of spaces are those of the source.
+        texts: the text of each line, with moments in UTC; runs of spaces are those of
+            the source.
         shown: all lines.
         sizes: how many bytes each line has without spaces.
         holders: the element that a line stands in, or the link that it begins with.
         lengths: how many characters each line has.
         linked: how many of these stand in links.
         in_links: whether these are more than half of a line.
-        embedded: the addresses of what frames and players show, outside menus, headers, footers and
-            asides.
+        embedded: the addresses of what frames and players show, outside menus, headers,
+            footers and asides.
         images: the elements ``img``.
-        told: what fields of forms, icons and pictures say in words, such as a number of stars.
+        told: what fields of forms, icons and pictures say in words, such as a number of
+            stars.
         metas: the attributes of the elements ``meta``.
         scripts: all elements of this name.
-        stated: names and values that the page states for programs, see :mod:`.declared`.
+        stated: names and values that the page states for programs, see
+            :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        titles: all elements from ``h1`` to ``h4``, each with how many lines come before it.
+        titles: all elements from ``h1`` to ``h4``, each with how many lines come before
+            it.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
         outline: those that stand around lines.
@@ -98,8 +124,9 @@ class Page:
         _strip(self.body, data)
         # The title of a drawing is stripped by now.
         self.title = next(map(inner_text, root.iter("title")), "")
-        # They are freed last, and from the end: whenever lxml frees an element, it climbs to the
-        # nearest ancestor that is still held, which far down a page is quadratic work.
+        # They are freed last, and from the end: whenever lxml frees an element, it
+        # climbs to the nearest ancestor that is still held, which far down a page is
+        # quadratic work.
         self.elements = [*islice(self.body.iter(), MAX_ELEMENTS)]
         self.titles: dict[str, list[tuple[int, Element]]]
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
@@ -111,11 +138,17 @@ class Page:
         self.roles = self.outline.roles[self.places]
         self.manners = self.outline.manners[self.places]
         # Words of pictures in links belong to teasers.
-        named = (el for el in self.images if el.get("alt") and el.getparent().tag != "a")
+        named = (
+            el for el in self.images if el.get("alt") and el.getparent().tag != "a"
+        )
         words += [el.get("alt") for el in named if _is_shown(el)]
-        self.told = [single_spaced(text) for text in words if 0 < len(text) < LONGEST_VALUE]
+        self.told = [
+            single_spaced(text) for text in words if 0 < len(text) < LONGEST_VALUE
+        ]
 
-    def _read_unseen(self, marked: dict[str, list[Element]], data: bytes, url: str) -> list[str]:
+    def _read_unseen(
+        self, marked: dict[str, list[Element]], data: bytes, url: str
+    ) -> list[str]:
         """Read what is stripped later, and return what fields and icons say in words.
 
         lxml takes longer to strip what is still held.
@@ -134,7 +167,9 @@ class Page:
         # A picture itself has one of its sources.
         embedded = (el for el in marked["embedded"] if el.getparent().tag != "picture")
         shown = filter(_is_shown, islice(embedded, MOST))
-        self.embedded = [*filter(None, (_picture_address(el, self.folder) for el in shown))]
+        self.embedded = [
+            *filter(None, (_picture_address(el, self.folder) for el in shown))
+        ]
         icons = islice(filter(None, map(_icon_name, marked["icon"])), MOST)
         return [*map(_value, marked["field"][:MOST]), *icons]
 
@@ -210,7 +245,9 @@ class Page:
 
         Few pages are asked for them, so they are not looked for before.
         """
-        images = (_picture_address(el, self.folder) for el in self.images if _is_shown(el))
+        images = (
+            _picture_address(el, self.folder) for el in self.images if _is_shown(el)
+        )
         return [*self.embedded, *images]
 
     @property
@@ -228,7 +265,8 @@ class Page:
     def headings(self) -> tuple[str, ...]:
         """The texts of the first three ``<h1>`` that have any.
 
-        A page without them is called by its first element of the class ``title``, as doxygen's are.
+        A page without them is called by its first element of the class ``title``, as
+        doxygen's are.
         """
         found = _texts((el for _, el in self.titles["h1"][:12]), 3)
         classes = () if found else _CLASS_TITLE(self.body)[:_MAX_HEADINGS]
@@ -258,7 +296,11 @@ def parse(data: bytes) -> Element:
     """
     # A parser of its own for each page: one that threads share would make them wait.
     parser = etree.HTMLParser(
-        encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True, collect_ids=False
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=True,
+        collect_ids=False,
     )
     try:
         root = etree.fromstring(data, parser)
@@ -286,27 +328,38 @@ def with_short_tags(data: bytes) -> bytes:
         # Inside the quotes of one long value, a cut changes nothing but the value.
         if in_tag:
             part = data[start:end]
-            if len(part.split()) + sum(map(part.count, (b'"', b"'", b"/"))) > _MANY_WORDS:
+            if (
+                len(part.split()) + sum(map(part.count, (b'"', b"'", b"/")))
+                > _MANY_WORDS
+            ):
                 cuts.append(start)
         in_tag = in_tag or data.find(b"<", start, end) >= 0
     if not cuts:
         return data
-    pieces = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    pieces = [
+        data[start:end]
+        for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)
+    ]
     return b">".join(pieces)
 
 
 def _body(root: Element) -> Element:
     """Return the body of a page, with all that browsers show in it."""
     body = next(root.iterchildren("body"), root)
-    # A body whose tag is left out begins with its first element; this parser knows few of them.
+    # A body whose tag is left out begins with its first element; this parser knows few
+    # of them.
     for head in root.iterchildren("head") if body is not root else ():
         body[:0] = [el for el in head if el.tag not in _IN_HEAD]
-    # Browsers show what comes after the end of a body or of a page, and templates end them early.
+    # Browsers show what comes after the end of a body or of a page, and templates end
+    # them early.
     if body.tail:
         etree.SubElement(body, "p").text = body.tail.translate(_NOT_XML)
         body.tail = None
-    # All of them first: one that has moved into a root without a body would come again and again.
-    body.extend([*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)])
+    # All of them first: one that has moved into a root without a body would come again
+    # and again.
+    body.extend(
+        [*islice(chain(body.itersiblings(), root.itersiblings()), MAX_ELEMENTS)]
+    )
     return body
 
 
@@ -332,7 +385,8 @@ def _strip(body: Element, data: bytes) -> None:
 def _marked(root: Element) -> dict[str, list[Element]]:
     """Return the elements of a page by their kind, each in document order."""
     found: dict[str, list[Element]] = {kind: [] for kind in _MARKED.values()}
-    # One pass over the tree for all of them, because each takes a tenth of the time of the parse.
+    # One pass over the tree for all of them, because each takes a tenth of the time of
+    # the parse.
     for el in root.iter(*_MARKED):
         found[_MARKED[el.tag]].append(el)
     return found
@@ -341,13 +395,15 @@ def _marked(root: Element) -> dict[str, list[Element]]:
 def _value(el: Element) -> str:
     """Return what a field holds that a reader writes into or chooses.
 
-    What was written into a form that asks for a page is the question, and no value of the answer.
+    What was written into a form that asks for a page is the question, and no value of
+    the answer.
     """
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
     kind, value = el.get("type", "text").lower(), el.get("value", "")
     if kind in _CHOSEN and "checked" in el.attrib:
-        # All boxes of a form may have one value, and those that only show something have none.
+        # All boxes of a form may have one value, and those that only show something
+        # have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
     elif kind not in _WRITTEN or _is_asked(el):
         return ""
@@ -382,8 +438,8 @@ def _is_shown(picture: Element) -> bool:
 def _picture_address(picture: Element, folder: Folder) -> str:
     """Return the address of a picture, with its query unless the file is named as a picture is.
 
-    A file of another name is a program, such as ``thumb.php?id=7``: its query may be all that
-    differs. The query of a picture tells its version or its size.
+    A file of another name is a program, such as ``thumb.php?id=7``: its query may be
+    all that differs. The query of a picture tells its version or its size.
     """
     address = folder.resolved(next(filter(None, map(picture.get, _SOURCES)), ""))
     path = address.partition("?")[0]
@@ -403,14 +459,18 @@ def _leads_on(picture: Element) -> bool:
 def _close_drawings(found: Iterable[Element]) -> None:
     """Make elements of a page of the drawings and formulas that were left open.
 
-    HTML ends them in a browser; in this parser all that comes after them stands in them.
+    HTML ends them in a browser; in this parser all that comes after them stands in
+    them.
     """
     drawings = iter(found)
     left = _MAX_OPEN_DRAWINGS
     for el in drawings:
-        first = next(el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject"), None)
+        first = next(
+            el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject"), None
+        )
         if first is None:
-            # The drawings in it have none either; to look at them again is quadratic work.
+            # The drawings in it have none either; to look at them again is quadratic
+            # work.
             for _ in islice(el.iter("svg", "math"), 1, None):
                 next(drawings)
         elif first.tag != "foreignobject":
@@ -423,8 +483,8 @@ def _close_drawings(found: Iterable[Element]) -> None:
 def _rename(page: Page) -> None:
     """Make another heading the ``h1`` if the ``h1`` is the name of the site.
 
-    It leads to the front page, and the other heading stands in the title. That may be the heading
-    of a box beside the page, so the page begins where it did.
+    It leads to the front page, and the other heading stands in the title. That may be
+    the heading of a box beside the page, so the page begins where it did.
     """
     sites = [el for _, el in page.titles["h1"] if _leads_home(el, page.folder)]
     every = chain.from_iterable(page.titles.values()) if sites else ()

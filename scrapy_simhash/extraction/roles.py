@@ -1,7 +1,8 @@
 """Roles of elements: their tag and their names tell something about the text in them.
 
-A role is one bit, so that an element carries those of all that it stands in, but for two that are
-its own alone. Each role is evidence with a weight of its own, and none decides alone.
+A role is one bit, so that an element carries those of all that it stands in, but for
+two that are its own alone. Each role is evidence with a weight of its own, and none
+decides alone.
 """
 
 import re
@@ -28,14 +29,17 @@ FLOW_TAGS = frozenset(
     " ul".split()
 )
 
-NAVIGATION, FOOTER, ASIDE, HEADER, CAPTION, DIALOG, HIDDEN = (1 << bit for bit in range(7))
+NAVIGATION, FOOTER, ASIDE, HEADER, CAPTION, DIALOG, HIDDEN = (
+    1 << bit for bit in range(7)
+)
 #: Teasers, sidebars and the like, by their names.
 DOUBTFUL = 1 << 8
 #: Menus, heads, tools and the like, by their names.
 UNLIKELY = 1 << 9
 LINK = 1 << 10
 TITLE = 1 << 11
-#: All that names or tags say against an element; it is not said of one around the heading.
+#: All that names or tags say against an element; it is not said of one around the
+#: heading.
 AGAINST = LINK - 1
 #: The heading of a section, and an item of a list.
 SUBHEADING, ITEM = 1 << 12, 1 << 13
@@ -44,14 +48,15 @@ TERM = 1 << 20
 OF_ITSELF = SUBHEADING | ITEM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
-#: A footer by its very name, as pages had it before there was a tag. It plays no part in what is
-#: main text, which knows names by their parts.
+#: A footer by its very name, as pages had it before there was a tag. It plays no part
+#: in what is main text, which knows names by their parts.
 NAMED_FOOTER = 1 << 15
 #: What readers write, by its names. It is hardly ever main text, and always content.
 COMMENT = 1 << 16
 #: A header or footer of the site: one in an article or a section is a part of that.
 OUTER = 1 << 17
-#: What stands in these elements is the page's own, and so are headers and footers in them.
+#: What stands in these elements is the page's own, and so are headers and footers in
+#: them.
 SECTION, MAIN = 1 << 18, 1 << 19
 
 #: What names alone hint at, and all roles that may speak against a line.
@@ -100,13 +105,15 @@ _ARIA_ROLES = {
     "navigation": NAVIGATION,
 }
 _NOTICE = re.compile("cookie|consent")
-# Each alternative begins with a letter, and no two with the same one, because the search then looks
-# closer at few characters only.
+# Each alternative begins with a letter, and no two with the same one, because the
+# search then looks closer at few characters only.
 _DOUBTFUL = re.compile(
     r"caption|foot|promo|re(?:lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
 )
 _COMMENT = re.compile(r"comment(?!ary|s-open)|respond")
-_UNLIKELY = re.compile(r"ad[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)")
+_UNLIKELY = re.compile(
+    r"ad[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)"
+)
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at
 _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
@@ -116,7 +123,8 @@ def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int
     """Return what an element's own tag and attributes tell, as bits, and its first class."""
     role, first = _TAGS.get(tag, 0), ""
     for name, value in attributes:
-        # The id of a section is the slug of its heading: it tells the topic, not the role.
+        # The id of a section is the slug of its heading: it tells the topic, not the
+        # role.
         if name == "class" or (name == "id" and tag != "section"):
             of_names, named = _role_and_first(value[:LONGEST_NAMES])
             # A form is no notice, but may be filled in from a cookie.

@@ -1,7 +1,8 @@
 """Takes the content of a page by hand: CSS selectors say what it is, and what does not count.
 
-They make another page of a page before an extractor sees it, so that any extractor follows them.
-The time of XPath may grow with the square of a page, or faster: a worker process bounds it.
+They make another page of a page before an extractor sees it, so that any extractor
+follows them. The time of XPath may grow with the square of a page, or faster: a worker
+process bounds it.
 """
 
 import json
@@ -31,7 +32,8 @@ class Selected(NamedTuple):
     Attributes:
         html: in UTF-8; all that the page shows is its content if ``content`` matched.
         is_content: whether ``content`` matched.
-        unmatched: the names of the selectors that matched nothing, ``content`` and ``ignore``.
+        unmatched: the names of the selectors that matched nothing, ``content`` and
+            ``ignore``.
     """
 
     html: bytes
@@ -65,8 +67,11 @@ def selected(html: bytes, content: str | None, ignore: str | None) -> Selected:
 
 
 def _matched(selector: str | None, root: Element) -> list[Element]:
-    # Browsers show nothing of the root but its body, and no selector may take the root away.
-    return [el for el in _compiled(selector)(root) if el is not root] if selector else []
+    # Browsers show nothing of the root but its body, and no selector may take the root
+    # away.
+    return (
+        [el for el in _compiled(selector)(root) if el is not root] if selector else []
+    )
 
 
 def _outermost(elements: list[Element]) -> list[Element]:
@@ -100,7 +105,8 @@ def checked_selectors(value: str | Mapping[str, str]) -> dict[str, str]:
     """Return selectors by the hosts for which they are, without ``www.``.
 
     Args:
-        value: a selector for all hosts, or selectors by hosts, which may be written as JSON.
+        value: a selector for all hosts, or selectors by hosts, which may be written as
+            JSON.
 
     Raises:
         ValueError: it is neither, or one of them is no selector.
@@ -108,7 +114,9 @@ def checked_selectors(value: str | Mapping[str, str]) -> dict[str, str]:
     if isinstance(value, str):
         value = json.loads(value) if value.startswith("{") else {ANY_HOST: value}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{value!r:.80} is neither a CSS selector nor selectors by hosts")
+        raise ValueError(
+            f"{value!r:.80} is neither a CSS selector nor selectors by hosts"
+        )
     for host, selector in value.items():
         if not _HOST.fullmatch(host):
             raise ValueError(f"{host!r:.80} is no host such as shop.example")

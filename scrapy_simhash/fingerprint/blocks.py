@@ -1,7 +1,7 @@
 """Block values: the addresses under which an index finds a page again.
 
-Two pages that have the same value at the same place are candidates; only the distance of their
-fingerprints, and the rule, decide.
+Two pages that have the same value at the same place are candidates; only the distance
+of their fingerprints, and the rule, decide.
 """
 
 import functools
@@ -22,7 +22,8 @@ class Slices:
         position   0              16             32             48            63
                    |-- block 0 --|-- block 1 --|-- block 2 --|-- block 3 --|
 
-    Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007), section 3.
+    Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling" (WWW 2007),
+    section 3.
     """
 
     count: ClassVar[int] = 4
@@ -39,22 +40,24 @@ class Slices:
 class Bands:
     """Bands of MinHash values of the features, from one permutation.
 
-    The hash of a feature names one of ``count * length`` bins by its high part; the least hash in
-    a bin is that bin's MinHash, and two texts have the same one as often as their sets of features
-    overlap (Jaccard). ``length`` MinHashes make a band, and a band is hashed to a block value::
+    The hash of a feature names one of ``count * length`` bins by its high part; the
+    least hash in a bin is that bin's MinHash, and two texts have the same one as often
+    as their sets of features overlap (Jaccard). ``length`` MinHashes make a band, and a
+    band is hashed to a block value::
 
         bins   0   1   2   3 | 4   5   6   7 | ...         14 bands of 4 have 56 bins
               |---- band 0 ---|---- band 1 ---|
 
-    Li, Owen and Zhang, "One Permutation Hashing" (NIPS 2012). Where they, and Shrivastava,
-    "Optimal Densification for Fast and Accurate Minwise Hashing" (ICML 2017), let an empty bin
-    borrow from a full one, an empty bin gets a MinHash over all features: bins are empty where
-    there are few features, and such texts need values that do not repeat each other.
+    Li, Owen and Zhang, "One Permutation Hashing" (NIPS 2012). Where they, and
+    Shrivastava, "Optimal Densification for Fast and Accurate Minwise Hashing" (ICML
+    2017), let an empty bin borrow from a full one, an empty bin gets a MinHash over all
+    features: bins are empty where there are few features, and such texts need values
+    that do not repeat each other.
 
-    Unrelated long texts share their most frequent n-grams, unrelated short ones hardly any. So the
-    last value of a band counts only in the first twentieth of its bin: most long texts have it
-    there, and few short ones do. Without this it takes half as many bands more to find as many
-    pairs of short texts among as few unrelated pages.
+    Unrelated long texts share their most frequent n-grams, unrelated short ones hardly
+    any. So the last value of a band counts only in the first twentieth of its bin: most
+    long texts have it there, and few short ones do. Without this it takes half as many
+    bands more to find as many pairs of short texts among as few unrelated pages.
 
     Attributes:
         count: bands of a page, which are its block values; at least 1.
@@ -72,8 +75,9 @@ class Bands:
 
         Args:
             value: the fingerprint, which plays no part.
-            hashes: one well mixed hash of each distinct feature, in any order, shape (n,). A text
-                without features has the bands of a single feature whose hash is nought.
+            hashes: one well mixed hash of each distinct feature, in any order, shape
+                (n,). A text without features has the bands of a single feature whose
+                hash is nought.
         """
         if hashes is None:
             raise ValueError(
@@ -82,14 +86,15 @@ class Bands:
             )
         bins = self.count * self.length
         minima = _minima(hashes if len(hashes) else np.zeros(1, np.uint64), bins)
-        # A multilinear hash: the sum of products with odd numbers, of which the high half counts.
+        # A multilinear hash: the sum of products with odd numbers, of which the high
+        # half counts.
         terms = (minima * _odd_numbers(bins)).reshape(self.count, self.length)
         last = minima[self.length - 1 :: self.length]
         # The place of a hash in its bin, of 2**64.
         places = last * np.uint64(bins)
         terms[:, -1] *= places < np.uint64(2**64 // 20)
-        # The number of the band is in its hash, because the bands of a text of a single feature
-        # are all made of few values.
+        # The number of the band is in its hash, because the bands of a text of a single
+        # feature are all made of few values.
         sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.count)
         values: bytes = (sums >> np.uint64(32)).astype("<u4").tobytes()
         return values

@@ -16,17 +16,19 @@ class FeatureSpec:
     """The kind of features of a text, and their weights.
 
     Attributes:
-        kind: ``characters``: n-grams of the normalised text. ``words``: n-grams of its words
-            (shingles), joined by a space. ``tokens``: the text split at white space.
-            ``keywords``: the n words of the highest TF-IDF, as ``jieba.analyse.extract_tags``
-            gives them. ``pypi``: the character n-grams of the package ``simhash``, which
-            normalises in its own way. ``package.module.function``: the strings that this function
-            returns for the text.
-        n: the length of an n-gram, or the number of keywords; at least 1. A text shorter than one
-            n-gram is a single feature.
-        weights: ``binary``: 1. ``sqrt`` and ``frequency``: by how often the feature occurs.
-            ``tfidf``: the weights of keywords. ``whole``: the weights of keywords among the text's
-            tokens, cut to whole numbers; a keyword whose weight becomes 0 does not count.
+        kind: ``characters``: n-grams of the normalised text. ``words``: n-grams of its
+            words (shingles), joined by a space. ``tokens``: the text split at white
+            space. ``keywords``: the n words of the highest TF-IDF, as
+            ``jieba.analyse.extract_tags`` gives them. ``pypi``: the character n-grams
+            of the package ``simhash``, which normalises in its own way.
+            ``package.module.function``: the strings that this function returns for the
+            text.
+        n: the length of an n-gram, or the number of keywords; at least 1. A text
+            shorter than one n-gram is a single feature.
+        weights: ``binary``: 1. ``sqrt`` and ``frequency``: by how often the feature
+            occurs. ``tfidf``: the weights of keywords. ``whole``: the weights of
+            keywords among the text's tokens, cut to whole numbers; a keyword whose
+            weight becomes 0 does not count.
     """
 
     kind: str
@@ -36,10 +38,12 @@ class FeatureSpec:
     def of(self, text: str) -> dict[str, float]:
         """Return the features of a text and their weights; an empty text gives an empty dict.
 
-        With ``pypi`` an empty text has the empty string as its one feature, as in that package.
+        With ``pypi`` an empty text has the empty string as its one feature, as in that
+        package.
         """
         if self.kind == "keywords":
-            # Bounded as in normalise(), because jieba takes seconds for a million characters.
+            # Bounded as in normalise(), because jieba takes seconds for a million
+            # characters.
             return keywords(text[:LONGEST], self.n, is_whole=self.weights == "whole")
         counts = Counter(self._occurrences(text))
         if self.weights == "binary":

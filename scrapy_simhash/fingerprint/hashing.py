@@ -1,10 +1,11 @@
 """Feature hashes of 64, 128 or 256 bits, the same in every process and on every machine.
 
-A hash is an array of *lanes*, uint64, shape (bits / 64, n): lane 0 holds the most significant 64
-bits of the hashes of n features. Nothing here depends on Python's salted ``hash()``.
+A hash is an array of *lanes*, uint64, shape (bits / 64, n): lane 0 holds the most
+significant 64 bits of the hashes of n features. Nothing here depends on Python's salted
+``hash()``.
 
-A secret seed changes the hashes, and so the fingerprints, which cannot be computed without it. It
-makes collisions harder to plan; these are not cryptographic hashes.
+A secret seed changes the hashes, and so the fingerprints, which cannot be computed
+without it. It makes collisions harder to plan; these are not cryptographic hashes.
 """
 
 import hashlib
@@ -24,7 +25,9 @@ Uint64s: TypeAlias = npt.NDArray[np.uint64]
 
 def key_from_seed(seed: str) -> bytes:
     """Return a key of 16 bytes, derived from a secret seed."""
-    return hashlib.blake2b(seed.encode(), digest_size=16, person=b"scrapy-simhash").digest()
+    return hashlib.blake2b(
+        seed.encode(), digest_size=16, person=b"scrapy-simhash"
+    ).digest()
 
 
 def hash_features(
@@ -35,9 +38,10 @@ def hash_features(
 ) -> Uint64s:
     """Return the lanes of the hashes of any strings, shape (bits / 64, number of features).
 
-    ``md5`` has at most 128 bits, and ``fnv1`` has 64. For ``karp-rabin`` see :func:`hash_ngrams`.
-    32 bits are the low half of a lane. ``package.module.function`` is called with a feature and
-    the number of bits, and returns as many bits, most significant first.
+    ``md5`` has at most 128 bits, and ``fnv1`` has 64. For ``karp-rabin`` see
+    :func:`hash_ngrams`. 32 bits are the low half of a lane. ``package.module.function``
+    is called with a feature and the number of bits, and returns as many bits, most
+    significant first.
     """
     digest = _DIGESTS.get(name) or load(name)
     bits = max(bits, 64)
@@ -67,8 +71,9 @@ def _md5(feature: str, bits: int) -> bytes:
 
 
 def _fnv1(feature: str, bits: int) -> bytes:
-    # http://www.isthe.com/chongo/tech/comp/fnv/, over UTF-16 units instead of bytes, because old
-    # fingerprints come from Java, whose charAt gives these. ASCII has the published values.
+    # http://www.isthe.com/chongo/tech/comp/fnv/, over UTF-16 units instead of bytes,
+    # because old fingerprints come from Java, whose charAt gives these. ASCII has the
+    # published values.
     value = 0xCBF29CE484222325
     units = feature.encode("utf-16-le", "surrogatepass")
     for unit in struct.unpack(f"<{len(units) // 2}H", units):
@@ -77,8 +82,8 @@ def _fnv1(feature: str, bits: int) -> bytes:
 
 
 def _multiply_xor(feature: str, bits: int) -> bytes:
-    # The string hash of Python 2 that early simhash recipes widened to their own number of bits.
-    # Theirs ends in "if x == -1: x = -2", which a masked x never is.
+    # The string hash of Python 2 that early simhash recipes widened to their own number
+    # of bits. Theirs ends in "if x == -1: x = -2", which a masked x never is.
     mask = (1 << bits) - 1
     value = ord(feature[0]) << 7 if feature else 0
     for char in feature:
@@ -101,9 +106,9 @@ def hash_ngrams(
 ) -> Uint64s:
     """Return the karp-rabin values of all n-grams of a text, repeated ones too; spread() ends them.
 
-    A text shorter than n is one n-gram; an empty text gives an empty array. Karp and Rabin,
-    "Efficient randomized pattern-matching algorithms" (IBM J. Res. Dev. 31, 1987): the polynomial
-    of the code points at a fixed point, here modulo 2**64.
+    A text shorter than n is one n-gram; an empty text gives an empty array. Karp and
+    Rabin, "Efficient randomized pattern-matching algorithms" (IBM J. Res. Dev. 31,
+    1987): the polynomial of the code points at a fixed point, here modulo 2**64.
     """
     points = code_points.astype(np.uint64)
     n = min(n, len(points))
@@ -121,8 +126,8 @@ def hash_ngrams(
 def spread(values: Uint64s, bits: int) -> Uint64s:
     """Return lanes for karp-rabin values of shape (n,): one independent mixer for each lane.
 
-    The low bits of a polynomial modulo 2**64 depend on the low bits of the characters only, so it
-    is no hash until it is mixed.
+    The low bits of a polynomial modulo 2**64 depend on the low bits of the characters
+    only, so it is no hash until it is mixed.
     """
     lanes = np.arange(1, max(bits, 64) // 64 + 1, dtype=np.uint64)
     return mix(values + np.uint64(0x9E3779B97F4A7C15) * lanes[:, None])
@@ -131,8 +136,8 @@ def spread(values: Uint64s, bits: int) -> Uint64s:
 def mix(values: Uint64s) -> Uint64s:
     """Mix the bits of numbers, in place; different numbers stay different.
 
-    The mixer is SplitMix64's (Steele, Lea and Flood, "Fast splittable pseudorandom number
-    generators", OOPSLA 2014, section 4).
+    The mixer is SplitMix64's (Steele, Lea and Flood, "Fast splittable pseudorandom
+    number generators", OOPSLA 2014, section 4).
     """
     values ^= values >> np.uint64(30)
     values *= np.uint64(0xBF58476D1CE4E5B9)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 Uint32s: TypeAlias = npt.NDArray[np.uint32]
 
-# Python 3.10 knows Unicode 13.0. The letters and digits that Unicode 14 to 18 added are separators
-# here, or a page that has one would get another fingerprint under a newer Python. The ranges also
-# cover gaps that 13.0 leaves unassigned; the last one leaves room for what is to come.
+# Python 3.10 knows Unicode 13.0. The letters and digits that Unicode 14 to 18 added are
+# separators here, or a page that has one would get another fingerprint under a newer
+# Python. The ranges also cover gaps that 13.0 leaves unassigned; the last one leaves
+# room for what is to come.
 _LATER = (
     "\u0558\u058b-\u058c\u0870-\u088f\u08b5\u08c8-\u08c9\u0c5c-\u0c5d\u0cdc-\u0cdd\u170d\u171f"
     "\u1b4c\u1c89-\u1c8a\u208f\u209d-\u209f\u2c2f\u2c5f\u9ffd-\u9fff\ua7c0-\ua7c1\ua7cb-\ua7f4"
@@ -29,22 +30,26 @@ _LATER = (
     "\U0001e4d0-\U0001e7fe\U0002a6de-\U0002a6df\U0002b735-\U0002b73f\U0002b81e"
     "\U0002cea2-\U0002cead\U0002ebf0-\U0002ee5d\U0003134b-\U0010ffff"
 )
-# NFKC takes time quadratic in a run of combining marks (8 s for 100,000), so fold() cuts long ones.
+# NFKC takes time quadratic in a run of combining marks (8 s for 100,000), so fold()
+# cuts long ones.
 _UNFOLDABLE = re.compile(rf"[{_LATER}]|[^\w\s]{{64,}}")
 _LATER_LETTER = re.compile(f"[{_LATER}]")
 _WORD_CHARACTERS = re.compile(rf"[^\W{_LATER}]+")
 # The marks that NFC makes one letter of with the letter before them.
 _COMPOSING = "\u0300-\u0345\u0653-\u0655\u0bd7\u102e\u1b35\u3099-\u309a\U000110ba"
-# Letters that NFC writes as a letter and a mark, and three that it makes of a letter and a nukta,
-# which nearly every text in Hindi has. All of them lose the mark.
+# Letters that NFC writes as a letter and a mark, and three that it makes of a letter
+# and a nukta, which nearly every text in Hindi has. All of them lose the mark.
 _POINTED = (
     "\u0929\u0931\u0934\u0958-\u095f\u09dc-\u09dd\u09df\u0a33\u0a36\u0a59-\u0a5b\u0a5e\u0b5c-\u0b5d"
     "\u0f43\u0f4d\u0f52\u0f57\u0f5c\u0f69\ufb1d\ufb1f\ufb2a-\ufb36\ufb38-\ufb3c\ufb3e\ufb40-\ufb41"
     "\ufb43-\ufb44\ufb46-\ufb4e"
 )
-# Arabic and Persian keyboards write one yeh and one kaf in two ways; the alef maksura is a yeh in
-# Egypt and in Persian. Tatweel, which stretches a word, is no letter.
-_ONE_LETTER = {"\u064a": "\u0649\u06cc\ufeef-\ufef0\ufbfc-\ufbff", "\u0643": "\u06a9\ufb8e-\ufb91"}
+# Arabic and Persian keyboards write one yeh and one kaf in two ways; the alef maksura
+# is a yeh in Egypt and in Persian. Tatweel, which stretches a word, is no letter.
+_ONE_LETTER = {
+    "\u064a": "\u0649\u06cc\ufeef-\ufef0\ufbfc-\ufbff",
+    "\u0643": "\u06a9\ufb8e-\ufb91",
+}
 _TATWEEL = "\u0640"
 LONGEST = 1 << 20
 _BEYOND = 0x3134B  # the first code point after which Unicode 13.0 has no letters
@@ -56,9 +61,10 @@ _ASCII_SEPARATORS = bytes(c for c in range(128) if not _WORD_CHARACTERS.match(ch
 def normalise(text: str, *, by_line: bool = False) -> str:
     r"""Return the characters that count: NFC, lower case, ``\w`` only, then NFKC; digits stay.
 
-    The result has no separators, so line breaks, spaces and punctuation, which differ from one
-    template to the next, play no part; ``by_line``, line breaks stay. A mark counts only as part of
-    a letter. Characters behind the first ``LONGEST``, before and after normalisation, play no part.
+    The result has no separators, so line breaks, spaces and punctuation, which differ
+    from one template to the next, play no part; ``by_line``, line breaks stay. A mark
+    counts only as part of a letter. Characters behind the first ``LONGEST``, before and
+    after normalisation, play no part.
     """
     text = text[:LONGEST]
     if text.isascii():
@@ -110,7 +116,8 @@ def composed(text: str) -> str:
 
 def _compatible(text: str) -> str:
     """Return the first ``LONGEST`` characters of a text in NFKC."""
-    # NFKC makes 18 characters of U+FDFA, so it takes long texts in pieces, to stop at the bound.
+    # NFKC makes 18 characters of U+FDFA, so it takes long texts in pieces, to stop at
+    # the bound.
     piece = 1 << 15
     folded = unicodedata.normalize("NFKC", text[:piece])
     for start in range(piece, len(text), piece):
@@ -133,9 +140,11 @@ def _lower_case() -> Uint32s:
 
     A mark that NFC may compose is 0, a line break stays one.
     """
-    # A look-up takes half the time of str.lower and re.sub. Only U+0130 has a lower case of two
-    # characters, an i and a separator.
-    characters = np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    # A look-up takes half the time of str.lower and re.sub. Only U+0130 has a lower
+    # case of two characters, an i and a separator.
+    characters = (
+        np.arange(_BEYOND, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    )
     lowered = characters.replace("\u0130", "i").lower()
     words = code_points("".join(re.findall(r"\w+", lowered)))
     later = _in_ranges(_LATER)

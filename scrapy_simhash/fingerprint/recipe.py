@@ -18,8 +18,8 @@ from scrapy_simhash.fingerprint.simhash import (
 )
 from scrapy_simhash.loading import load
 
-# The identity names the version of each algorithm of this package. Raise one when the algorithm
-# makes another fingerprint, or other block values, of the same page.
+# The identity names the version of each algorithm of this package. Raise one when the
+# algorithm makes another fingerprint, or other block values, of the same page.
 _VERSIONS = {
     **dict.fromkeys(("simhash", "karp-rabin"), 1),
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
@@ -39,15 +39,19 @@ class Recipe:
         name: its name for people, which is not part of the identity.
         spec: the features and their weights.
         bits: the width of the fingerprint: 64, 128 or 256; 32 for worked examples.
-        distance: k, the largest number of bits in which two near-duplicates differ; from 0 to a
-            quarter of the bits, beyond which unrelated pages meet.
-        hash: the name of the feature hash, or its import path; see :func:`.hash_features`.
+        distance: k, the largest number of bits in which two near-duplicates differ;
+            from 0 to a quarter of the bits, beyond which unrelated pages meet.
+        hash: the name of the feature hash, or its import path; see
+            :func:`.hash_features`.
         seed: a secret that changes every hash; None or empty: no seed.
         extractor: the name of the extractor of the main text.
-        min_length: texts with fewer characters after normalisation have no fingerprint; at least 1.
-        sign: ``>`` or ``>=``: how the sum of its weights compares to 0 where a bit is 1.
-        readers: the reader of each content type in lower case, by name or import path, added to
-            the readers of :mod:`scrapy_simhash.readers`; a type with None is let through.
+        min_length: texts with fewer characters after normalisation have no fingerprint;
+            at least 1.
+        sign: ``>`` or ``>=``: how the sum of its weights compares to 0 where a bit is
+            1.
+        readers: the reader of each content type in lower case, by name or import path,
+            added to the readers of :mod:`scrapy_simhash.readers`; a type with None is
+            let through.
         content: CSS selectors of the content of pages, by host; see :mod:`.selectors`.
         ignore: CSS selectors of elements that do not count, by host.
     """
@@ -93,16 +97,20 @@ class Recipe:
     def identity(self) -> str:
         """One line that names every choice that changes a fingerprint, its blocks or the facts.
 
-        Two recipes with the same identity give the same fingerprints. A keyed digest of 4 bytes
-        tells two seeds apart. A project's own reader is named if it has a version, so that a
-        reader of another type can be added without one.
+        Two recipes with the same identity give the same fingerprints. A keyed digest of
+        4 bytes tells two seeds apart. A project's own reader is named if it has a
+        version, so that a reader of another type can be added without one.
         """
         seed = "none"
         if self.seed:
-            seed = blake2b(b"identity", digest_size=4, key=key_from_seed(self.seed)).hexdigest()
+            seed = blake2b(
+                b"identity", digest_size=4, key=key_from_seed(self.seed)
+            ).hexdigest()
         kind, _, numbers = str(self.blocks).partition(":")
         sign = "" if self.sign == ">" else self.sign
-        names = {_versioned(name) for name in self.readers.values() if name and "." in name}
+        names = {
+            _versioned(name) for name in self.readers.values() if name and "." in name
+        }
         readers = ",".join(sorted(name for name in names if "/" in name))
         return (
             f"{_versioned('simhash')}{sign} bits={self.bits} "
@@ -128,7 +136,8 @@ class Recipe:
         Args:
             text: not normalised.
             weights: of each of its lines, if they differ. Recipes without n-grams by
-                ``karp-rabin`` take the lines with more than half of the greatest weight.
+                ``karp-rabin`` take the lines with more than half of the greatest
+                weight.
             normal: the text normalised, where it is known, with weights by line.
         """
         sums = self.sums(text, weights, normal)
@@ -192,25 +201,38 @@ def _versioned(algorithm: str) -> str:
 
 
 _ALL = (
-    # The best of the measured recipes at 32 bytes a page, and the one with the fewest false drops.
+    # The best of the measured recipes at 32 bytes a page, and the one with the fewest
+    # false drops.
     Recipe("default", FeatureSpec("characters", 5), 256, 48, "karp-rabin"),
-    # The same at 16 bytes a page: a little less recall, more false drops from 10M pages on.
+    # The same at 16 bytes a page: a little less recall, more false drops from 10M pages
+    # on.
     Recipe("compact", FeatureSpec("characters", 5), 128, 22, "karp-rabin"),
-    # Manku, Jain and Das Sarma (WWW 2007): 64 bits, k = 3. Among word features, shingles of two
-    # have almost evenly filled buckets; single words drop unrelated pages of one vocabulary.
+    # Manku, Jain and Das Sarma (WWW 2007): 64 bits, k = 3. Among word features,
+    # shingles of two have almost evenly filled buckets; single words drop unrelated
+    # pages of one vocabulary.
     Recipe("classic", FeatureSpec("words", 2, "sqrt"), 64, 3),
     # Simhash(text) of the package simhash, bit by bit.
     Recipe("pypi", FeatureSpec("pypi", 4, "frequency"), 64, 3, "md5"),
-    # The program for Chinese: ten keywords of the tokens, and the low 64 bits of the string hash.
-    Recipe("jieba-keywords", FeatureSpec("keywords", 10, "whole"), 64, 3, "multiply-xor"),
+    # The program for Chinese: ten keywords of the tokens, and the low 64 bits of the
+    # string hash.
+    Recipe(
+        "jieba-keywords", FeatureSpec("keywords", 10, "whole"), 64, 3, "multiply-xor"
+    ),
     # Weights are not cut, because in long texts all are below 1.
     Recipe("jieba-keywords-20", FeatureSpec("keywords", 20, "tfidf"), 64, 3),
     # The program in Java, which had its words from IK Analyzer.
     Recipe("fnv1", FeatureSpec("words", 1, "frequency"), 64, 3, "fnv1", sign=">="),
-    # 128 bits of Python 2's string hash, as the first simhashes in Python had them; k is the same
-    # share of the bits as three of 64. The hash of a short word leaves its high bits empty, so
-    # slices would be the same on every page: it has bands.
-    Recipe("string-hash", FeatureSpec("tokens", 1, "frequency"), 128, 6, "multiply-xor", sign=">="),
+    # 128 bits of Python 2's string hash, as the first simhashes in Python had them; k
+    # is the same share of the bits as three of 64. The hash of a short word leaves its
+    # high bits empty, so slices would be the same on every page: it has bands.
+    Recipe(
+        "string-hash",
+        FeatureSpec("tokens", 1, "frequency"),
+        128,
+        6,
+        "multiply-xor",
+        sign=">=",
+    ),
 )
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 

@@ -1,10 +1,11 @@
 """Text to words, run by run: a page may mix scripts.
 
-Han text goes through jieba, or through rjieba when it is installed, which gives the same words in
-a tenth of the time. (It does so run by run: 55,800 different runs of real pages, no difference.
-Over whole texts with spaces and Latin letters between, the two differ.) Scripts without spaces
-that jieba does not know - Japanese, Thai, Lao, Khmer, Myanmar - give overlapping pairs of
-characters. Everything else is cut at what is not a letter, mark or digit.
+Han text goes through jieba, or through rjieba when it is installed, which gives the
+same words in a tenth of the time. (It does so run by run: 55,800 different runs of real
+pages, no difference. Over whole texts with spaces and Latin letters between, the two
+differ.) Scripts without spaces that jieba does not know - Japanese, Thai, Lao, Khmer,
+Myanmar - give overlapping pairs of characters. Everything else is cut at what is not a
+letter, mark or digit.
 """
 
 import functools
@@ -24,7 +25,8 @@ _WITHOUT_SPACES = (
     "\u1000-\u1049\u1050-\u109f\ua9e0-\ua9fe\uaa60-\uaa7f"  # Myanmar
     "\u1780-\u17d3\u17dc\u17dd\u17e0-\u17e9"  # Khmer
 )
-# Vowel signs and other marks are no word characters to Python, but they do not end a word.
+# Vowel signs and other marks are no word characters to Python, but they do not end a
+# word.
 MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0900-\u0963\u0971-\u09e3\u09fe-\u0df3\u0f18-\u0fbc"
@@ -34,7 +36,8 @@ _RUN = re.compile(
     rf"(?P<cjk>[{_HAN}{_KANA}]+)|(?P<unspaced>[{_WITHOUT_SPACES}]+)|{_OTHER}+(?:[{MARKS}]+{_OTHER}*)*"
 )
 _IS_KANA = re.compile(f"[{_KANA}]")
-# Both engines know these characters as Han; older jieba cuts anything else one by one, as here.
+# Both engines know these characters as Han; older jieba cuts anything else one by one,
+# as here.
 _KNOWN_HAN = re.compile("[\u4e00-\u9fd5]+|.")
 
 
@@ -67,17 +70,20 @@ def ngrams(text: Text, n: int) -> list[Text]:
 def jieba_tokenizer() -> Any:
     """Return this package's own ``jieba.Tokenizer``, loaded once (0.5 s).
 
-    It never touches jieba's global tokenizer or its log, and reads no cache file: jieba would
-    unmarshal one from the shared temporary folder, and that is no faster than the dictionary
-    (0.51 s against 0.49 s).
+    It never touches jieba's global tokenizer or its log, and reads no cache file: jieba
+    would unmarshal one from the shared temporary folder, and that is no faster than the
+    dictionary (0.51 s against 0.49 s).
     """
     with warnings.catch_warnings():
-        # jieba 0.42.1 imports the deprecated pkg_resources and has invalid escapes in its source.
+        # jieba 0.42.1 imports the deprecated pkg_resources and has invalid escapes in
+        # its source.
         warnings.simplefilter("ignore")
         import jieba
 
         tokenizer = jieba.Tokenizer()
-        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(
+            tokenizer.get_dict_file()
+        )
     tokenizer.initialized = True
     return tokenizer
 
@@ -90,13 +96,16 @@ def keywords(
 ) -> dict[str, float]:
     """Return the keywords of a text by jieba's TF-IDF, with their weights.
 
-    ``is_whole``: of the text's tokens joined by ``|``, with the whole parts of their weights.
+    ``is_whole``: of the text's tokens joined by ``|``, with the whole parts of their
+    weights.
     """
     if is_whole:
         text = "|".join(jieba_tokenizer().cut(text))
     tags = dict(_keyword_extractor().extract_tags(text, most, withWeight=True))
     if is_whole:
-        return {word: float(int(weight)) for word, weight in tags.items() if weight >= 1}
+        return {
+            word: float(int(weight)) for word, weight in tags.items() if weight >= 1
+        }
     return tags
 
 
@@ -104,7 +113,8 @@ def keywords(
 def _keyword_extractor() -> Any:
     """Return jieba's extractor of keywords by TF-IDF, with the tokenizer of this package.
 
-    It takes jieba also where rjieba is installed, because over a whole text the two differ.
+    It takes jieba also where rjieba is installed, because over a whole text the two
+    differ.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -112,7 +122,8 @@ def _keyword_extractor() -> Any:
 
     extractor = copy(default_tfidf)
     extractor.tokenizer = jieba_tokenizer()
-    extractor.stop_words = extractor.STOP_WORDS  # a project may add words to the shared set
+    # a project may add words to the shared set
+    extractor.stop_words = extractor.STOP_WORDS
     return extractor
 
 

@@ -1,8 +1,8 @@
 """Simhash: a bit vector whose Hamming distance follows the angle between feature vectors.
 
-Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002), section 3;
-applied to web pages by Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling"
-(WWW 2007), section 2.
+Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002),
+section 3; applied to web pages by Manku, Jain and Das Sarma, "Detecting Near-Duplicates
+for Web Crawling" (WWW 2007), section 2.
 
 Bits are written as the literature writes them: position 0 is the most significant bit.
 """
@@ -15,7 +15,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_simhash.fingerprint.hashing import Uint64s, hash_features, hash_ngrams, one_lane, spread
+from scrapy_simhash.fingerprint.hashing import (
+    Uint64s,
+    hash_features,
+    hash_ngrams,
+    one_lane,
+    spread,
+)
 from scrapy_simhash.fingerprint.normalisation import Uint32s, code_points
 
 BITS = (32, 64, 128, 256)
@@ -24,8 +30,8 @@ _LINE_BREAK = ord("\n")
 Float64s: TypeAlias = npt.NDArray[np.float64]
 Uint8s: TypeAlias = npt.NDArray[np.uint8]
 
-# Hashes whose bits are unpacked at a time, so that a long text takes no more memory than a short
-# one; 255 are added in bytes.
+# Hashes whose bits are unpacked at a time, so that a long text takes no more memory
+# than a short one; 255 are added in bytes.
 _UNPACKED = 32 * 255
 
 
@@ -82,8 +88,9 @@ class Sums(NamedTuple):
 
     Attributes:
         values: V, float64, shape (bits,), the most significant bit first.
-        hashes: one well mixed hash of each distinct feature, uint64, in any order; where lines have
-            weights, of those features that have more than half of the most.
+        hashes: one well mixed hash of each distinct feature, uint64, in any order;
+            where lines have weights, of those features that have more than half of the
+            most.
     """
 
     values: Float64s
@@ -98,8 +105,10 @@ def feature_sums(
 ) -> Sums:
     """Return the sums of weighted features.
 
-    Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away where it is
-    0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the order of
+    Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away
+    where it is
+    0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the
+       order of
     the features and the machine play no part. No features have sums of 0.
     """
     lanes = hash_features(features, bits, hash_name, seed)
@@ -116,13 +125,14 @@ def ngram_sums(
 ) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 
-    Each has the weight 1. Where the lines of the text have weights, from 1, an n-gram has the
-    greatest weight of the lines that contain it, and no n-gram crosses a line break; if no line
-    is long enough for an n-gram, the lines are one text without weights.
+    Each has the weight 1. Where the lines of the text have weights, from 1, an n-gram
+    has the greatest weight of the lines that contain it, and no n-gram crosses a line
+    break; if no line is long enough for an n-gram, the lines are one text without
+    weights.
 
     Args:
-        text: normalised; it has line breaks only where its lines have weights. One that is shorter
-            than an n-gram is one feature.
+        text: normalised; it has line breaks only where its lines have weights. One that
+            is shorter than an n-gram is one feature.
         n: characters of an n-gram.
         bits: the width of the hashes.
         seed: a secret that changes every hash.
@@ -174,10 +184,11 @@ def _weights_of_ngrams(
 def bit_sums(lanes: Uint64s, weights: npt.NDArray[Any]) -> Float64s:
     """Return V: for every bit, the weights of the hashes that set it minus the others.
 
-    It has the shape (bits,), the most significant bit first; ``lanes``, see :mod:`.hashing`, have
-    the shape (bits / 64, n), and ``weights`` (n,).
+    It has the shape (bits,), the most significant bit first; ``lanes``, see
+    :mod:`.hashing`, have the shape (bits / 64, n), and ``weights`` (n,).
     """
-    # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22 features.
+    # Whole numbers up to 2**30: exact in float64 in any order of addition, for 2**22
+    # features.
     exponent = math.frexp(np.abs(weights).max(initial=0))[1] - 30
     whole = np.rint(np.ldexp(weights.astype(np.float64), -exponent))
     sums = np.zeros(64 * len(lanes))
@@ -191,8 +202,8 @@ def bit_sums(lanes: Uint64s, weights: npt.NDArray[Any]) -> Float64s:
 def _count_set(lanes: Uint64s) -> Float64s:
     """Count, for every bit of a hash, the hashes that have it set; shape (bits,).
 
-    Each bit becomes a byte, and eight bytes are added at once as one number, for 255 hashes, after
-    which a byte is full.
+    Each bit becomes a byte, and eight bytes are added at once as one number, for 255
+    hashes, after which a byte is full.
     """
     number, count = lanes.shape
     counts = np.zeros((number, 64))

@@ -9,9 +9,10 @@ def open_index(url: str, spec: IndexSpec) -> Index:
     """Open the index that a URL names; make one if it is missing.
 
     Args:
-        url: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``, or a URL of
-            Redis; what a URL reserves is percent-encoded in the path.
-        spec: the recipe's identity, width, distance and number of blocks, and whose crawler it is.
+        url: ``memory://``, ``sqlite:///relative/path``, ``sqlite:////absolute/path``,
+            or a URL of Redis; what a URL reserves is percent-encoded in the path.
+        spec: the recipe's identity, width, distance and number of blocks, and whose
+            crawler it is.
 
     Raises:
         ValueError: the URL is of no known form.
@@ -24,7 +25,8 @@ def open_existing(url: str) -> Index:
     """Open an index with the recipe, distance and blocks that it has; make none.
 
     Args:
-        url: as for :func:`open_index`; an index in memory belongs to the crawler that made it.
+        url: as for :func:`open_index`; an index in memory belongs to the crawler that
+            made it.
 
     Raises:
         StoreMissing: the index is missing. For other errors see :func:`open_index`.

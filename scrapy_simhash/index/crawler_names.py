@@ -10,7 +10,8 @@ from pathlib import Path
 
 # Containers may share the name of a host, and each numbers its processes from 1.
 _PROCESS_SPACE = Path("/proc/self/ns/pid")
-# The crawlers of this process whose index is open. A name of this process that is not here is dead.
+# The crawlers of this process whose index is open. A name of this process that is not
+# here is dead.
 _open_crawlers: set[str] = set()
 
 
@@ -50,6 +51,7 @@ def is_dead(name: str) -> bool:
         os.kill(int(process), 0)
     except ProcessLookupError:
         return True
-    except (PermissionError, OverflowError, ValueError):  # another user's process, or none
+    # another user's process, or none
+    except (PermissionError, OverflowError, ValueError):
         return False
     return False

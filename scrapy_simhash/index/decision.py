@@ -11,10 +11,11 @@ from scrapy_simhash.index.store import Found, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
-#: At most this many near entries of a page are judged, the nearest ones, besides the entries of its
-#: keys.
+#: At most this many near entries of a page are judged, the nearest ones, besides the
+#: entries of its keys.
 RULINGS = 32
-#: An entry that is not written yet has this plus the number of its page as its position.
+#: An entry that is not written yet has this plus the number of its page as its
+#: position.
 UNWRITTEN = 1 << 96
 
 
@@ -23,7 +24,8 @@ class Era(NamedTuple):
 
     Attributes:
         run: its number; 0 for none.
-        past: the run numbers of entries that earlier runs of its spider saw, and this run did not.
+        past: the run numbers of entries that earlier runs of its spider saw, and this
+            run did not.
         begun: seconds since the Unix epoch.
     """
 
@@ -105,14 +107,14 @@ class Decision:
 
     Args:
         pages: the pages by their numbers, in order.
-        near: for each page, the entries near it or of one of its keys, the new entries of earlier
-            pages among them.
+        near: for each page, the entries near it or of one of its keys, the new entries
+            of earlier pages among them.
         records: these entries; those that are deleted or cannot be read are missing.
 
     Attributes:
         claims: the answers, by the page's number.
-        changed: entries that are new, leased or seen in this run, by position; None for those whose
-            place a page takes.
+        changed: entries that are new, leased or seen in this run, by position; None for
+            those whose place a page takes.
     """
 
     def __init__(
@@ -127,7 +129,9 @@ class Decision:
         before = {at: records[at] for at in self._positions & records.keys()}
         self._records = dict(before)
         self.claims = {
-            number: self._claim(Case(number, page, self._candidates(page, near[number])))
+            number: self._claim(
+                Case(number, page, self._candidates(page, near[number]))
+            )
             for number, page in pages.items()
         }
         self.changed = {
@@ -138,7 +142,9 @@ class Decision:
 
     def part(self, seen: Found) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
-        checks = {at: seen.entries[at].state for at in self._positions if at < UNWRITTEN}
+        checks = {
+            at: seen.entries[at].state for at in self._positions if at < UNWRITTEN
+        }
         new: dict[int, tuple[PackedState, bytes]] = {}
         writes: dict[int, PackedState | None] = {}
         for at, record in self.changed.items():
@@ -155,10 +161,14 @@ class Decision:
         """Note the positions to which the new entries were written."""
         new = [position for position in self.changed if position >= UNWRITTEN]
         places = dict(zip(new, written, strict=True))
-        self.changed = {places.get(at, at): record for at, record in self.changed.items()}
+        self.changed = {
+            places.get(at, at): record for at, record in self.changed.items()
+        }
         for number, claim in self.claims.items():
             matches = _placed(claim.matches, places)
-            self.claims[number] = claim._replace(matches=matches, near=_placed(claim.near, places))
+            self.claims[number] = claim._replace(
+                matches=matches, near=_placed(claim.near, places)
+            )
 
     def _claim(self, case: Case) -> Claim:
         """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
@@ -223,7 +233,8 @@ class Decision:
             change, before = "moved", moved  # 5, 6
             unchanged = self._is_same(case.page, before)
         replaced = case.replaced
-        # The end of the run tells whether a page without an alias has left its old address.
+        # The end of the run tells whether a page without an alias has left its old
+        # address.
         if moved and (moved.key in case.page.aliases or not moved.delivered):
             replaced.append(moved)
         self._admit(case, replaced, before.time if before and unchanged else None)
@@ -235,7 +246,9 @@ class Decision:
         judged = Page(case.page.key, case.page.facts)
         for match in case.others:
             if match.distance <= self._spec.reach:
-                ruling = self._spec.judge(judged, Page(match.key, match.facts), match.distance)
+                ruling = self._spec.judge(
+                    judged, Page(match.key, match.facts), match.distance
+                )
                 match = match._replace(reason=ruling.reason)
                 (case.copies if ruling.is_copy else case.distinct).append(match)
         case.moved = None if case.entry else self._moved(case)
@@ -279,7 +292,9 @@ class Decision:
         is_near = match.distance <= self._spec.distance
         return is_near and self._spec.same(page.facts, match.facts, match.distance)
 
-    def _admit(self, case: Case, replaced: Iterable[Match], since: float | None = None) -> None:
+    def _admit(
+        self, case: Case, replaced: Iterable[Match], since: float | None = None
+    ) -> None:
         """Make a page an entry that replaces others; its text may be known since a time."""
         self._delete(replaced)
         page = case.page
@@ -293,7 +308,9 @@ class Decision:
         state = self._records[entry.entry].state
         # An entry that an earlier run has confirmed remembers that run.
         back = state.run if state.owner is None else state.back
-        self._set_state(entry, self._lease._replace(run=self._era.run or state.run, back=back))
+        self._set_state(
+            entry, self._lease._replace(run=self._era.run or state.run, back=back)
+        )
 
     def _set_state(self, entry: Match, state: State) -> None:
         self._records[entry.entry] = self._records[entry.entry]._replace(state=state)
@@ -304,7 +321,9 @@ class Decision:
 
 
 def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
-    return tuple(match._replace(entry=places.get(match.entry, match.entry)) for match in matches)
+    return tuple(
+        match._replace(entry=places.get(match.entry, match.entry)) for match in matches
+    )
 
 
 def decisions_on(
@@ -318,7 +337,8 @@ def decisions_on(
 
     Args:
         pages: the pages of a call that have no answer yet.
-        twins: for each page of the call, the distances and numbers of the earlier ones near it.
+        twins: for each page of the call, the distances and numbers of the earlier ones
+            near it.
         seen: the entries near the pages.
         records: these entries; those that cannot be read are missing.
         terms: the values that the claims share.
@@ -347,8 +367,8 @@ def groups(near: Mapping[int, Near]) -> list[list[int]]:
     They are near each other, or near the same entry, in however many steps.
 
     Args:
-        near: for each page, the positions near it; an earlier page has ``UNWRITTEN`` plus its
-            number.
+        near: for each page, the positions near it; an earlier page has ``UNWRITTEN``
+            plus its number.
     """
     groups: list[tuple[list[int], set[int]]] = []
     for number, pairs in near.items():

@@ -1,6 +1,7 @@
 """The life of an entry: its parts that change, its parts that stay, and the acts that change it.
 
-Each act of the index is a pure function of states. A store compares and writes them packed.
+Each act of the index is a pure function of states. A store compares and writes them
+packed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from scrapy_simhash.index.values import Match
 
 _LEASE = struct.Struct(">dI")  # its end, run to go back to + 1
 _BODY = struct.Struct(">IHHB")  # time, sizes of key, scope and facts
-# Set in the number of a run: the page failed in that run: it was asked for, and it is unknown
-# whether the page is still there.
+# Set in the number of a run: the page failed in that run: it was asked for, and it is
+# unknown whether the page is still there.
 _FAILED = 1 << 31
 
 
@@ -33,11 +34,12 @@ class State(NamedTuple):
     """The part of an entry that changes.
 
     Attributes:
-        run: the run in which its page was last seen, less than 2**31; 0 for no run. If the page has
-            failed since, it is :func:`failed_in` that run.
+        run: the run in which its page was last seen, less than 2**31; 0 for no run. If
+            the page has failed since, it is :func:`failed_in` that run.
         owner: name of the crawler that has it in progress; None once it is confirmed.
         expires: when its lease runs out, in seconds since the Unix epoch.
-        back: for an entry in progress that was confirmed before, the run in which it was seen then.
+        back: for an entry in progress that was confirmed before, the run in which it
+            was seen then.
     """
 
     run: int = 0
@@ -68,10 +70,13 @@ class State(NamedTuple):
         if len(lease) < _LEASE.size:
             raise ValueError("its lease is cut off")
         expires, back = _LEASE.unpack_from(lease)
-        return cls(run, lease[_LEASE.size :].decode(), expires, back - 1 if back else None)
+        return cls(
+            run, lease[_LEASE.size :].decode(), expires, back - 1 if back else None
+        )
 
 
-#: An act makes another state of one: None deletes the entry, the same state leaves it alone.
+#: An act makes another state of one: None deletes the entry, the same state leaves it
+#: alone.
 Act = Callable[[State], State | None]
 
 
@@ -100,10 +105,13 @@ def deleted(_: State) -> None:
     """Delete an entry, whoever has it."""
 
 
-def failed_by(crawler: str, run: int, past: Collection[int], state: State) -> State | None:
+def failed_by(
+    crawler: str, run: int, past: Collection[int], state: State
+) -> State | None:
     """Take back what a crawler has in progress; a page of a past run has failed in this one.
 
-    ``past`` has the numbers of entries that earlier runs of the spider saw, and this one did not.
+    ``past`` has the numbers of entries that earlier runs of the spider saw, and this
+    one did not.
     """
     left = released(state) if state.owner == crawler else state
     if left is None or left.owner is not None or left.run not in past:

@@ -1,23 +1,25 @@
 """The index: what it promises, kept over any :class:`.Store`.
 
-An index holds the fingerprints of *originals*. A page is admitted in the log alone; buckets only
-find candidates. A claim is compared exactly with whatever was admitted since its crawler last
-looked, so no race admits two near-duplicates, however stale a crawler's view is.
+An index holds the fingerprints of *originals*. A page is admitted in the log alone;
+buckets only find candidates. A claim is compared exactly with whatever was admitted
+since its crawler last looked, so no race admits two near-duplicates, however stale a
+crawler's view is.
 
 The life of an entry, each line one atomic act::
 
-    claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed ── superseded, or gone()
+    claim ──▶ provisional (leased to its crawler) ── confirm ──▶ confirmed ──
+    superseded, or gone()
                   ├── release ──▶ gone, or confirmed as an earlier run left it
                   └── lease runs out ──▶ a claim that repeats it takes its place
 
-An entry is *expired* once its lease has run out, or as soon as its crawler is known to be dead,
-which only a store on this machine can know. An entry that is confirmed, or provisional and not
-expired, is *living*.
+An entry is *expired* once its lease has run out, or as soon as its crawler is known to
+be dead, which only a store on this machine can know. An entry that is confirmed, or
+provisional and not expired, is *living*.
 
-Entries live in time. A *run* is what a spider's crawlers do from start to finish, and an entry
-knows the run in which its page was last *seen*. A key has one entry that counts in its scope: when
-its page comes with another text, the old entry is *superseded*: the act that admits the new entry
-deletes it.
+Entries live in time. A *run* is what a spider's crawlers do from start to finish, and
+an entry knows the run in which its page was last *seen*. A key has one entry that
+counts in its scope: when its page comes with another text, the old entry is
+*superseded*: the act that admits the new entry deletes it.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-#: Pages that claim, are put, or are looked for by their keys at a time: a shared store serves no
-#: other crawler meanwhile.
+#: Pages that claim, are put, or are looked for by their keys at a time: a shared store
+#: serves no other crawler meanwhile.
 CLAIMS_AT_ONCE = 64
 #: Entries that get another state at a time, for the same reason.
 ACTS_AT_ONCE = 512
@@ -81,15 +83,16 @@ class Index:
     One thread at a time calls it. Every method may raise :class:`.StoreUnavailable` or
     :class:`.StoreDamaged`.
 
-    An act reads states, makes new ones of them by a pure function, and commits. The store does so
-    if nothing changed meanwhile; else the act is tried again.
+    An act reads states, makes new ones of them by a pure function, and commits. The
+    store does so if nothing changed meanwhile; else the act is tried again.
 
     Attributes:
         spec: the spec with which it was opened.
         crawler: this crawler's name in the leases.
-        now: returns the time of the store, because the clocks of crawlers may be far apart.
-        cells, swap: read and set small values beside the entries, see :meth:`.Store.cells`. The
-            family "index" is taken.
+        now: returns the time of the store, because the clocks of crawlers may be far
+            apart.
+        cells, swap: read and set small values beside the entries, see
+            :meth:`.Store.cells`. The family "index" is taken.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
@@ -103,7 +106,8 @@ class Index:
         self._damaged: set[int] = set()
         self._era = Era()
         self._run_list = RunList(store, self.crawler, spec.spider, self._may_live)
-        # The entries in progress of each key: their states by position, as this crawler wrote them.
+        # The entries in progress of each key: their states by position, as this crawler
+        # wrote them.
         self._open: dict[str, dict[int, State]] = {}
         # Up to which position it was looked whether entries expire.
         self._swept = 0
@@ -118,34 +122,37 @@ class Index:
     def claim(self, arrival: Arrival) -> Claim:
         """Look for an entry that the page repeats; without one, the page becomes an original.
 
-        An index that takes part in no run takes every entry for one that was seen in its run. The
-        first of these sentences that fits decides:
+        An index that takes part in no run takes every entry for one that was seen in
+        its run. The first of these sentences that fits decides:
 
-        1. The page's own entry, of its key and scope at any distance, was seen in this run:
-           revisit. If the entry is provisional, it is leased to this crawler from now on. If
-           its text is beyond reach by now, and repeats no other living entry, a provisional entry
-           with its new text supersedes the own one. It is unchanged if an earlier run has delivered
-           its text, by whole seconds.
-        2. The own entry was seen in an earlier run, and the page is the same, within k bits and by
-           its facts: original, ``same``, unless it repeats a living entry that was seen in this
-           run, see 3. The entry is seen in this run, and is provisional until it is confirmed.
-           When it is released, it is what it was, and its page has failed in this run.
-        3. The page repeats, as the judge says, a living entry that was seen in this run; or one of
-           another spider, unless it has moved, see 5 and 6: duplicate. Its own entry is seen in
-           this run if the page is the same; else it stays as it was, if its page was delivered,
-           because the next run may find it again; else it is deleted.
+        1. The page's own entry, of its key and scope at any distance, was seen in this
+           run: revisit. If the entry is provisional, it is leased to this crawler from
+           now on. If its text is beyond reach by now, and repeats no other living
+           entry, a provisional entry with its new text supersedes the own one. It is
+           unchanged if an earlier run has delivered its text, by whole seconds.
+        2. The own entry was seen in an earlier run, and the page is the same, within k
+           bits and by its facts: original, ``same``, unless it repeats a living entry
+           that was seen in this run, see 3. The entry is seen in this run, and is
+           provisional until it is confirmed. When it is released, it is what it was,
+           and its page has failed in this run.
+        3. The page repeats, as the judge says, a living entry that was seen in this
+           run; or one of another spider, unless it has moved, see 5 and 6: duplicate.
+           Its own entry is seen in this run if the page is the same; else it stays as
+           it was, if its page was delivered, because the next run may find it again;
+           else it is deleted.
         4. The own entry has another text: original, ``changed``.
-        5. An alias has an entry that this spider saw in an earlier run, at any distance: original,
-           ``moved`` from there.
-        6. The page repeats entries that this spider saw in earlier runs: original, ``moved`` from
-           the nearest.
+        5. An alias has an entry that this spider saw in an earlier run, at any
+           distance: original, ``moved`` from there.
+        6. The page repeats entries that this spider saw in earlier runs: original,
+           ``moved`` from the nearest.
         7. Original, ``new``.
 
-        From 4 on, the page becomes a provisional original, leased to this crawler. It supersedes
-        its own entry, and the one from which it has moved, if an alias names that: without one, the
-        old address may answer yet. It takes the place of expired entries that are judged to be
-        copies. An own entry that never was confirmed makes no page ``same`` or ``changed`` but
-        ``new``, because that page was never delivered.
+        From 4 on, the page becomes a provisional original, leased to this crawler. It
+        supersedes its own entry, and the one from which it has moved, if an alias names
+        that: without one, the old address may answer yet. It takes the place of expired
+        entries that are judged to be copies. An own entry that never was confirmed
+        makes no page ``same`` or ``changed`` but ``new``, because that page was never
+        delivered.
         """
         (answer,) = self.claim_all([arrival])
         return answer
@@ -153,9 +160,9 @@ class Index:
     def claim_all(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Claim for several pages, with the same answers as :meth:`claim` one after the other.
 
-        The log may have them in another order. They are compared with each other besides the
-        entries that are read of a bucket. When the store fails, some of the pages may have become
-        originals; they claim again, or their leases run out.
+        The log may have them in another order. They are compared with each other
+        besides the entries that are read of a bucket. When the store fails, some of the
+        pages may have become originals; they claim again, or their leases run out.
 
         Raises:
             ValueError: the index could not hold a page; nothing is written.
@@ -169,8 +176,8 @@ class Index:
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Decide on what is near the pages, and commit; again for those that were refused.
 
-        A look over a network costs as much as a commit, so the first attempt assumes that nothing
-        is near, as is true of nearly all pages: its refusal tells what is.
+        A look over a network costs as much as a commit, so the first attempt assumes
+        that nothing is near, as is true of nearly all pages: its refusal tells what is.
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
@@ -178,7 +185,9 @@ class Index:
         for _ in attempts():
             records = self._records(seen.entries)
             left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
-            decisions = decisions_on(left, lookups.twins(), seen, records, self._terms())
+            decisions = decisions_on(
+                left, lookups.twins(), seen, records, self._terms()
+            )
             seen = self._commit(decisions, lookups, seen, claims)
             if len(claims) == len(arrivals):
                 break
@@ -219,51 +228,65 @@ class Index:
     def confirm(self, keys: Iterable[str]) -> None:
         """Make the entries final that this crawler claimed under these keys.
 
-        An entry that another crawler has in progress by now becomes final too: its page was
-        delivered.
+        An entry that another crawler has in progress by now becomes final too: its page
+        was delivered.
         """
         self.report(Report(delivered=[*keys]))
 
     def report(self, news: Report) -> Unsettled:
         """Confirm, release, renew and answer how entries fared, in one call.
 
-        When it fails, a part of it may be done. To do it again does no harm. See :meth:`confirm`
-        for the pages that were delivered.
+        When it fails, a part of it may be done. To do it again does no harm. See
+        :meth:`confirm` for the pages that were delivered.
 
-        To *release* a page that failed is to take back this crawler's provisional entries of its
-        key. They are deleted, or confirmed as an earlier run has left them. A page that this spider
-        saw in an earlier run, and not in this one, has failed in this one, also if no crawler has
-        claimed it. Other entries are left alone.
+        To *release* a page that failed is to take back this crawler's provisional
+        entries of its key. They are deleted, or confirmed as an earlier run has left
+        them. A page that this spider saw in an earlier run, and not in this one, has
+        failed in this one, also if no crawler has claimed it. Other entries are left
+        alone.
 
-        To *renew* a page is to start the leases of this crawler's provisional entries of its key
-        anew. The crawler lives on in its run, too, even if no page is renewed.
+        To *renew* a page is to start the leases of this crawler's provisional entries
+        of its key anew. The crawler lives on in its run, too, even if no page is
+        renewed.
         """
         expires = self.now() + self.spec.lease
-        states = self._in_progress(news.renewed or (), partial(renewed, self.crawler, expires))
+        states = self._in_progress(
+            news.renewed or (), partial(renewed, self.crawler, expires)
+        )
         states |= self._in_progress(news.delivered, confirmed)
-        # Earlier runs may have seen a page that failed, and a claim that had no answer may have
-        # made an original that this crawler does not know.
+        # Earlier runs may have seen a page that failed, and a claim that had no answer
+        # may have made an original that this crawler does not know.
         fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
         for at, record in self._of_keys(news.failed).items():
             states[at] = record.state, fail
         after = self._act(states)
         for key in [*news.delivered, *news.failed]:
             self._open.pop(key, None)
-        # Another crawler may have taken over an entry; this one may still deliver its page.
+        # Another crawler may have taken over an entry; this one may still deliver its
+        # page.
         for key in self._open.keys() & {*(news.renewed or ())}:
-            self._open[key] = {at: state for at in self._open[key] if (state := after[at])}
+            self._open[key] = {
+                at: state for at in self._open[key] if (state := after[at])
+            }
         if news.renewed is not None and self._era.run:
             self._run_list.renew(expires)
         return self.unsettled(news.entries)
 
-    def _in_progress(self, keys: Iterable[str], act: Act) -> dict[int, tuple[State, Act]]:
+    def _in_progress(
+        self, keys: Iterable[str], act: Act
+    ) -> dict[int, tuple[State, Act]]:
         """Return the states of this crawler's entries in progress, with what is done to them."""
-        return {at: (state, act) for key in keys for at, state in self._open.get(key, {}).items()}
+        return {
+            at: (state, act)
+            for key in keys
+            for at, state in self._open.get(key, {}).items()
+        }
 
     def unsettled(self, entries: Iterable[int]) -> Unsettled:
         """Return how these entries fared; those that are in neither set are confirmed.
 
-        An entry that this run has seen again and that was taken back is gone for this run.
+        An entry that this run has seen again and that was taken back is gone for this
+        run.
         """
         positions = frozenset(entries)
         if not positions:
@@ -271,8 +294,12 @@ class Index:
         now = self.now()
         records = self._records(self._store.read(positions))
         living = {at for at in records if not self._is_expired(now, records[at].state)}
-        provisional = frozenset(at for at in living if records[at].state.owner is not None)
-        earlier = {at for at in living - provisional if records[at].state.run in self._era.past}
+        provisional = frozenset(
+            at for at in living if records[at].state.owner is not None
+        )
+        earlier = {
+            at for at in living - provisional if records[at].state.run in self._era.past
+        }
         return Unsettled(provisional, positions - living | earlier)
 
     def was_delivered(self, key: str) -> bool | None:
@@ -286,9 +313,10 @@ class Index:
     def begin_run(self, resumed: int | Literal["last"] | None = None) -> Run:
         """Take part in a run of this crawler's spider; every later claim belongs to it.
 
-        It is the one whose number is given, or the last one, if that is an unfinished run of the
-        spider; else the last run of the spider, if it is unfinished and one of its crawlers lives,
-        because it has begun or renewed a lease within a lease's time; else a new run.
+        It is the one whose number is given, or the last one, if that is an unfinished
+        run of the spider; else the last run of the spider, if it is unfinished and one
+        of its crawlers lives, because it has begun or renewed a lease within a lease's
+        time; else a new run.
         """
         now = self.now()
         begun = self._run_list.begin(resumed, now, now + self.spec.lease)
@@ -309,11 +337,16 @@ class Index:
     def missing(self, run: int) -> Iterator[Entry]:
         """Yield the entries of a spider's earlier runs whose pages were not seen in a run or since.
 
-        Pages that failed in it are not among them. It may read the whole log. The number of an
-        unknown run has nothing missing.
+        Pages that failed in it are not among them. It may read the whole log. The
+        number of an unknown run has nothing missing.
         """
         runs = self.runs()
-        past = {past for each in runs if each.number == run for past in Era.of(each, runs).past}
+        past = {
+            past
+            for each in runs
+            if each.number == run
+            for past in Era.of(each, runs).past
+        }
         past.discard(failed_in(run))
         return (entry for entry in self if entry.run in past) if past else iter(())
 
@@ -324,13 +357,13 @@ class Index:
     def expire(self, keep: int, most: int) -> int:
         """Delete abandoned entries; return how many entries have changed.
 
-        These are the entries of this spider's runs before its last ``keep`` that count, if ``keep``
-        is not 0, unless a crawler lives in them, and entries of any run that have been in progress
-        without a living lease for a day. An entry that an earlier run has delivered is again what
-        that run left.
+        These are the entries of this spider's runs before its last ``keep`` that count,
+        if ``keep`` is not 0, unless a crawler lives in them, and entries of any run
+        that have been in progress without a living lease for a day. An entry that an
+        earlier run has delivered is again what that run left.
 
-        At most ``most`` entries change, and a bounded part of the log is looked at; the next call
-        goes on behind it. An old run without entries is forgotten.
+        At most ``most`` entries change, and a bounded part of the log is looked at; the
+        next call goes on behind it. An old run without entries is forgotten.
         """
         now = self.now()
         old = self._run_list.before(keep, now)
@@ -338,13 +371,17 @@ class Index:
         act = partial(expired, old, now - 86_400)
         rows = [*islice(self._store.scan(self._swept), ROWS_AT_ONCE)]
         records = self._records(dict(rows)).values()
-        swept = [record for record in records if act(record.state) != record.state][:most]
+        swept = [record for record in records if act(record.state) != record.state][
+            :most
+        ]
         self._act({record.position: (record.state, act) for record in swept})
         if len(swept) == most:
             self._swept = swept[-1].position
         else:
             self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
-        empty = {run.number for run in self.runs() if run.number in old and not run.pages}
+        empty = {
+            run.number for run in self.runs() if run.number in old and not run.pages
+        }
         if empty:
             self._run_list.forget(empty)
         return len(swept)
@@ -367,14 +404,16 @@ class Index:
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.
 
-        Key, fingerprint, blocks, scope and facts are kept as they are, the time in whole seconds.
-        They belong to no run. An entry whose key has a confirmed one in its scope changes nothing.
+        Key, fingerprint, blocks, scope and facts are kept as they are, the time in
+        whole seconds. They belong to no run. An entry whose key has a confirmed one in
+        its scope changes nothing.
         """
         count = 0
         rest = iter(entries)
         while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
             arrivals = [
-                Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts) for entry in batch
+                Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts)
+                for entry in batch
             ]
             check_fit(arrivals, self.spec)
             there = {
@@ -416,7 +455,9 @@ class Index:
         entries = Counts(dict(pages), provisional)
         # Crawlers that go on change both.
         if self._store.counts() == before != entries:
-            complaints.append(f"it counts {_in_words(before)}, and has {_in_words(entries)}")
+            complaints.append(
+                f"it counts {_in_words(before)}, and has {_in_words(entries)}"
+            )
         return complaints
 
     def census(self) -> Census:
@@ -462,7 +503,9 @@ class Index:
             after |= self._acted(batch)
         return after
 
-    def _acted(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
+    def _acted(
+        self, states: Mapping[int, tuple[State, Act]]
+    ) -> dict[int, State | None]:
         """Act on states of entries together."""
         after: dict[int, State | None] = {}
         for _ in attempts():
@@ -470,12 +513,20 @@ class Index:
             states = {at: pair for at, pair in states.items() if after[at] != pair[0]}
             if not states:
                 break
-            refused = self._write({at: (state, after[at]) for at, (state, _) in states.items()})
+            refused = self._write(
+                {at: (state, after[at]) for at, (state, _) in states.items()}
+            )
             after |= dict.fromkeys(refused)
-            states = {at: (record.state, states[at][1]) for at, record in refused.items() if record}
+            states = {
+                at: (record.state, states[at][1])
+                for at, record in refused.items()
+                if record
+            }
         return after
 
-    def _write(self, changes: Mapping[int, tuple[State, State | None]]) -> dict[int, Record | None]:
+    def _write(
+        self, changes: Mapping[int, tuple[State, State | None]]
+    ) -> dict[int, Record | None]:
         """Write new states of entries; return those that had others, None for one that is gone."""
         parts = [
             Part(checks={at: old.pack()}, writes={at: new and new.pack()})

@@ -18,7 +18,8 @@ from scrapy_simhash.index.values import Arrival, IndexSpec
 #: Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
 
-#: Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth, 6.4).
+#: Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth,
+#: 6.4).
 SPREAD = np.uint32(0x9E3779B1)
 # Bytes of a key's value.
 KEY_BYTES = 4
@@ -29,14 +30,17 @@ _VARIANT = re.compile(r"https?://(?:www\.)?")
 def key_value(key: str) -> bytes:
     """Return the value by which the entries of a key and of its variants are found."""
     variant = _VARIANT.match(key)
-    value: bytes = xxhash.xxh32_digest((key[variant.end() :] if variant else key).encode())
+    value: bytes = xxhash.xxh32_digest(
+        (key[variant.end() :] if variant else key).encode()
+    )
     return value
 
 
 def in_scope(content: bytes, scope: str) -> bytes:
     """Return the bytes of a fingerprint and of its blocks with the bits flipped that a scope flips.
 
-    So pages of different scopes are neither near nor share a bucket. Done twice, it is undone.
+    So pages of different scopes are neither near nor share a bucket. Done twice, it is
+    undone.
     """
     if not scope:
         return content
@@ -65,7 +69,9 @@ def check_fit(pages: Iterable[Arrival], spec: IndexSpec) -> None:
         if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
             raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
         if fingerprint.bits != spec.bits:
-            raise ValueError(f"the index holds {spec.bits} bits a page, not {fingerprint.bits}")
+            raise ValueError(
+                f"the index holds {spec.bits} bits a page, not {fingerprint.bits}"
+            )
         if len(fingerprint.blocks) != 4 * spec.blocks:
             raise ValueError(
                 f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
@@ -81,10 +87,11 @@ class Lookups:
     Attributes:
         arrivals: the pages; their numbers are their places here.
         everywhere: whether they ask for entries of their keys in any scope.
-        contents: their fingerprints and blocks, in their scopes, and the values of their keys, as
-            bytes.
+        contents: their fingerprints and blocks, in their scopes, and the values of
+            their keys, as bytes.
         words: their fingerprints, shape (n, bits / 64).
-        values: their block values, and last the value of the key, shape (n, blocks + 1).
+        values: their block values, and last the value of the key, shape (n, blocks +
+            1).
         names: for each page, the values of its key and of its aliases.
         sought: words and values of all look-ups: first by the pages, then by aliases.
     """
@@ -96,16 +103,21 @@ class Lookups:
         self.everywhere = everywhere
         self._reach = spec.reach
         self.names = [
-            [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))] for page in arrivals
+            [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))]
+            for page in arrivals
         ]
         self.contents = [
             written_fingerprint(page) + names[0]
             for page, names in zip(arrivals, self.names, strict=True)
         ]
-        aliases = [(n, value) for n, names in enumerate(self.names) for value in names[1:]]
+        aliases = [
+            (n, value) for n, names in enumerate(self.names) for value in names[1:]
+        ]
         self._pages_of_aliases = [n for n, _ in aliases]
         by_alias = [self.contents[n][:-KEY_BYTES] + value for n, value in aliases]
-        self.sought = unpacked(b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1)
+        self.sought = unpacked(
+            b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1
+        )
         self.words = self.sought[0][: len(arrivals)]
         self.values = self.sought[1][: len(arrivals)]
 

@@ -1,8 +1,9 @@
 """The fingerprints of a log in RAM, which are found by the values that they share.
 
-Entries are numbered in the order in which they come. A *segment* has the values of some entries,
-sorted. A new segment is merged with those before it that are not much larger, so there are few, as
-in a log-structured merge tree (O'Neil, Cheng, Gawlick, O'Neil 1996, section 2).
+Entries are numbered in the order in which they come. A *segment* has the values of some
+entries, sorted. A new segment is merged with those before it that are not much larger,
+so there are few, as in a log-structured merge tree (O'Neil, Cheng, Gawlick, O'Neil
+1996, section 2).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _Kind = TypeVar("_Kind", bound=np.generic)
 
 # Entries of the largest segment, which bounds the time of a merge.
 LARGEST = 1 << 20
-# A segment is merged with the one before it unless that has this many times its entries.
+# A segment is merged with the one before it unless that has this many times its
+# entries.
 RATIO = 4
 _LOW = np.uint64((1 << 32) - 1)
 _HIGH = np.uint64(32)
@@ -34,9 +36,10 @@ _HIGH = np.uint64(32)
 class Neighbours:
     """Finds the entries that are within a distance of a fingerprint and share a value with it.
 
-    The last value of an entry is its key's: entries that share it are found at any distance. Now
-    and then an entry is found by a value of another column, which does no harm. It is not
-    thread-safe. An entry takes ``bits / 8`` + 4 bytes, and 8 for each value.
+    The last value of an entry is its key's: entries that share it are found at any
+    distance. Now and then an entry is found by a value of another column, which does no
+    harm. It is not thread-safe. An entry takes ``bits / 8`` + 4 bytes, and 8 for each
+    value.
 
     Args:
         columns: values of an entry, one more than its blocks.
@@ -83,7 +86,9 @@ class Neighbours:
         return _by_page(found[:, is_near], len(words))
 
     def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
-        numbers = self._positions[: self._count].searchsorted(np.array(positions, np.uint32))
+        numbers = self._positions[: self._count].searchsorted(
+            np.array(positions, np.uint32)
+        )
         return [words.tobytes() for words in self._words[numbers]]
 
     def _sharing(self, values: Uint32s) -> _Numbers:
@@ -118,8 +123,8 @@ class Neighbours:
             if size > LARGEST * self._columns:
                 break
             parts.append(self._segments.pop())
-        # The array is mapped, because memory of malloc stays with the process in part after a
-        # merge: a third of the memory of a million entries.
+        # The array is mapped, because memory of malloc stays with the process in part
+        # after a merge: a third of the memory of a million entries.
         segment = np.frombuffer(mmap(-1, sum(part.nbytes for part in parts)), np.uint64)
         np.concatenate(parts, out=segment)
         segment.sort()

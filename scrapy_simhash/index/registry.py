@@ -16,12 +16,15 @@ class Scheme:
 
     Attributes:
         store: ``module:name`` of a callable. Given the URL and a spec, it opens the
-            :class:`.Store` there, and makes one if it is missing; given None for the spec, it opens
-            what is there, or raises :class:`.StoreMissing`. It returns the store, and the spec.
+            :class:`.Store` there, and makes one if it is missing; given None for the
+            spec, it opens what is there, or raises :class:`.StoreMissing`. It returns
+            the store, and the spec.
         remote: it may be away for a while, and be back.
         lasting: it outlives the process that made it.
-        patience_option: the option of the URL with which a command waits longer than a crawl does.
-        name_option: the option of the URL that names one of several indexes in one place.
+        patience_option: the option of the URL with which a command waits longer than a
+            crawl does.
+        name_option: the option of the URL that names one of several indexes in one
+            place.
     """
 
     store: str
@@ -55,7 +58,8 @@ def store_of(url: str) -> Scheme:
     """Return the scheme that opens a URL; one with a dot is the import path of a :class:`Scheme`.
 
     Raises:
-        ValueError: the URL is of no known form; the message shows nothing that may be a password.
+        ValueError: the URL is of no known form; the message shows nothing that may be a
+            password.
     """
     path, slashes, _ = url.partition("://")
     if slashes and "." in path and all(name.isidentifier() for name in path.split(".")):

@@ -11,11 +11,12 @@ from scrapy_simhash.index.entry_states import attempts, failed_in, run_of
 from scrapy_simhash.index.store import Store, StoreDamaged
 from scrapy_simhash.index.values import Run
 
-#: A run counts if no more than this share of the known pages failed, and if it saw no less than
-#: this share of the pages of the last run that counts.
+#: A run counts if no more than this share of the known pages failed, and if it saw no
+#: less than this share of the pages of the last run that counts.
 LEAST_SHARE = 0.1
 _CELL = "index:runs"
-# The types of the fields of a run. Anybody who can write into the store may have changed them.
+# The types of the fields of a run. Anybody who can write into the store may have
+# changed them.
 _TYPES = get_type_hints(Run)
 
 
@@ -109,13 +110,17 @@ class RunList:
 
         A run in which a crawler lives is not among them.
         """
-        rows = [row for row in _Cell(self._packed()).rows if row.run.spider == self._spider]
+        rows = [
+            row for row in _Cell(self._packed()).rows if row.run.spider == self._spider
+        ]
         counting = [row.run.number for row in rows if row.run.counts]
         first = counting[-keep] if 0 < keep <= len(counting) else 0
         old = (row for row in rows if row.run.number < first)
         return {row.run.number for row in old if not self._living(row, now)}
 
-    def begin(self, resumed: int | Literal["last"] | None, now: float, expires: float) -> Run:
+    def begin(
+        self, resumed: int | Literal["last"] | None, now: float, expires: float
+    ) -> Run:
         """Join a run, or begin one; return it without its entries."""
         # Entries may be counted of a higher run, if the list was lost.
         highest = max(map(run_of, self._store.counts().by_run), default=0)
@@ -171,7 +176,11 @@ class RunList:
     ) -> _Row | None:
         """Return the run that the crawler joins; None if it begins one."""
         rows = [row for row in cell.rows if row.run.spider == self._spider]
-        named = rows[-1:] if resumed == "last" else [r for r in rows if r.run.number == resumed]
+        named = (
+            rows[-1:]
+            if resumed == "last"
+            else [r for r in rows if r.run.number == resumed]
+        )
         resumable = [row for row in named if not row.run.finished]
         living = [
             row
@@ -182,7 +191,11 @@ class RunList:
 
     def _living(self, row: _Row, now: float) -> set[str]:
         """Return the names of the crawlers of a run that may live."""
-        return {name for name, ends in row.living.items() if ends > now and self._lives(name)}
+        return {
+            name
+            for name, ends in row.living.items()
+            if ends > now and self._lives(name)
+        }
 
     def _end(self, row: _Row, cell: _Cell, now: float, *, finished: bool) -> None:
         """End a run: note what it saw, and whether it counts."""
@@ -194,5 +207,7 @@ class RunList:
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
         did_fail = run.failed > LEAST_SHARE * (run.pages + missing)
         counts = finished and not did_fail and run.seen >= LEAST_SHARE * before
-        row.run = run._replace(ended=now, finished=finished, missing=missing, counts=counts)
+        row.run = run._replace(
+            ended=now, finished=finished, missing=missing, counts=counts
+        )
         row.living = {}

@@ -1,8 +1,8 @@
 """A store in a SQLite file or in RAM: a table decides, fingerprints in this process's RAM find.
 
-RAM holds a superset of the table: an entry that was deleted is noticed, and forgotten, when it is
-read. Leases are apart from the entries: an entry's row is hardly ever written again, so the file is
-as compact as it can be.
+RAM holds a superset of the table: an entry that was deleted is noticed, and forgotten,
+when it is read. Leases are apart from the entries: an entry's row is hardly ever
+written again, so the file is as compact as it can be.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class SqliteFile:
                 # SQLite gives the files beside it the same permissions.
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(
-                # Opened by "mode=ro", SQLite leaves the files of its write-ahead log behind.
+                # Opened by "mode=ro", SQLite leaves the files of its write-ahead log
+                # behind.
                 f"file://{quote(self.name)}?mode=rw" if path else ":memory:",
                 timeout=BUSY_TIMEOUT,
                 isolation_level=None,
@@ -100,20 +101,27 @@ class SqliteFile:
     def _translated(self) -> Iterator[None]:
         """Raise SQLite's and the system's errors as ours, which name the file."""
         if self.path and self._pid != os.getpid():
-            raise StoreUnavailable(f"{self.name} was opened by the process that forked this one")
+            raise StoreUnavailable(
+                f"{self.name} was opened by the process that forked this one"
+            )
         try:
             yield
         except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
             if str(error).startswith(("no such", "Could not decode")):
-                raise StoreDamaged(f"{self.name} is not a complete index: {error}") from error
+                raise StoreDamaged(
+                    f"{self.name} is not a complete index: {error}"
+                ) from error
             raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a message of SQLite
+        # of a message of SQLite
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreDamaged(
                 f"{self.name} is damaged or not an index: {error}; use another file, or, if "
                 "this was an index, delete it to start anew"
             ) from error
         except OSError as error:
-            raise StoreUnavailable(f"cannot use {self.name}: {error.strerror}") from error
+            raise StoreUnavailable(
+                f"cannot use {self.name}: {error.strerror}"
+            ) from error
 
     def close(self) -> None:
         """Close the connection, in the process that opened it. Closing twice does no harm."""
@@ -147,7 +155,9 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
 def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
     """Make the tables, if there are none, and check that the index fits; return its spec."""
     with file.transaction():
-        kinds = {kind for (kind,) in file.run("SELECT DISTINCT type FROM sqlite_master")}
+        kinds = {
+            kind for (kind,) in file.run("SELECT DISTINCT type FROM sqlite_master")
+        }
         if kinds - {"table", "index"}:
             # A view may have no end, and a trigger may do anything.
             raise StoreDamaged(f"{file.name} is no index: it has a view or a trigger")
@@ -176,7 +186,9 @@ def _stored_spec(file: SqliteFile) -> IndexSpec:
     ((application,),) = file.run("PRAGMA application_id")
     ((version,),) = file.run("PRAGMA user_version")
     if application != APPLICATION_ID:
-        raise StoreDamaged(f"{file.name} is a SQLite file of another program: use another file")
+        raise StoreDamaged(
+            f"{file.name} is a SQLite file of another program: use another file"
+        )
     if version != FORMAT:
         raise StoreMismatch(
             f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
@@ -273,7 +285,9 @@ class SqliteStore:
             if _stands(part, near, states):
                 written.append(None)
                 continue
-            written.append([self._inserted(number, part, lookups) for number in part.new])
+            written.append(
+                [self._inserted(number, part, lookups) for number in part.new]
+            )
             for at, after in part.writes.items():
                 self._change(at, states[at], after)
         return written
@@ -287,12 +301,16 @@ class SqliteStore:
         self._run("INSERT INTO entries (run, body, content) VALUES (?, ?, ?)", row)
         ((position,),) = self._run("SELECT last_insert_rowid()")
         if position >= _POSITIONS:
-            raise StoreDamaged(f"{self._file.name} is damaged: its last position is {position}")
+            raise StoreDamaged(
+                f"{self._file.name} is damaged: its last position is {position}"
+            )
         self._set_lease(position, lease)
         self._count(run, 1)
         return int(position)
 
-    def _change(self, position: int, before: PackedState, after: PackedState | None) -> None:
+    def _change(
+        self, position: int, before: PackedState, after: PackedState | None
+    ) -> None:
         """Write a new state of an entry; None deletes it."""
         self._count(before[0], -1)
         if after is None:
@@ -318,7 +336,10 @@ class SqliteStore:
             self._run("DELETE FROM leases WHERE position = ?", (position,))
 
     def _take_in(
-        self, parts: Iterable[Part], written: Iterable[Sequence[int] | None], lookups: Lookups
+        self,
+        parts: Iterable[Part],
+        written: Iterable[Sequence[int] | None],
+        lookups: Lookups,
     ) -> None:
         """Take new entries into RAM."""
         positions: list[int] = []
@@ -328,7 +349,9 @@ class SqliteStore:
                 positions += places
                 numbers += part.new
         if positions:
-            self._neighbours.add(positions, lookups.words[numbers], lookups.values[numbers])
+            self._neighbours.add(
+                positions, lookups.words[numbers], lookups.values[numbers]
+            )
             self._seen = positions[-1]
 
     # Reading.
@@ -341,7 +364,9 @@ class SqliteStore:
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
         rows = self._run(sql, (json.dumps([*positions]),))
         if self._file.path:
-            contents = [self._checked(at, content)[:-KEY_BYTES] for at, *_, content in rows]
+            contents = [
+                self._checked(at, content)[:-KEY_BYTES] for at, *_, content in rows
+            ]
         else:
             contents = self._neighbours.fingerprints([at for at, *_ in rows])
         return {
@@ -349,15 +374,23 @@ class SqliteStore:
             for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
         }
 
-    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+    def scan(
+        self, after: int = 0, *, blocks: bool = False
+    ) -> Iterator[tuple[int, Stored]]:
         del blocks  # they are there in any file
-        sql = "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
+        sql = (
+            "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
+        )
         while rows := self._run(sql, (after, ROWS_AT_ONCE)):
             yield from self.read([position for (position,) in rows]).items()
             (after,) = rows[-1]
 
     def _checked(self, position: int, content: object) -> bytes:
-        if not (position < _POSITIONS and type(content) is bytes and len(content) == self._size):
+        if not (
+            position < _POSITIONS
+            and type(content) is bytes
+            and len(content) == self._size
+        ):
             raise StoreDamaged(
                 f"{self._file.name} is damaged: the fingerprint at {position} does not have "
                 f"{self._spec.bits} bits and {self._spec.blocks} block values"
@@ -400,13 +433,17 @@ class SqliteStore:
         with self._file.transaction():
             for table in ("entries", "leases", "runs"):
                 self._run(f"DELETE FROM {table}")  # noqa: S608
-        self._neighbours = Neighbours(self._spec.bits, self._spec.blocks + 1, self._spec.reach)
+        self._neighbours = Neighbours(
+            self._spec.bits, self._spec.blocks + 1, self._spec.reach
+        )
 
     def close(self) -> None:
         self._file.close()
 
 
-def _stands(part: Part, near: Mapping[int, Near], states: Mapping[int, PackedState]) -> bool:
+def _stands(
+    part: Part, near: Mapping[int, Near], states: Mapping[int, PackedState]
+) -> bool:
     """Return whether something stands against a part."""
     if any(states.get(at) != old for at, old in part.checks.items()):
         return True

@@ -1,9 +1,10 @@
 """The verbs of a store, which does not know what leases and runs mean, and knows no rule.
 
-A store keeps entries at positions, which grow and are never used twice, and finds the entries that
-may be near a page by its *values*: one for each block, and last the key's. Every act of the index
-reads, decides, and commits, which a store does only if what the decision rests on is unchanged.
-A project may bring another store; the tests in ``tests/index`` prove one.
+A store keeps entries at positions, which grow and are never used twice, and finds the
+entries that may be near a page by its *values*: one for each block, and last the key's.
+Every act of the index reads, decides, and commits, which a store does only if what the
+decision rests on is unchanged. A project may bring another store; the tests in
+``tests/index`` prove one.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class StoreUnavailable(StoreError):
     """The store is away, full, locked or read-only; the same call may work later."""
 
 
-#: The part of an entry that changes, which a commit compares: the run in which it was last seen,
-#: less than 2**32, for which a store counts it, and its lease, empty if it is confirmed.
+#: The part of an entry that changes, which a commit compares: the run in which it was
+#: last seen, less than 2**32, for which a store counts it, and its lease, empty if it
+#: is confirmed.
 PackedState = tuple[int, bytes]
 
 
@@ -63,9 +65,10 @@ class Part(NamedTuple):
     """Changes that are written together, or not at all.
 
     Attributes:
-        members: numbers of its pages. Entries near one of them, or of its key, that came at or
-            after ``since`` stand against the part.
-        checks: states of entries, by position; another state, or no entry, stands against it, too.
+        members: numbers of its pages. Entries near one of them, or of its key, that
+            came at or after ``since`` stand against the part.
+        checks: states of entries, by position; another state, or no entry, stands
+            against it, too.
         new: state and body of the entries that its pages become, by the page's number.
         writes: new states of checked entries, by position; None deletes.
         since: a position.
@@ -82,11 +85,12 @@ class Found(NamedTuple):
     """Entries near some pages.
 
     Attributes:
-        near: for the number of each page that was looked at: distance and position of the entries
-            within reach that share a block value with it, and of those at any distance that share
-            the value of one of its keys; sorted.
+        near: for the number of each page that was looked at: distance and position of
+            the entries within reach that share a block value with it, and of those at
+            any distance that share the value of one of its keys; sorted.
         entries: these entries.
-        ends: for the number of each of these pages, the position up to which this is all.
+        ends: for the number of each of these pages, the position up to which this is
+            all.
     """
 
     near: dict[int, Near]
@@ -98,9 +102,11 @@ class Answer(NamedTuple):
     """The outcome of a commit.
 
     Attributes:
-        written: for each part the positions of its new entries, or None if it was refused.
-        found: what is near the pages of the latter, and among its entries those that they check. A
-            page that is missing was not looked at, because the call was long enough.
+        written: for each part the positions of its new entries, or None if it was
+            refused.
+        found: what is near the pages of the latter, and among its entries those that
+            they check. A page that is missing was not looked at, because the call was
+            long enough.
     """
 
     written: list[Sequence[int] | None]
@@ -117,8 +123,8 @@ class Counts(NamedTuple):
 class Store(Protocol):
     """The verbs. One thread at a time calls them.
 
-    All may raise :class:`.StoreUnavailable` or :class:`.StoreDamaged`. A commit that raises may
-    have written some of its parts.
+    All may raise :class:`.StoreUnavailable` or :class:`.StoreDamaged`. A commit that
+    raises may have written some of its parts.
 
     Attributes:
         is_here: only processes of this machine can reach it, and a look costs little.
@@ -135,11 +141,13 @@ class Store(Protocol):
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         """Return the entries at these positions, if they are there, with their fingerprints."""
 
-    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+    def scan(
+        self, after: int = 0, *, blocks: bool = False
+    ) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile.
 
-        They have their fingerprints, and their block values, if these are asked for; a store that
-        ends with its process may leave these out.
+        They have their fingerprints, and their block values, if these are asked for; a
+        store that ends with its process may leave these out.
         """
 
     def cells(self, prefix: str) -> dict[str, bytes]:

@@ -9,8 +9,9 @@ from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
 
 DEFAULT_LEASE = 60.0
-# Entries that are read of a bucket at most, the newest ones, and of the bucket of a key. In a flood
-# of one template, thousands share a bucket, and each that is compared takes time.
+# Entries that are read of a bucket at most, the newest ones, and of the bucket of a
+# key. In a flood of one template, thousands share a bucket, and each that is compared
+# takes time.
 BUCKET_LIMIT = 64
 KEY_LIMIT = 512
 
@@ -19,8 +20,8 @@ Outcome = Literal["unique", "duplicate", "revisit"]
 #: What became of an original since earlier runs.
 Change = Literal["new", "same", "changed", "moved"]
 
-# Facts of a page, facts of its entry, their distance in bits: whether the page stayed the same. It
-# is pure, and true of equal facts at distance 0.
+# Facts of a page, facts of its entry, their distance in bits: whether the page stayed
+# the same. It is pure, and true of equal facts at distance 0.
 Sameness = Callable[[bytes, bytes, int], bool]
 
 
@@ -35,8 +36,8 @@ class Arrival(NamedTuple):
     Attributes:
         scope: pages of different scopes never match.
         facts: at most 255 bytes, opaque to the store, for the judge.
-        aliases: other keys of the page: of its redirects, of another scheme, or with another
-            ``www``.
+        aliases: other keys of the page: of its redirects, of another scheme, or with
+            another ``www``.
     """
 
     key: str
@@ -58,10 +59,10 @@ class IndexSpec:
         lease: seconds that a provisional entry belongs to its crawler, more than 0.
         spider: name of the spider to whose runs this crawler belongs.
         judge: tells whether a page repeats an entry.
-        reach: the judge is asked about pages within this many bits, at least k; by default what
-            :func:`.reach_of` says.
-        same: tells whether a page that comes again within k bits of its entry of an earlier run is
-            as that has it. Farther away, it is not.
+        reach: the judge is asked about pages within this many bits, at least k; by
+            default what :func:`.reach_of` says.
+        same: tells whether a page that comes again within k bits of its entry of an
+            earlier run is as that has it. Farther away, it is not.
         scoped: pages have many scopes, over which a store may spread a new index.
 
     Raises:
@@ -83,7 +84,9 @@ class IndexSpec:
         if self.bits not in (64, 128, 256):
             raise ValueError(f"bits must be 64, 128 or 256, not {self.bits}")
         if self.distance not in range(self.bits):
-            raise ValueError(f"the distance must be from 0 to {self.bits - 1}, not {self.distance}")
+            raise ValueError(
+                f"the distance must be from 0 to {self.bits - 1}, not {self.distance}"
+            )
         if self.reach < 0:
             object.__setattr__(self, "reach", reach_of(self.bits, self.distance))
         if self.blocks not in range(1, 256):
@@ -100,13 +103,16 @@ class Run(NamedTuple):
         begun: seconds since the Unix epoch, as ``ended``.
         ended: None while it runs, and if its crawlers were killed.
         finished: False while it runs, and if it was stopped or killed.
-        pages: entries that no later run has seen: their pages were last seen in it, or failed.
+        pages: entries that no later run has seen: their pages were last seen in it, or
+            failed.
         seen: pages that it saw, up to its end.
-        failed: pages of earlier runs that it asked for and did not get, because a server failed.
-        missing: pages of earlier runs that it neither saw nor asked for in vain, at its end.
-        counts: whether a page that it did not see comes closer to leaving the index. A run counts
-            that is finished, unless more than a tenth of the known pages failed, or it saw less
-            than a tenth of what the last run saw that counts.
+        failed: pages of earlier runs that it asked for and did not get, because a
+            server failed.
+        missing: pages of earlier runs that it neither saw nor asked for in vain, at its
+            end.
+        counts: whether a page that it did not see comes closer to leaving the index. A
+            run counts that is finished, unless more than a tenth of the known pages
+            failed, or it saw less than a tenth of what the last run saw that counts.
     """
 
     number: int
@@ -129,7 +135,8 @@ class Match(NamedTuple):
         distance: Hamming distance in bits.
         time: when its text was admitted, in whole seconds since the Unix epoch.
         provisional: whether its page is still in progress.
-        reason: the judge's; empty if it was not judged, such as the entry of the page's own key.
+        reason: the judge's; empty if it was not judged, such as the entry of the page's
+            own key.
         facts: the facts of its arrival, as ``key``.
         run: number of the run in which its page was last seen, 0 if that was in none.
         expired: its lease has run out.
@@ -152,13 +159,15 @@ class Claim(NamedTuple):
     """The answer to a claim.
 
     Attributes:
-        matches: living entries that the page repeats, nearest first, then oldest; an original has
-            none, and the first one of a revisit is its own entry.
-        near: living entries within reach that were judged to be other pages, in that order.
+        matches: living entries that the page repeats, nearest first, then oldest; an
+            original has none, and the first one of a revisit is its own entry.
+        near: living entries within reach that were judged to be other pages, in that
+            order.
         change: of an original; None for the others.
-        before: the entry of an earlier run that an original goes on with: its key's entry if it is
-            the same or has changed, another key's entry if it has moved.
-        unchanged: an earlier run has delivered the same text, at this address or another one.
+        before: the entry of an earlier run that an original goes on with: its key's
+            entry if it is the same or has changed, another key's entry if it has moved.
+        unchanged: an earlier run has delivered the same text, at this address or
+            another one.
     """
 
     outcome: Outcome

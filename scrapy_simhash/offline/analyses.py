@@ -26,7 +26,8 @@ def analyse_all(
 ) -> Generator[tuple[T, PageAnalysis], None, None]:
     """Yield pages with their analyses, in their order.
 
-    A page that fails, or has more than ``largest`` bytes, has a reason instead of a fingerprint.
+    A page that fails, or has more than ``largest`` bytes, has a reason instead of a
+    fingerprint.
     """
     workers = Workers(
         recipe,

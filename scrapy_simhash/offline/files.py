@@ -17,7 +17,8 @@ from typing import IO, Any
 
 from tqdm.utils import CallbackIOWrapper
 
-#: Bytes of a page beyond which it is passed over unread, and characters of an object of JSON.
+#: Bytes of a page beyond which it is passed over unread, and characters of an object of
+#: JSON.
 LARGEST_PAGE = 1 << 24
 #: Ends of the names of files of JSON.
 JSON_SUFFIXES = (".jsonl", ".jl", ".ndjson", ".json")
@@ -41,7 +42,9 @@ def unpacked_name(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def opened(path: Path, report: Callable[[int], object] = lambda _: None) -> Iterator[IO[bytes]]:
+def opened(
+    path: Path, report: Callable[[int], object] = lambda _: None
+) -> Iterator[IO[bytes]]:
     """Open a file, and report the bytes on the disk as they are read.
 
     A file that cannot be read is a FileError.

@@ -40,7 +40,10 @@ def uninterrupted() -> Iterator[None]:
 def _handled_by(handler: Callable[[int, FrameType | None], Any]) -> Iterator[Any]:
     """Have another handler of Ctrl-C in a block; yield the one of before, if Python has one."""
     before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
+    if (
+        not callable(before)
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield None
         return
     signal.signal(signal.SIGINT, handler)

@@ -1,16 +1,16 @@
 """The filter over fingerprints in Parquet, as a join: the verdict of a crawl in their order.
 
-A crawl compares a page with the originals that share a bucket with it, at most the newest ones of
-each, and judges the nearest. Whether a page is an original depends on the pages before it, which no
-join knows. So the join pairs pages, and rules on the pairs; then they are decided one after the
-other, in their order.
+A crawl compares a page with the originals that share a bucket with it, at most the
+newest ones of each, and judges the nearest. Whether a page is an original depends on
+the pages before it, which no join knows. So the join pairs pages, and rules on the
+pairs; then they are decided one after the other, in their order.
 
-Most buckets are so small that a crawl reads all of each, and their pages are paired by the engine.
-Of a large bucket a crawl reads the newest originals, which are known as soon as the pages before
-are decided. So these few are compared then.
+Most buckets are so small that a crawl reads all of each, and their pages are paired by
+the engine. Of a large bucket a crawl reads the newest originals, which are known as
+soon as the pages before are decided. So these few are compared then.
 
-The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view ``prints``,
-with the columns of prints and ``id``, their place.
+The SQL is the same for DuckDB, on one machine, and Spark, on many. Both have the view
+``prints``, with the columns of prints and ``id``, their place.
 """
 
 import struct
@@ -49,7 +49,8 @@ KEPT = """
     select * exclude (id, file_name, row_index) from prints
     where f0 is not null and id not in (select page from copies) order by id
 """
-# Pages that share a small bucket are paired with all earlier ones, because a crawl reads all of it.
+# Pages that share a small bucket are paired with all earlier ones, because a crawl
+# reads all of it.
 _IN_SMALL_BUCKETS = f"""
     select distinct y.id p, x.id q from members x join members y
     on x.bucket = y.bucket and x.scope = y.scope and x.id < y.id where x.size <= {RULINGS}
@@ -68,14 +69,21 @@ class DuckDB:
         try:
             import duckdb
         except ImportError:
-            raise FileError("the join needs DuckDB: pip install 'scrapy-simhash[corpus]'") from None
+            raise FileError(
+                "the join needs DuckDB: pip install 'scrapy-simhash[corpus]'"
+            ) from None
         self._error = duckdb.Error
-        settings: Any = {"temp_directory": str(folder), "preserve_insertion_order": "false"}
+        settings: Any = {
+            "temp_directory": str(folder),
+            "preserve_insertion_order": "false",
+        }
         self._database = duckdb.connect(config=settings)
         names = [str(file) for file in files]
         read = self._database.read_parquet(names, filename=True, file_row_number=True)
         place = "filename file_name, file_row_number row_index"
-        read.project(f"* exclude (filename, file_row_number), {place}").create_view("read")
+        read.project(f"* exclude (filename, file_row_number), {place}").create_view(
+            "read"
+        )
         _number_pages(self, names)
 
     def close(self) -> None:
@@ -112,7 +120,9 @@ class DuckDB:
         metadata: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Write the result of a query as Parquet."""
-        pairs = ", ".join(f"{_quoted(name)}: {_quoted(metadata[name])}" for name in metadata)
+        pairs = ", ".join(
+            f"{_quoted(name)}: {_quoted(metadata[name])}" for name in metadata
+        )
         options = f"format parquet, compression zstd, use_tmp_file false, kv_metadata {{{pairs}}}"
         self._execute(f"copy ({sql}) to {_quoted(path)} ({options})")
 
@@ -122,12 +132,15 @@ class Spark:
 
     Args:
         session: of Spark 4.
-        path: a folder of prints, as Spark names it; they come in the order of their files' names.
+        path: a folder of prints, as Spark names it; they come in the order of their
+            files' names.
     """
 
     def __init__(self, session: Any, path: str) -> None:
         self._session = session
-        read = session.read.parquet(path).select("*", "_metadata.file_name", "_metadata.row_index")
+        read = session.read.parquet(path).select(
+            "*", "_metadata.file_name", "_metadata.row_index"
+        )
         read.createOrReplaceTempView("read")
         names = self.rows("select distinct file_name from read")
         _number_pages(self, sorted(name for (name,) in names))
@@ -157,7 +170,9 @@ def _number_pages(engine: DuckDB | Spark, files: Sequence[str]) -> None:
     numbered = pa.table({"name": files, "n": range(len(files))})
     engine.put("files", numbered)
     place = f"n * {_MOST_ROWS} + row_index"
-    engine.view("prints", f"select r.*, {place} id from read r join files on file_name = name")
+    engine.view(
+        "prints", f"select r.*, {place} id from read r join files on file_name = name"
+    )
 
 
 class _Pair(NamedTuple):
@@ -244,9 +259,13 @@ class _Decisions:
         self._copies: set[int] = set()
         # The newest originals of each large bucket.
         newest = partial(deque[_Crowded], maxlen=BUCKET_LIMIT)
-        self._newest: defaultdict[tuple[str, int], deque[_Crowded]] = defaultdict(newest)
+        self._newest: defaultdict[tuple[str, int], deque[_Crowded]] = defaultdict(
+            newest
+        )
 
-    def copies(self, pairs: Iterable[_Pair], crowd: Iterable[_Crowded]) -> Iterator[_Copy]:
+    def copies(
+        self, pairs: Iterable[_Pair], crowd: Iterable[_Crowded]
+    ) -> Iterator[_Copy]:
         """Yield each page that repeats an original before it, with the nearest one that it repeats.
 
         Args:
@@ -274,7 +293,9 @@ class _Decisions:
     def _near_in_crowd(self, page: _Crowded) -> _Near:
         """Return the newest originals of a page's large buckets that are within reach."""
         near: _Near = {}
-        newest = {each.id: each for bucket in page.buckets for each in self._newest[bucket]}
+        newest = {
+            each.id: each for bucket in page.buckets for each in self._newest[bucket]
+        }
         for original in newest.values():
             distance = hamming_distance(page.fingerprint, original.fingerprint)
             if distance <= self._reach:
@@ -336,8 +357,7 @@ def _pairs(words: list[str], reach: int) -> str:
 
 def _crowd(words: list[str]) -> str:
     """Return a query for the pages of large buckets, ordered."""
-    buckets = (
-        f"select id, array_agg(bucket) buckets from members where size > {RULINGS} group by id"
-    )
+    large = f"select id, bucket from members where size > {RULINGS}"
+    buckets = f"select id, array_agg(bucket) buckets from ({large}) group by id"
     columns = ", ".join(["p.key", "p.facts", "p.scope", "m.buckets", *words])
     return f"select m.id, {columns} from ({buckets}) m join pages p on m.id = p.id order by m.id"

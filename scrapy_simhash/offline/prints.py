@@ -1,9 +1,10 @@
 """Fingerprints in files: as Parquet, or as JSON lines that another program wrote.
 
-Parquet has the data that an index keeps of pages, as columns that a database can join. A row is a
-page, in the order of the file. The words of the fingerprint are ``f0``, ``f1`` ... and its block
-values ``b0``, ``b1`` ..., as signed integers, because Spark has no others. A page that is compared
-with no other has a reason in their place. The metadata of the file name the recipe.
+Parquet has the data that an index keeps of pages, as columns that a database can join.
+A row is a page, in the order of the file. The words of the fingerprint are ``f0``,
+``f1`` ... and its block values ``b0``, ``b1`` ..., as signed integers, because Spark
+has no others. A page that is compared with no other has a reason in their place. The
+metadata of the file name the recipe.
 """
 
 import json
@@ -46,7 +47,9 @@ def pyarrow() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise FileError("Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'") from None
+        raise FileError(
+            "Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'"
+        ) from None
     return pyarrow, parquet
 
 
@@ -105,8 +108,12 @@ def _row(page: Print, spec: IndexSpec) -> dict[str, Any]:
     words, blocks = column_names(spec)
     row = page._asdict()
     if fingerprint := row.pop("fingerprint"):
-        row |= zip(words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True)
-        row |= zip(blocks, struct.unpack(f"<{len(blocks)}i", fingerprint.blocks), strict=True)
+        row |= zip(
+            words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True
+        )
+        row |= zip(
+            blocks, struct.unpack(f"<{len(blocks)}i", fingerprint.blocks), strict=True
+        )
     return row
 
 
@@ -121,7 +128,9 @@ def print_files(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         files += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
-        raise FileError(f"{', '.join(map(str, paths))}: no file of fingerprints (.parquet)")
+        raise FileError(
+            f"{', '.join(map(str, paths))}: no file of fingerprints (.parquet)"
+        )
     return files
 
 
@@ -137,9 +146,13 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
             about = json.loads(parquet.read_schema(file).metadata[_METADATA.encode()])
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-            raise FileError(f"{file}: no fingerprints of this program ({error!r:.200})") from None
+            raise FileError(
+                f"{file}: no fingerprints of this program ({error!r:.200})"
+            ) from None
         if specs[-1] != specs[0]:
-            raise FileError(f"{file}: its fingerprints are of another recipe than {files[0]}")
+            raise FileError(
+                f"{file}: its fingerprints are of another recipe than {files[0]}"
+            )
     return specs[0]
 
 
@@ -165,8 +178,8 @@ def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
 def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
     """Yield the pages of JSON lines with ``url`` and ``fingerprint``, of 64 bits.
 
-    A fingerprint is a number or hexadecimal text. A negative number is a signed integer: -1 has
-    all bits.
+    A fingerprint is a number or hexadecimal text. A negative number is a signed
+    integer: -1 has all bits.
     """
     now = time.time()
     with opened(path) as file:
@@ -174,10 +187,14 @@ def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
             try:
                 value = _unsigned(values["fingerprint"], recipe.bits)
                 # If the key differed, a crawl would take the page for a copy of itself.
-                yield Entry(key_of(str(values["url"])), recipe.restored(value), time=now)
+                yield Entry(
+                    key_of(str(values["url"])), recipe.restored(value), time=now
+                )
             except (KeyError, TypeError, ValueError) as error:
                 place = f"{path}, entry {number}"
-                raise FileError(f"{place}: no url and fingerprint: {error!r:.200}") from None
+                raise FileError(
+                    f"{place}: no url and fingerprint: {error!r:.200}"
+                ) from None
 
 
 def _unsigned(written: int | str, bits: int) -> int:

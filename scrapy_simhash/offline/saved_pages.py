@@ -1,8 +1,9 @@
 """Pages that were saved, in JSON, WARC, HTML and text files, and the filter over them.
 
-An entry of JSON is one object, such as an item of a Scrapy feed. The first of its fields that has
-something is the content: those that the project's settings name, ``html``, ``html_base64`` (its own
-bytes) and ``text``. ``id`` or ``url`` names the page, or else its place.
+An entry of JSON is one object, such as an item of a Scrapy feed. The first of its
+fields that has something is the content: those that the project's settings name,
+``html``, ``html_base64`` (its own bytes) and ``text``. ``id`` or ``url`` names the
+page, or else its place.
 """
 
 from base64 import b64decode
@@ -61,9 +62,10 @@ class PageReader:
     """Reads the pages of files and folders.
 
     Attributes:
-        recipe: has the readers of a WARC file, from which answers with status 200, resources and
-            conversions are taken.
-        text_field, html_field, key_field: of an entry that has its text, its HTML or its key.
+        recipe: has the readers of a WARC file, from which answers with status 200,
+            resources and conversions are taken.
+        text_field, html_field, key_field: of an entry that has its text, its HTML or
+            its key.
         report: is called with the number of bytes that were read on the disk.
         passed_over: counts the entries and records that are passed over, by their kind.
     """
@@ -78,11 +80,12 @@ class PageReader:
     def read(self, path: Path, base: Path | None = None) -> Iterator[SavedPage]:
         """Yield the pages of a file, or of all files of a folder in sorted order.
 
-        A page without an address is named by its path, relative to the base folder if there is
-        one: two folders may each have an index.html.
+        A page without an address is named by its path, relative to the base folder if
+        there is one: two folders may each have an index.html.
 
         Raises:
-            FileError: something cannot be read. Entries are checked as they are reached.
+            FileError: something cannot be read. Entries are checked as they are
+                reached.
         """
         for file in page_files(path):
             name = (file.relative_to(base) if base else file).as_posix()
@@ -107,7 +110,9 @@ class PageReader:
                 self.passed_over[f"file of more than {LARGEST_PAGE:,} bytes"] += 1
             else:
                 is_text = kind.endswith(".txt")
-                yield _saved(name, None, text_body(decode_html(data)) if is_text else Body(data))
+                yield _saved(
+                    name, None, text_body(decode_html(data)) if is_text else Body(data)
+                )
 
     def _items(
         self,
@@ -122,12 +127,16 @@ class PageReader:
             try:
                 body = self._body(item)
             except ValueError as error:
-                raise FileError(f"{path}{place}: html_base64 is not base64 ({error})") from None
+                raise FileError(
+                    f"{path}{place}: html_base64 is not base64 ({error})"
+                ) from None
             if body is not None:
                 count += 1
                 yield self._page(item, name + place, body)
             else:
-                names_of_first = names_of_first or ", ".join(list(item)[:10]) or "nothing"
+                names_of_first = (
+                    names_of_first or ", ".join(list(item)[:10]) or "nothing"
+                )
                 self.passed_over["entry without text"] += 1
         if names_of_first and not count:
             raise FileError(
@@ -137,7 +146,9 @@ class PageReader:
             )
 
     def _body(self, item: dict[str, Any]) -> Body | None:
-        names = filter(None, (self.text_field, self.html_field, "html", "html_base64", "text"))
+        names = filter(
+            None, (self.text_field, self.html_field, "html", "html_base64", "text")
+        )
         texts = {name: item[name] for name in names if isinstance(item.get(name), str)}
         if not texts:
             return None
@@ -204,8 +215,9 @@ def decide(
 ) -> Iterator[Decided]:
     """Yield each page, the verdict on it, in their order, and whether the page stays.
 
-    Originals are confirmed. A page that is not compared stays. Of two near pages with the same key
-    the first one stays; if they are not near, the page has changed, and both stay.
+    Originals are confirmed. A page that is not compared stays. Of two near pages with
+    the same key the first one stays; if they are not near, the page has changed, and
+    both stay.
     """
     kept: defaultdict[str, list[Fingerprint]] = defaultdict(list)  # by key
     rest = iter(analysed)
@@ -239,4 +251,6 @@ def _is_near(
     others: Iterable[Fingerprint],
     reach: int,
 ) -> bool:
-    return any(hamming_distance(fingerprint.value, other.value) <= reach for other in others)
+    return any(
+        hamming_distance(fingerprint.value, other.value) <= reach for other in others
+    )

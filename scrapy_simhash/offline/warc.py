@@ -1,7 +1,7 @@
 """WARC files (ISO 28500): the pages of a crawl's archive, and the texts of a WET file.
 
-warcio parses them. The size of a page is bounded here, because strangers sent it: a record that is
-no page, or is too large, is passed over without being kept in memory.
+warcio parses them. The size of a page is bounded here, because strangers sent it: a
+record that is no page, or is too large, is passed over without being kept in memory.
 """
 
 import zlib
@@ -33,7 +33,9 @@ def read_records(
         from warcio.archiveiterator import ArchiveIterator
         from warcio.exceptions import ArchiveLoadFailed
     except ImportError:
-        raise FileError("WARC needs warcio: pip install 'scrapy-simhash[warc]'") from None
+        raise FileError(
+            "WARC needs warcio: pip install 'scrapy-simhash[warc]'"
+        ) from None
     try:
         for record in ArchiveIterator(file, no_record_parse=True):
             kind = record.rec_type

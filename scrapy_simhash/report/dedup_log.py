@@ -1,8 +1,8 @@
 """The dedup log: one line of JSON for each page or item that was judged.
 
-A line is one object in UTF-8, as in Scrapy's JSON Lines feeds, and all lines have the same fields.
-Times are in seconds since 1970; a host has its port if the address names one. Several processes may
-write to one log.
+A line is one object in UTF-8, as in Scrapy's JSON Lines feeds, and all lines have the
+same fields. Times are in seconds since 1970; a host has its port if the address names
+one. Several processes may write to one log.
 """
 
 import fcntl
@@ -69,7 +69,8 @@ def _types_of(hint: Any) -> tuple[type, ...]:
     return (*types, int) if float in types else types
 
 
-# The types that each field may have in JSON; a number with a fraction may be written without it.
+# The types that each field may have in JSON; a number with a fraction may be written
+# without it.
 _TYPES = {name: _types_of(hint) for name, hint in get_type_hints(LogLine).items()}
 
 
@@ -136,7 +137,8 @@ def line_of_spared(
 def to_json(line: LogLine) -> str:
     values = {name: getattr(line, name) for name in _TYPES}
     text = json.dumps(values, ensure_ascii=False)
-    # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as such.
+    # A lone surrogate becomes \udXXX, which can be written, and which JSON reads as
+    # such.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -147,12 +149,17 @@ def parse_line(text: str | bytes) -> LogLine | None:
         line = LogLine(**{name: values[name] for name in _TYPES if name in values})
     except (ValueError, TypeError, RecursionError):
         return None
-    is_sound = all(_is_sound(getattr(line, name), types) for name, types in _TYPES.items())
-    return line if is_sound and line.what in _WHAT and line.verdict in _VERDICTS else None
+    is_sound = all(
+        _is_sound(getattr(line, name), types) for name, types in _TYPES.items()
+    )
+    return (
+        line if is_sound and line.what in _WHAT and line.verdict in _VERDICTS else None
+    )
 
 
 def _is_sound(value: object, types: tuple[type, ...]) -> bool:
-    # True and false are no numbers. The bound is a time in the year 9892, and above any size.
+    # True and false are no numbers. The bound is a time in the year 9892, and above any
+    # size.
     if type(value) in (int, float):
         return type(value) in types and 0 <= value < 2.5e11  # type: ignore[operator]
     return type(value) in types
@@ -161,9 +168,10 @@ def _is_sound(value: object, types: tuple[type, ...]) -> bool:
 class DedupLog:
     """Appends lines to a log.
 
-    The file and its folder are made when there is something to write. The file is opened anew for
-    each line, so that it may be moved aside. A line that cannot be written, because the disk is
-    full or the folder is gone, is lost; there is one warning.
+    The file and its folder are made when there is something to write. The file is
+    opened anew for each line, so that it may be moved aside. A line that cannot be
+    written, because the disk is full or the folder is gone, is lost; there is one
+    warning.
 
     Args:
         path: the path of the file.
@@ -220,9 +228,9 @@ def read_lines(
 ) -> Iterator[LogLine | None]:
     """Yield the lines of logs, one log after the other.
 
-    A line that cannot be read, such as the half one of a process that was killed, gives None; a
-    line above 16 MB gives several. A file that cannot be read is an OSError. ``passed`` is called
-    with the bytes of each line.
+    A line that cannot be read, such as the half one of a process that was killed, gives
+    None; a line above 16 MB gives several. A file that cannot be read is an OSError.
+    ``passed`` is called with the bytes of each line.
     """
     for path in map(Path, paths):
         with path.open("rb") as file:
@@ -235,7 +243,8 @@ def read_log(paths: Iterable[str | Path]) -> Iterator[LogLine]:
     """Yield the pages and items of logs, without spared requests and lines that cannot be read.
 
     Raises:
-        FileNotFoundError: a log is not there; raised at the first line, not by the call.
+        FileNotFoundError: a log is not there; raised at the first line, not by the
+            call.
         OSError: a file cannot be read.
     """
     return (line for line in read_lines(paths) if line and line.what != "spared")

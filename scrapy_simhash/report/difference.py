@@ -12,7 +12,8 @@ from scrapy_simhash.report.words import clipped, ends, width
 #: Columns of a terminal that a difference takes at most.
 COLUMNS = 100
 _CUT = CUT.strip()
-# The mark of a cut, a word, a Han character, or another sign, each with the spaces after it.
+# The mark of a cut, a word, a Han character, or another sign, each with the spaces
+# after it.
 _TOKEN = re.compile(
     rf"(?:{re.escape(_CUT)}|[^\W\u3400-\u9fff]+(?:[-',.:][^\W\u3400-\u9fff]+)*|\S)\s*"
 )
@@ -115,9 +116,9 @@ def _tokens(text: str) -> list[str]:
 def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, str]]:
     """Return the lines that only one of two pages has, side by side.
 
-    A value has the name of its field before it. Where a list is cut, what the other has beyond the
-    cut does not count. A line without a digit that the other page has at another place is no
-    difference. A side without a line is empty.
+    A value has the name of its field before it. Where a list is cut, what the other has
+    beyond the cut does not count. A line without a digit that the other page has at
+    another place is no difference. A side without a line is empty.
     """
     old = [line for line in before if line != _CUT]
     new = [line for line in after if line != _CUT]
@@ -161,8 +162,8 @@ def _of_texts(
 ) -> Iterator[Difference]:
     """Yield the changes of two texts, each with the words around it.
 
-    Words beside the cut of an excerpt differ because the other one is cut at another place. A page
-    may have the mark of a cut in a line that is whole.
+    Words beside the cut of an excerpt differ because the other one is cut at another
+    place. A page may have the mark of a cut in a line that is whole.
     """
     parts = stretches(before, after)
     for number, part in enumerate(parts):

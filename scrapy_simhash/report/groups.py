@@ -24,7 +24,8 @@ class Group(NamedTuple):
         original: the page that all of them repeat; empty for pairs of one signature.
         signature: the signature of an address that was dropped.
         pages: copies in the log, of which some may not be shown.
-        hides_many: people should look at it first, because the original hides many addresses.
+        hides_many: people should look at it first, because the original hides many
+            addresses.
         copies: by original and by what differs.
     """
 
@@ -56,7 +57,9 @@ def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
         if drop.copies > 1:
             name = (line.original or "", "", False)
         by_name.setdefault(name, []).append(drop)
-    groups = [_group(original, alike, many) for (original, _, _), alike in by_name.items()]
+    groups = [
+        _group(original, alike, many) for (original, _, _), alike in by_name.items()
+    ]
     return sorted(groups, key=_urgency)
 
 

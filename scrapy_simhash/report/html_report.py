@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing beside it.
 
-Strangers wrote the addresses and pages. The template escapes whatever comes from the log, and a
-content security policy allows nothing but the file's own style.
+Strangers wrote the addresses and pages. The template escapes whatever comes from the
+log, and a content security policy allows nothing but the file's own style.
 """
 
 import re
@@ -56,7 +56,9 @@ class HtmlReport:
         return {
             "The pages with most copies": of_drops("original"),
             "Drops by reason": of_drops("reason"),
-            "Drops by form of the address": dict(self.table.signatures(self.name).most_common(5)),
+            "Drops by form of the address": dict(
+                self.table.signatures(self.name).most_common(5)
+            ),
             "Drops by host": of_drops("host"),
         }
 

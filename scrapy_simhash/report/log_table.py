@@ -1,6 +1,7 @@
 """A dedup log as a table, of which a report asks its questions in SQL.
 
-SQLite keeps what does not fit into its memory in a temporary file, and deletes that at the end.
+SQLite keeps what does not fit into its memory in a temporary file, and deletes that at
+the end.
 """
 
 import sqlite3
@@ -95,7 +96,9 @@ class LogTable:
         for line in lines:
             self.unreadable += line is None
             if line and line.what != "spared":
-                self._db.execute(insertion, [_storable(value) for value in _VALUES(line)])
+                self._db.execute(
+                    insertion, [_storable(value) for value in _VALUES(line)]
+                )
         self._db.execute("CREATE INDEX by_key ON pages (key)")
 
     def crawls(self) -> list[Crawl]:
@@ -133,8 +136,8 @@ class LogTable:
     ) -> Iterator[Drop]:
         """Yield the near-duplicates of a crawl by their originals.
 
-        Originals with ``many`` copies or more come first, then those with doubtful ones. Of an
-        original, a quarter of ``most`` is yielded; -1 is no bound.
+        Originals with ``many`` copies or more come first, then those with doubtful
+        ones. Of an original, a quarter of ``most`` is yielded; -1 is no bound.
         """
         of_one = most // 4 if most > 0 else 1 << 62
         rows = self._db.execute(_DROPS_QUERY, (crawl, of_one, many, most)).fetchall()
@@ -189,7 +192,9 @@ def _marks(values: Collection[Any]) -> str:
 
 def _storable(value: Any) -> Any:
     """Return a value without lone surrogates, which cannot be stored."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return (
+        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    )
 
 
 def _line_of_row(row: Collection[Any]) -> LogLine:

@@ -21,7 +21,8 @@ class Signature(NamedTuple):
     """The form of an address.
 
     Attributes:
-        text: the address, with a star or a kind such as ``{number}`` in place of a value.
+        text: the address, with a star or a kind such as ``{number}`` in place of a
+            value.
         expression: a regular expression that finds every address of this form.
     """
 
@@ -49,7 +50,9 @@ def signature_of(url: str) -> Signature:
     address = read_address(url)
     if address is None:
         host = host_of(url)
-        return Signature(host or url, f"://{_escaped(host)}/" if host else _escaped(url))
+        return Signature(
+            host or url, f"://{_escaped(host)}/" if host else _escaped(url)
+        )
     return _signature(address)
 
 
@@ -85,7 +88,9 @@ def _with_parameter(name: str, star: str) -> str:
     """Return an expression that looks ahead for a parameter, in whatever place it stands."""
     if not _PLAIN_NAME.fullmatch(name):
         return ""
-    value = f"={_escaped(star)}(?![^&;#])" if _PLAIN_NAME.fullmatch(star) else "(?![^=&;#])"
+    value = (
+        f"={_escaped(star)}(?![^&;#])" if _PLAIN_NAME.fullmatch(star) else "(?![^=&;#])"
+    )
     return f"(?=.*[?&;]{_escaped(name)}{value})"
 
 

@@ -38,7 +38,13 @@ def percent(part: float, whole: float) -> str:
     share = 100 * part / whole
     if part < whole:
         share = min(share, 99.9)
-    return "<0.1%" if share < 0.05 else f"{share:.0f}%" if share >= 99.95 else f"{share:.1f}%"
+    return (
+        "<0.1%"
+        if share < 0.05
+        else f"{share:.0f}%"
+        if share >= 99.95
+        else f"{share:.1f}%"
+    )
 
 
 def width(text: str) -> int:
@@ -62,7 +68,9 @@ def ends(text: str, head: int, tail: int) -> str:
     """Return ``head`` and ``tail`` columns of a text with a mark between, or all of it."""
     if width(text) <= head + tail:
         return text
-    return f"{_fitting(text, head).rstrip()}…{_fitting(text[::-1], tail)[::-1].lstrip()}"
+    return (
+        f"{_fitting(text, head).rstrip()}…{_fitting(text[::-1], tail)[::-1].lstrip()}"
+    )
 
 
 def _fitting(text: str, columns: int) -> str:

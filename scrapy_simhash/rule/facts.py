@@ -62,23 +62,25 @@ class Facts:
 
     Attributes:
         headings, title, heading: what it calls itself; see :mod:`.names`.
-        said: 24-bit hash of all numbers, fields and sentences of the content, see :mod:`.sketch`,
-            and of what the text lacks of the heading.
-        canonical: 24-bit hash of the address that the page declares canonical; 0 if it declares
-            none, or the front page of a site, as all pages of some sites do.
-        text_bytes: length of the normalised main text in UTF-8, because in characters a text in
-            Chinese would seem a third of its size.
+        said: 24-bit hash of all numbers, fields and sentences of the content, see
+            :mod:`.sketch`, and of what the text lacks of the heading.
+        canonical: 24-bit hash of the address that the page declares canonical; 0 if it
+            declares none, or the front page of a site, as all pages of some sites do.
+        text_bytes: length of the normalised main text in UTF-8, because in characters a
+            text in Chinese would seem a third of its size.
         thin: the page has no main text, and the fingerprint is of all that it shows.
         alone: it is a text that is no page, such as that of an item.
         numbers: sketch of 128 bits of the numbers of the content.
-        words: sketch of 32 bits of its short sentences, such as a colour, and amounts of money.
+        words: sketch of 32 bits of its short sentences, such as a colour, and amounts
+            of money.
         sentences: sketch of 64 bits of its other sentences.
         labels: sketch of 32 bits of the labels of the content.
         pairs: sketch of 32 bits of its labels with their values.
         rest: sketch of 40 bits of a sample of the words and sentences of the site.
         listed: sketch of 32 bits of the entries of lists.
-        unsaid: sketch of 16 bits of what the text lacks of the heading. It counts in how many words
-            two pages differ; only the hash of all tells each part of a series from all others.
+        unsaid: sketch of 16 bits of what the text lacks of the heading. It counts in
+            how many words two pages differ; only the hash of all tells each part of a
+            series from all others.
         state: hash of the content as it is written, see :mod:`.state`.
     """
 
@@ -102,7 +104,10 @@ class Facts:
 
     def to_bytes(self) -> bytes:
         parts = [getattr(self, name).to_bytes() for name in SKETCHES]
-        parts += [getattr(self, name).to_bytes(size, "little") for name, size in _SIZES.items()]
+        parts += [
+            getattr(self, name).to_bytes(size, "little")
+            for name, size in _SIZES.items()
+        ]
         return b"".join(parts)
 
     @classmethod
@@ -113,22 +118,27 @@ class Facts:
             ValueError: the length is another.
         """
         if len(data) != FACTS_SIZE:
-            raise ValueError(f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}")
+            raise ValueError(
+                f"the facts of a page have {FACTS_SIZE} bytes, not {len(data)}"
+            )
         read = BytesIO(data).read
         fields: dict[str, Any] = {
-            name: Sketch.from_bytes(read(width // 8 + 1)) for name, width in SKETCHES.items()
+            name: Sketch.from_bytes(read(width // 8 + 1))
+            for name, width in SKETCHES.items()
         }
         for name, size in _SIZES.items():
             fields[name] = int.from_bytes(read(size), "little")
         return cls(**fields)
 
 
-def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) -> bytes:
+def facts_of(
+    extraction: Extraction, recipe: Recipe, normal: str | None = None
+) -> bytes:
     """Return the facts of a page, as an index keeps them.
 
     Args:
-        extraction: what the extractor took from the page. Where it names no visible text, the
-            main text counts as all that the page shows.
+        extraction: what the extractor took from the page. Where it names no visible
+            text, the main text counts as all that the page shows.
         recipe: its seed changes every hash.
         normal: the normalised main text, where it is known.
     """
@@ -148,12 +158,17 @@ def facts_of(extraction: Extraction, recipe: Recipe, normal: str | None = None) 
     ).to_bytes()
 
 
-def _hashes(extraction: Extraction, unsaid: set[str], seed: int) -> dict[str, list[int]]:
+def _hashes(
+    extraction: Extraction, unsaid: set[str], seed: int
+) -> dict[str, list[int]]:
     """Return the hashes of the units of a page by their sort."""
     units = units_of(extraction)._asdict() | {"unsaid": unsaid}
     # A unit of two sorts would cancel itself out in the digest of them all.
-    hashes = {sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())}
-    # Two samples of the least hashes tell which share differs, where two whole sketches are full.
+    hashes = {
+        sort: hashes_of(each, seed + n) for n, (sort, each) in enumerate(units.items())
+    }
+    # Two samples of the least hashes tell which share differs, where two whole sketches
+    # are full.
     return hashes | {"rest": sorted(hashes["rest"])[:_SAMPLE]}
 
 

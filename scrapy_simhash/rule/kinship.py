@@ -14,8 +14,11 @@ _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGN
 _LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
-_PARAMETER = re.compile(r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE)
-# The folder of a release, or such a part of a host. A number alone may be that of a record.
+_PARAMETER = re.compile(
+    r"(?:;|/(?=[a-z]{1,20},))([a-z]{1,20})[=,]([^/;=]{1,99})", re.IGNORECASE
+)
+# The folder of a release, or such a part of a host. A number alone may be that of a
+# record.
 _RELEASE = re.compile(
     r"(?<![^/.])(?:v?\d{1,2}(?:[.-]\d{1,4}){1,3}(?:[.-]?[a-z]{1,5}\d{0,3})?|v\d{1,2}|latest|stable"
     r"|dev(?:el)?|main|master|nightly)[/.]",
@@ -44,10 +47,10 @@ class Place(NamedTuple):
 
     Attributes:
         host: empty in what is no address, as all the others are.
-        path: without "index.html", the ending of a file, the slash and the marks of a visit;
-            behind it stands what the key of anything but a GET begins with.
-        name: of the file, without the language that servers put into it ("x.en.html" is "x.html");
-            a folder has its whole path as its name.
+        path: without "index.html", the ending of a file, the slash and the marks of a
+            visit; behind it stands what the key of anything but a GET begins with.
+        name: of the file, without the language that servers put into it ("x.en.html" is
+            "x.html"); a folder has its whole path as its name.
         query: with the parameters that stand in the path.
     """
 
@@ -63,7 +66,12 @@ def kinship(key: str, other: str) -> Kinship:
     b = _place(other)
     is_one_query = a.query == b.query
     is_one_host = a.host == b.host or not (a.host and b.host)
-    if a.host and a.host == b.host and is_one_query and _one_ends_the_other(a.path, b.path):
+    if (
+        a.host
+        and a.host == b.host
+        and is_one_query
+        and _one_ends_the_other(a.path, b.path)
+    ):
         return Kinship.ADDRESS if a.path == b.path else Kinship.VIEW
     if is_one_host and _is_view(a, b):
         return Kinship.VIEW
@@ -105,7 +113,9 @@ def _names(query: str, path: str) -> bool:
         return False
     whole = unquote(path)
     values = (value for _, value in parse_qsl(query))
-    return any(whole.endswith(f"/{value}") and not value.isdecimal() for value in values)
+    return any(
+        whole.endswith(f"/{value}") and not value.isdecimal() for value in values
+    )
 
 
 def _is_print_view(one: str, other: str) -> bool:

@@ -1,7 +1,7 @@
 """Reads what a page calls itself, and whether its text speaks of that.
 
-A title has the names of the page and of the site, in any order. The name of the page is the part
-that is a heading of the page; else the part of which the text lacks least.
+A title has the names of the page and of the site, in any order. The name of the page is
+the part that is a heading of the page; else the part of which the text lacks least.
 """
 
 import re
@@ -10,31 +10,38 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.normalisation import composed, fold, has_words, normalise
+from scrapy_simhash.fingerprint.normalisation import (
+    composed,
+    fold,
+    has_words,
+    normalise,
+)
 
 _LONGEST_NAME = 1000  # characters; a page may call its whole text its title
 _MOST_PARTS = 8
 _MOST_WORDS = 24
 _LONGEST_TEXT = 100_000  # the characters in which words are looked for
 
-# Between a page's own title and the name of its site. "_" and "-" part titles only in front of a
-# character of Chinese or the like, or SPI_commit and SPI_rollback would have one title.
+# Between a page's own title and the name of its site. "_" and "-" part titles only in
+# front of a character of Chinese or the like, or SPI_commit and SPI_rollback would have
+# one title.
 _SEPARATOR = re.compile(
     r"\s[-\u2013\u2014|\u00b7:\u00bb]\s|[|\uff5c\u00bb]|\u2014\u2014"
     r"|(?<![A-Za-z0-9])[_-]{1,2}(?=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
 )
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"\w+")
-# An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers anew.
+# An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers
+# anew.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
     r"|\d{1,4}(?=[.)、:]))[\s.:)、\u2014\u2013-]+"
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )
-# A name keeps its signs, or "operator<" and "operator>" would be one, and marks between digits.
-# Marks of punctuation, quotes and dashes differ between templates, and so do signs beyond ASCII,
-# such as those of links to a section.
+# A name keeps its signs, or "operator<" and "operator>" would be one, and marks between
+# digits. Marks of punctuation, quotes and dashes differ between templates, and so do
+# signs beyond ASCII, such as those of links to a section.
 _NO_NAME = re.compile("(?:[^\\w!-~]|['\"`,.;:!?|_-])(?!(?<=\\d.)\\d)")
 
 
@@ -44,10 +51,11 @@ class Names(NamedTuple):
     Attributes:
         headings: 24-bit hash of the whole title and the first three ``h1``.
         title: 24-bit hash of the page's own part of the title, without outline number.
-        heading: 24-bit hash of the ``h1`` that stands in the title, without outline number; if none
-            does, of the last of the first three, because themes have the site's name in the first.
-        unsaid: the words of the ``h1``, or else of the title, that the text does not have, their
-            numbers, and their signs, such as those of an operator.
+        heading: 24-bit hash of the ``h1`` that stands in the title, without outline
+            number; if none does, of the last of the first three, because themes have
+            the site's name in the first.
+        unsaid: the words of the ``h1``, or else of the title, that the text does not
+            have, their numbers, and their signs, such as those of an operator.
     """
 
     headings: int
@@ -64,7 +72,9 @@ def names_of(extraction: Extraction, text: str, key: bytes) -> Names:
         text: its normalised main text.
         key: makes other hashes of the same names.
     """
-    headings = [heading[:_LONGEST_NAME] for heading in extraction.headings[:3] if heading]
+    headings = [
+        heading[:_LONGEST_NAME] for heading in extraction.headings[:3] if heading
+    ]
     title = extraction.title[:_LONGEST_NAME]
     name = _name_in(title, headings, extraction.site_name, text)
     names = filter(has_words, [title, *headings])
@@ -72,7 +82,9 @@ def names_of(extraction: Extraction, text: str, key: bytes) -> Names:
     return Names(
         headings=_hash(map(_as_written, names), key),
         title=_hash([_unnumbered(name)], key),
-        heading=_hash([_unnumbered(name if is_heading else "".join(headings[-1:]))], key),
+        heading=_hash(
+            [_unnumbered(name if is_heading else "".join(headings[-1:]))], key
+        ),
         unsaid=_unsaid(" ".join(headings) or title, text),
     )
 
@@ -123,4 +135,6 @@ def _unsaid(heading: str, text: str) -> set[str]:
     """Return the words of a heading that a text does not have, and its numbers and signs."""
     words = [*dict.fromkeys(map(normalise, heading.split()))][:_MOST_WORDS]
     missing = {word for word in words if word not in text[:_LONGEST_TEXT]}
-    return {*missing, *_DIGITS.findall(heading), _LETTERS.sub("", _plain(heading))} - {""}
+    return {*missing, *_DIGITS.findall(heading), _LETTERS.sub("", _plain(heading))} - {
+        ""
+    }

@@ -1,11 +1,12 @@
 """The rule that says whether a page repeats another one whose fingerprint is near.
 
-A near fingerprint is a question, not an answer: two pages of one template share its prose, its
-menus and its labels. What both have cancels out, so the rule asks what each page has of its own.
-It asks five questions in a fixed order, and each of them can only keep a page: nothing that differs
-excuses anything else that differs. How much is allowed follows from two things alone: the kinship
-of the pages, and the length of the shorter text. A page that is dropped wrongly is lost, and a copy
-that is kept costs only work.
+A near fingerprint is a question, not an answer: two pages of one template share its
+prose, its menus and its labels. What both have cancels out, so the rule asks what each
+page has of its own. It asks five questions in a fixed order, and each of them can only
+keep a page: nothing that differs excuses anything else that differs. How much is
+allowed follows from two things alone: the kinship of the pages, and the length of the
+shorter text. A page that is dropped wrongly is lost, and a copy that is kept costs only
+work.
 """
 
 from dataclasses import dataclass
@@ -31,14 +32,15 @@ REASONS = {
     "other-length": "one of the pages has much more text than the other",
 }
 
-#: A shorter text is a short one, which says nothing for itself where the headings differ; bytes.
+#: A shorter text is a short one, which says nothing for itself where the headings
+#: differ; bytes.
 SHORT_TEXT = 500
 #: A text of this length says what its page is, and details may differ in it; bytes.
 LONG_TEXT = 1500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two views share most of a text. Releases that are farther apart than most of k have new sections,
-#: and two sites then share most of the sentences.
+#: Two views share most of a text. Releases that are farther apart than most of k have
+#: new sections, and two sites then share most of the sentences.
 MOST = 3 / 4
 
 
@@ -75,7 +77,10 @@ def kinships(page: Page, other: Page) -> list[Kinship]:
     kin = kinship(page.key, other.key)
     if kin is Kinship.SITES:
         return [kin]
-    if a.canonical == address_hash(other.key) != 0 or b.canonical == address_hash(page.key) != 0:
+    if (
+        a.canonical == address_hash(other.key) != 0
+        or b.canonical == address_hash(page.key) != 0
+    ):
         return [Kinship.DECLARED, kin]
     return [Kinship.VIEW, kin] if a.canonical == b.canonical != 0 else [kin]
 
@@ -128,8 +133,8 @@ class Pair:
     def is_view(self) -> bool:
         """True of two views; branches with little text are asked the same, as cities on two hosts.
 
-        Names of cities and results of votes are as near as two releases of a page, unless both
-        pages declare one canonical address under like headings.
+        Names of cities and results of votes are as near as two releases of a page,
+        unless both pages declare one canonical address under like headings.
         """
         is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
         is_little = self.size < LONG_TEXT and not is_one_page
@@ -154,11 +159,11 @@ class Pair:
     def headings_alike(self) -> bool:
         """True if the pages call themselves the same.
 
-        On one domain the whole titles and the ``h1`` are the same. Two views or releases, and two
-        sites, which put their names into titles, have one name in common: a title, an ``h1``, or
-        the title of a page that is the ``h1`` of the other, as of a print view. The title may be
-        one for many pages, so two ``h1`` are not alike under it, unless two sites have a template
-        each.
+        On one domain the whole titles and the ``h1`` are the same. Two views or
+        releases, and two sites, which put their names into titles, have one name in
+        common: a title, an ``h1``, or the title of a page that is the ``h1`` of the
+        other, as of a print view. The title may be one for many pages, so two ``h1``
+        are not alike under it, unless two sites have a template each.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
@@ -172,8 +177,8 @@ class Pair:
     def lists_others(self) -> bool:
         """True if an entry of a list replaces another one; of two views, half of all are others.
 
-        What has more entries than values, beside a short text, is a list, and one entry more makes
-        another one.
+        What has more entries than values, beside a short text, is a list, and one entry
+        more makes another one.
         """
         a, b = self.a.listed, self.b.listed
         if self.is_view and a.is_like(b):
@@ -189,7 +194,11 @@ def _far(pair: Pair) -> str:
     if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
         return FAR
     # Short texts may come from one program.
-    is_short = pair.size < SHORT_TEXT and kin in (Kinship.BRANCH, Kinship.SITES, Kinship.TEXT)
+    is_short = pair.size < SHORT_TEXT and kin in (
+        Kinship.BRANCH,
+        Kinship.SITES,
+        Kinship.TEXT,
+    )
     return "short" if is_short and pair.near > 1 / 2 else ""
 
 
@@ -199,7 +208,8 @@ def _values(pair: Pair) -> str:
     if kin is Kinship.SITES:
         return "own-values" if _are_records(pair) else ""
     allowed: float = COUNTS if kin is Kinship.DECLARED else 0
-    if kin is Kinship.BRANCH:  # another release of a long text has another number here and there
+    # another release of a long text has another number here and there
+    if kin is Kinship.BRANCH:
         allowed = pair.most if pair.headings_alike else min(pair.most, 1)
     differ = a.numbers.replaced(b.numbers) > allowed
     if kin is not Kinship.BRANCH or pair.is_view:
@@ -218,7 +228,8 @@ def _values(pair: Pair) -> str:
 def _are_records(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
     a, b = pair.a, pair.b
-    # Labels are the form of a record. Where few are the same, lines of comments look like them.
+    # Labels are the form of a record. Where few are the same, lines of comments look
+    # like them.
     if a.pairs.replaced(b.pairs) >= 1 and a.labels.is_like(b.labels):
         return True
     numbers = a.numbers.replaced(b.numbers) if pair.is_one_template else 0
@@ -248,7 +259,8 @@ def _headings(pair: Pair) -> str:
         is_same = not pair.is_one_template and details <= pair.most
     else:
         is_same = a.said == b.said and a.listed == b.listed
-        # A site with an address and an h1 for each has two pages, as a shop has of two designs.
+        # A site with an address and an h1 for each has two pages, as a shop has of two
+        # designs.
         are_two = a.heading != b.heading and 0 != a.canonical != b.canonical != 0
         is_same = pair.kin is Kinship.BRANCH or (is_same and not are_two)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
@@ -263,9 +275,9 @@ def _length(pair: Pair) -> str:
 def is_doubtful(page: bytes, other: bytes) -> bool:
     """Return whether people should look at two copies, by their facts.
 
-    They may be records: each page has a number of its own, and at most one sentence. Or a page
-    shows next to nothing, and what it is about may come from a script. No such thing is known of
-    pages that were compared by distance alone.
+    They may be records: each page has a number of its own, and at most one sentence. Or
+    a page shows next to nothing, and what it is about may come from a script. No such
+    thing is known of pages that were compared by distance alone.
     """
     if not len(page) == len(other) == FACTS_SIZE:
         return False

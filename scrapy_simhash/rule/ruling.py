@@ -18,8 +18,8 @@ class Ruling(NamedTuple):
     reason: str
 
 
-# The arrival, the original, and their distance in bits. A judge is pure: the same arguments give
-# the same ruling in every crawler.
+# The arrival, the original, and their distance in bits. A judge is pure: the same
+# arguments give the same ruling in every crawler.
 Judge = Callable[[Page, Page, int], Ruling]
 
 

@@ -1,10 +1,10 @@
 """Sketches of the units of a page, which tell how many units only one of two pages has.
 
-A unit is a number, a short line, a sentence. The odd sketch of a set has one bit for each hash
-value, which is 1 if an odd number of units have it. What both pages have cancels out, however much
-it is, so the Hamming distance of two sketches tells the size of the symmetric difference
-(Mitzenmacher, Pagh and Pham, "Efficient estimation for high similarities using odd sketches",
-WWW 2014, section 3).
+A unit is a number, a short line, a sentence. The odd sketch of a set has one bit for
+each hash value, which is 1 if an odd number of units have it. What both pages have
+cancels out, however much it is, so the Hamming distance of two sketches tells the size
+of the symmetric difference (Mitzenmacher, Pagh and Pham, "Efficient estimation for high
+similarities using odd sketches", WWW 2014, section 3).
 """
 
 import math
@@ -22,7 +22,8 @@ from scrapy_simhash.extraction.extractor import Extraction
 from scrapy_simhash.fingerprint.normalisation import LONGEST, normalise
 from scrapy_simhash.rule.state import SHORT_LINE, lasting
 
-#: A shorter piece of text is a name or the value of a field, and a longer one a sentence; bytes.
+#: A shorter piece of text is a name or the value of a field, and a longer one a
+#: sentence; bytes.
 _SENTENCE = 20
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 # An amount of money has two decimals, or the sign of a currency beside it.
@@ -33,7 +34,8 @@ _PRICE = re.compile(
 )
 # Each date has one, and few lines do.
 _YEAR = re.compile(r"(?:19|20)\d\d")
-# The day on which a page was written is of no record: a word that says so, with a date beside it.
+# The day on which a page was written is of no record: a word that says so, with a date
+# beside it.
 _DATE = (
     r"(?:(?:19|20)\d\d\s?[./\u5e74\ub144-]\s?\d{1,2}\s?[./\u6708\uc6d4-]\s?\d{1,2}[\u65e5\uc77c]?"
     r"|\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d"
@@ -62,16 +64,17 @@ class Units(NamedTuple):
 
     Attributes:
         numbers: as they are written, without ages and counts of visits.
-        fields: short lines, each with the line before it, which may be its label; and the marks of
-            the page.
+        fields: short lines, each with the line before it, which may be its label; and
+            the marks of the page.
         sentences: of the main text, without digits.
-        words: short sentences, such as a colour; and amounts of money, which are no counts.
+        words: short sentences, such as a colour; and amounts of money, which are no
+            counts.
         labels: the names of fields that have one value.
         pairs: these with their values.
         rest: words and sentences of the site.
         listed: the entries of lists.
-        all_sentences: of the content, because the order of the entries of a list may decide which
-            of them are main text.
+        all_sentences: of the content, because the order of the entries of a list may
+            decide which of them are main text.
     """
 
     numbers: Collection[str]
@@ -102,7 +105,8 @@ class Sketch(NamedTuple):
     def apart(self, other: "Sketch") -> float:
         """Return about how many units only one of two sets has.
 
-        It is infinite if the sketches do not tell it. Where units share a bit, it is too little.
+        It is infinite if the sketches do not tell it. Where units share a bit, it is
+        too little.
         """
         differing = (self.bits ^ other.bits).bit_count()
         if 2 * differing >= self.width:
@@ -129,7 +133,9 @@ class Sketch(NamedTuple):
         Where half as many units as bits or more differ, the sketches do not tell it.
         """
         apart = sum(self.own(other))
-        return not apart or (2 * apart < self.width and 3 * apart < self.size + other.size)
+        return not apart or (
+            2 * apart < self.width and 3 * apart < self.size + other.size
+        )
 
 
 def units_of(extraction: Extraction) -> Units:
@@ -154,7 +160,9 @@ def units_of(extraction: Extraction) -> Units:
     )
 
 
-def _main_and_others(extraction: Extraction, lines: list[str]) -> tuple[list[str], list[str]]:
+def _main_and_others(
+    extraction: Extraction, lines: list[str]
+) -> tuple[list[str], list[str]]:
     """Return the lines of the content that are main text, and all others.
 
     The lines of a text that stand in links are no part of the content outside links.
@@ -213,7 +221,8 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def _pieces(text: str) -> set[str]:
     """Return the sentences of a text, without digits, spaces and marks of punctuation."""
-    # It takes half of the time of str.replace; a character is found far faster than two.
+    # It takes half of the time of str.replace; a character is found far faster than
+    # two.
     for end in _SENTENCE_ENDS:
         if end[0] in text:
             text = "\n".join(text.split(end))
@@ -224,7 +233,10 @@ def _pieces(text: str) -> set[str]:
 
 def _is_name(piece: str) -> bool:
     """Return whether a piece is no sentence; signs, as in C++, make none of a name."""
-    return len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGIT_BYTES)) < _SENTENCE
+    return (
+        len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGIT_BYTES))
+        < _SENTENCE
+    )
 
 
 def size_in_bytes(text: str) -> int:
@@ -238,7 +250,8 @@ def hashes_of(units: Iterable[str], seed: int) -> list[int]:
 
 
 def sketch(hashes: Collection[int], width: int) -> Sketch:
-    # Most sets have less than a hundred units, for which a loop takes half the time of NumPy.
+    # Most sets have less than a hundred units, for which a loop takes half the time of
+    # NumPy.
     bits = reduce(xor, [1 << (each % width) for each in hashes], 0)
     return Sketch(bits, min(len(hashes), 255), width)
 

@@ -1,10 +1,10 @@
 """Makes one small hash of all that a page says, and tells by it whether the page is as it was.
 
-The hash leaves out what changes by itself: an age, such as "3 days ago", a number that its own
-words call a count of visits or answers, the id of a visit, and the year of a copyright. Any other
-number is in it, because nothing but its words tells a counter from a price, and a change that is
-taken for noise is lost. Dates are, too, because one that stands in the content may be that of an
-event.
+The hash leaves out what changes by itself: an age, such as "3 days ago", a number that
+its own words call a count of visits or answers, the id of a visit, and the year of a
+copyright. Any other number is in it, because nothing but its words tells a counter from
+a price, and a change that is taken for noise is lost. Dates are, too, because one that
+stands in the content may be that of an event.
 """
 
 import functools
@@ -22,7 +22,8 @@ _WORD_BEFORE = re.compile(
     r"([^\W\d_]+|visitor no\.|visitor number)[\s:(\uff1a\uff08]{0,3}$", re.IGNORECASE
 )
 _WORDS_AFTER = re.compile(
-    r"\s?(?:[km](?![a-z])|[万만천])?[\s)\uff09]{0,3}([^\W\d_]+)(?:\s([^\W\d_]+))?", re.IGNORECASE
+    r"\s?(?:[km](?![a-z])|[万만천])?[\s)\uff09]{0,3}([^\W\d_]+)(?:\s([^\W\d_]+))?",
+    re.IGNORECASE,
 )
 #: Beside a number, these words make it a count: of visits, of answers.
 _COUNTED = frozenset(
@@ -54,16 +55,17 @@ _MARKS = (
     r"!#'-*,-/:;?@\[-`{-~\u00a1\u00a7\u00b4\u00b6-\u00b8\u00bf\u2010-\u201b\u2020-\u2027\u2032-\u205e"
     r"\u3001-\u3020\u30fb\ue000-\uf8ff\ufe30-\ufe6b\uff01-\uff03\uff05-\uff0a\uff0c-\uff0f\uff1a\uff1b\uff1f\uff20\uff3b-\uff40"
 )
-# A mark is a gap between words. Beside a digit it is a part of the number, as a minus and a colon
-# are; but a quote always is a gap, because another release has other quotes.
+# A mark is a gap between words. Beside a digit it is a part of the number, as a minus
+# and a colon are; but a quote always is a gap, because another release has other
+# quotes.
 _GAP = re.compile(rf"[{_QUOTES}{_MARKS}](?:(?<=[{_QUOTES}])|(?<!\d.)(?!\d))", re.DOTALL)
 
 
 def state_of(content: str, key: bytes = b"") -> int:
     """Return a hash of what a page says, without what changes by itself.
 
-    Marks of punctuation play no part but beside a digit, nor do signs of icon fonts, nor does
-    how much space is between words.
+    Marks of punctuation play no part but beside a digit, nor do signs of icon fonts,
+    nor does how much space is between words.
 
     Args:
         content: lines; the first 1,048,576 characters count.
@@ -71,15 +73,17 @@ def state_of(content: str, key: bytes = b"") -> int:
     """
     text = _VISIT.sub(" ", "\n".join(map(lasting, content[:LONGEST].split("\n"))))
     said = " ".join(_GAP.sub(" ", text).split()).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(said, digest_size=STATE_SIZE, key=key).digest(), "little")
+    return int.from_bytes(
+        blake2b(said, digest_size=STATE_SIZE, key=key).digest(), "little"
+    )
 
 
 def is_same(facts: bytes, others: bytes, distance: int) -> bool:
     """Return whether a page says the same at two times, for :attr:`.IndexSpec.same`.
 
-    In doubt it has changed: a page that is delivered without a change costs work, and a change that
-    is not delivered is lost. Fingerprints tell it only of a page without facts, because a word more
-    in a long text may leave all of their bits as they are.
+    In doubt it has changed: a page that is delivered without a change costs work, and a
+    change that is not delivered is lost. Fingerprints tell it only of a page without
+    facts, because a word more in a long text may leave all of their bits as they are.
 
     Args:
         facts: of the page; see :func:`.facts_of`.

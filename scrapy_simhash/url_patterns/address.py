@@ -15,11 +15,13 @@ from urllib.parse import quote, unquote_to_bytes
 from scrapy_simhash.keys import host_of, split_address
 from scrapy_simhash.printable import without_userinfo
 
-#: The number of addresses, pages, signatures and places that a crawler remembers, the newest.
+#: The number of addresses, pages, signatures and places that a crawler remembers, the
+#: newest.
 REMEMBERED = 50_000
 #: Replaces the last segments of a path that is too deep, as a loop of links makes it.
 DEEPER = "**"
-#: A star replaces any value of a kind. A literal value is escaped, and never equals a star.
+#: A star replaces any value of a kind. A literal value is escaped, and never equals a
+#: star.
 STARS = {
     "name": "{name}",
     "word": "*",
@@ -27,14 +29,15 @@ STARS = {
     "date": "{date}",
     "token": "{token}",
 }
-#: Different values up to which a place keeps them, by their kind; other kinds are starred at once.
-#: A program has up to 24 operations, which are keywords.
+#: Different values up to which a place keeps them, by their kind; other kinds are
+#: starred at once. A program has up to 24 operations, which are keywords.
 MANY_VALUES = {"name": 24, "word": 6, "number": 4}
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
-# The namespaces of a wiki that tell kinds of pages apart have capitals, or another script.
+# The namespaces of a wiki that tell kinds of pages apart have capitals, or another
+# script.
 _NAMESPACE = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
 _SLASH = re.compile("%2F", re.IGNORECASE)
 _SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
@@ -57,8 +60,8 @@ class Shape(NamedTuple):
     Attributes:
         kind: one of ``STARS``, or ``STAR`` for a star. A ``name`` is a word
             of lower-case letters, which may be a keyword such as ``login``.
-        star: replaces every value of this form, with a prefix such as ``Talk:`` and a suffix such
-            as ``.html``.
+        star: replaces every value of this form, with a prefix such as ``Talk:`` and a
+            suffix such as ``.html``.
     """
 
     kind: str
@@ -71,8 +74,8 @@ class Address(NamedTuple):
     Attributes:
         host: in lower case, with the port if the address names one.
         path: the segments, escaped; a path that ends in a slash has an empty last one.
-        parameters: names and values, sorted; each pair once, because a pair that is repeated
-            names no other page. A value is cut at its slashes like a path.
+        parameters: names and values, sorted; each pair once, because a pair that is
+            repeated names no other page. A value is cut at its slashes like a path.
     """
 
     host: str
@@ -85,7 +88,8 @@ def read_address(url: str) -> Address | None:
     """Take an http address apart; None if nothing can be learned from it, as from a long one.
 
     Parameters are separated by ``&`` or ``;``, and may follow a segment of the path as
-    ``;name=value``. The addresses in an address have no passwords, as signatures are shared.
+    ``;name=value``. The addresses in an address have no passwords, as signatures are
+    shared.
     """
     url = without_userinfo(url)
     parts = split_address(url) if len(url) <= 2000 else None
@@ -148,8 +152,11 @@ def plain(value: str) -> str:
     """Return a name or value in the one form that it has in signatures, escaped."""
     if not _UNSAFE.search(value):
         return value
-    # A value is taken as bytes, because it need not be UTF-8. A lone surrogate has no bytes.
-    return quote(unquote_to_bytes(value.replace("+", " ").encode("utf-8", "replace")), safe=_SAFE)
+    # A value is taken as bytes, because it need not be UTF-8. A lone surrogate has no
+    # bytes.
+    return quote(
+        unquote_to_bytes(value.replace("+", " ").encode("utf-8", "replace")), safe=_SAFE
+    )
 
 
 @lru_cache(maxsize=16_384)

@@ -1,7 +1,7 @@
 """An unbiased estimate of what sparing lost, from the share that was fetched anyway.
 
-A page that is taken for a copy, and is fetched with chance p, represents (1 - p) / p pages that
-were spared (Horvitz and Thompson 1952).
+A page that is taken for a copy, and is fetched with chance p, represents (1 - p) / p
+pages that were spared (Horvitz and Thompson 1952).
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,8 @@ class Estimate:
         spared: addresses that were not fetched.
         fetched: addresses that could have been spared and were fetched anyway.
         wrong: the number of these that led to distinct pages.
-        bytes: that the spared pages would have had, by the mean of their signatures' copies.
+        bytes: that the spared pages would have had, by the mean of their signatures'
+            copies.
     """
 
     spared: int = 0
@@ -37,7 +38,9 @@ class Estimate:
     wrong: int = 0
     bytes: int = 0
     _greatest: float = 0.0
-    _patterns: LRUCache[str, _OfPattern] = field(default_factory=lambda: LRUCache(REMEMBERED))
+    _patterns: LRUCache[str, _OfPattern] = field(
+        default_factory=lambda: LRUCache(REMEMBERED)
+    )
 
     def _of(self, pattern: str) -> _OfPattern:
         return self._patterns.setdefault(pattern, _OfPattern())
@@ -61,7 +64,8 @@ class Estimate:
     ) -> None:
         """Count such an address that led to a distinct page.
 
-        With -1 it is taken back: the page turned out to have another address, which was fetched.
+        With -1 it is taken back: the page turned out to have another address, which was
+        fetched.
         """
         self.wrong += number
         numbers = self._of(pattern)
@@ -81,7 +85,8 @@ class Estimate:
     def at_most(self) -> float:
         """The upper end of the one-sided 95% interval of that number.
 
-        It is the greatest weight times the upper end for a Poisson count of the wrong ones.
+        It is the greatest weight times the upper end for a Poisson count of the wrong
+        ones.
         """
         wrong = sum(each.wrong for each in self._patterns.values() if each.spared)
         weight = self._greatest or float(self.spared)

@@ -5,7 +5,8 @@ In a REPL::
     learner = Learner()
     forecast = learner.forecast("http://wiki.test/index.php?title=Bread&oldid=12")
     forecast.spared  # False: nothing is known yet
-    learner.record(forecast, Visit(forecast.url, original="http://wiki.test/Bread", size=14_000))
+    learner.record(forecast, Visit(forecast.url, original="http://wiki.test/Bread",
+    size=14_000))
 """
 
 from typing import NamedTuple
@@ -24,13 +25,14 @@ from scrapy_simhash.url_patterns.traps import Traps
 
 #: The lower bound of the share of copies that makes a pattern: 6 copies of 6 pages.
 BOUND = 0.6
-#: The same for signatures without parameters, because a path names a page until much speaks against
-#: it: 73 copies of 73 pages.
+#: The same for signatures without parameters, because a path names a page until much
+#: speaks against it: 73 copies of 73 pages.
 BOUND_OF_PATHS = 0.95
 #: The share of the addresses of a pattern that are fetched anyway.
 SHARE = 0.05
-#: The number of places by which a request may be put behind others. A request that is to be spared
-#: waits for the sample of its pattern, which may show that the pattern is wrong.
+#: The number of places by which a request may be put behind others. A request that is
+#: to be spared waits for the sample of its pattern, which may show that the pattern is
+#: wrong.
 LAST = 2
 # A shorter path alone says nothing of whether an address names a page.
 _LESSER_BY = ("marker", "parameters", "https")
@@ -45,8 +47,8 @@ class Forecast(NamedTuple):
         bound: lower bound of the share of copies, 0.0 if that makes no pattern.
         chance: that the address is fetched; 1.0 without a pattern.
         spared: whether it need not be fetched.
-        may_wait: whether others should be fetched first, because similar ones led to copies, which
-            make no pattern.
+        may_wait: whether others should be fetched first, because similar ones led to
+            copies, which make no pattern.
     """
 
     url: str
@@ -71,12 +73,12 @@ class Visit(NamedTuple):
 
     Attributes:
         key: of the page.
-        original: the key of the page that it repeats; empty if it repeats none, or was not
-            compared.
+        original: the key of the page that it repeats; empty if it repeats none, or was
+            not compared.
         size: in bytes.
         is_canonical: whether the original declares the address of this page canonical.
-        is_sure: whether all pages near it were compared with it. If not, it was chance to find the
-            original, and tells nothing of other pages.
+        is_sure: whether all pages near it were compared with it. If not, it was chance
+            to find the original, and tells nothing of other pages.
         is_optional: whether its request might have been spared.
     """
 
@@ -101,14 +103,17 @@ class Learner:
         first: by the keys of pages, the addresses by which they came first.
     """
 
-    def __init__(self, table: PatternTable | None = None, traps: Traps | None = None) -> None:
+    def __init__(
+        self, table: PatternTable | None = None, traps: Traps | None = None
+    ) -> None:
         self.table = table or PatternTable()
         self._traps = traps or Traps()
         self.estimate = Estimate()
         self.first: LRUCache[str, str] = LRUCache(REMEMBERED)
         # Signatures with the keys of originals, and with the values of copies.
         self._pairs = Seen()
-        # Forecasts of distinct pages whose addresses fitted a pattern, by the pages' keys.
+        # Forecasts of distinct pages whose addresses fitted a pattern, by the pages'
+        # keys.
         self._wrong: LRUCache[str, Forecast] = LRUCache(REMEMBERED)
 
     def forecast(self, url: str) -> Forecast:
@@ -122,14 +127,17 @@ class Learner:
         if not bound:
             length = self._traps.length(url, place.name)
             bound = lower_bound(length, length)
-            # Each page of a trap may link hundreds: a constant share of them has no end.
+            # Each page of a trap may link hundreds: a constant share of them has no
+            # end.
             chance = (1 - bound) / 2
         forecast = Forecast(url, place.host, place.signature)
         if not bound:
             return forecast._replace(may_wait=self._may_wait(place.row))
         plain_url = url.partition("#")[0]
         drawn = xxhash.xxh64_intdigest(plain_url.encode("utf-8", "replace"))
-        return forecast._replace(bound=bound, chance=chance, spared=drawn >= chance * 2**64)
+        return forecast._replace(
+            bound=bound, chance=chance, spared=drawn >= chance * 2**64
+        )
 
     def bound(self, name: str, row: Row) -> float:
         """Return the lower bound of a signature's share of copies, or 0.0 if it is no pattern.
@@ -157,8 +165,8 @@ class Learner:
     def _names_pages(self, row: Row) -> bool:
         """Tell whether a signature names pages, though they came by lesser addresses first.
 
-        The lists of a board link the last post of each topic, and the topic itself: what comes
-        second is a copy.
+        The lists of a board link the last post of each topic, and the topic itself:
+        what comes second is a copy.
         """
         if _is_lesser(row) or not row.example:
             return False
@@ -227,15 +235,15 @@ class Learner:
     def _is_telling(self, place: PlacedAddress) -> bool:
         """Note the values of a copy; return whether it is evidence of other addresses.
 
-        Thirty versions of one file in gitweb are copies of each other, and tell nothing about
-        another file. So each of the values has to be new.
+        Thirty versions of one file in gitweb are copies of each other, and tell nothing
+        about another file. So each of the values has to be new.
         """
         if not place.values:
             return STARS["token"] not in place.signature
         pairs = [(place.name, pair) for pair in enumerate(place.values)]
         known = [pair for pair in pairs if self._pairs.has_any([pair])]
-        # The new values of a copy that is no evidence are not noted, so the next copy with them is
-        # evidence. Known values that come again are remembered longer.
+        # The new values of a copy that is no evidence are not noted, so the next copy
+        # with them is evidence. Known values that come again are remembered longer.
         self._pairs.note(known or pairs)
         return not known
 

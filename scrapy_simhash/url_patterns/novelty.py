@@ -4,7 +4,8 @@ In a REPL::
 
     novelty = Novelty()
     novelty.is_new("http://cal.test/?month=1", "<h1>Month 1</h1>")  # True
-    novelty.is_new("http://cal.test/?month=2", "<h1>Month 2</h1>")  # False: its address says "2"
+    novelty.is_new("http://cal.test/?month=2", "<h1>Month 2</h1>")  # False: its address
+    says "2"
 """
 
 import re
@@ -15,8 +16,8 @@ from cachetools import LRUCache
 
 from scrapy_simhash.url_patterns.address import REMEMBERED, read_address
 
-#: Characters of a page, and texts between its tags that differ. A page with more always says
-#: something new, because the event loop waits meanwhile.
+#: Characters of a page, and texts between its tags that differ. A page with more always
+#: says something new, because the event loop waits meanwhile.
 LONGEST_PAGE = 200_000
 MOST_LINES = 2000
 
@@ -49,11 +50,12 @@ class Seen:
 class Novelty:
     """Remembers the lines and the addresses of pages.
 
-    A line is a text between two tags, or a picture. It is new if no page had it, with or without
-    the words of the page's own address. A page says something new if one of its lines is new, or if
-    it says a name that no address had: a program counts without end, but somebody has thought of
-    each name. It also does if no page had just these lines and the address has a new value: the
-    items of a catalogue may have nothing but values that others have, too.
+    A line is a text between two tags, or a picture. It is new if no page had it, with
+    or without the words of the page's own address. A page says something new if one of
+    its lines is new, or if it says a name that no address had: a program counts without
+    end, but somebody has thought of each name. It also does if no page had just these
+    lines and the address has a new value: the items of a catalogue may have nothing but
+    values that others have, too.
     """
 
     def __init__(self) -> None:
@@ -130,8 +132,9 @@ def _lines_by_words(html: str, own_words: frozenset[str]) -> dict[_Line, _Line]:
 def _texts_of(page: str) -> set[str]:
     """Return the texts between the tags of a page in lower case, its pictures and its scripts.
 
-    The texts of links name other pages, and are left out. A text without tags is returned whole,
-    and a picture without the query of its address, in which counters of visits have the time.
+    The texts of links name other pages, and are left out. A text without tags is
+    returned whole, and a picture without the query of its address, in which counters of
+    visits have the time.
     """
     texts = set[str]()
     for piece in set(page.lower().split("<")):

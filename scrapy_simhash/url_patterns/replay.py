@@ -1,8 +1,8 @@
 """A replay tells which pages SIMHASH_SPARE "skip" would have spared in a crawl that fetched all.
 
-Skipping changes the order of a crawl: requests whose like were copies go behind all others. So the
-pages are learned from anew in that order. Of several addresses of one page, the first one in that
-order is the page, and the others are copies.
+Skipping changes the order of a crawl: requests whose like were copies go behind all
+others. So the pages are learned from anew in that order. Of several addresses of one
+page, the first one in that order is the page, and the others are copies.
 """
 
 from collections import deque
@@ -30,7 +30,8 @@ class Replay:
     def __init__(self) -> None:
         self.is_whole = True
         self._visits: list[tuple[str, Visit]] = []
-        # The keys of pages that this crawl met first, and of the first visit to each page.
+        # The keys of pages that this crawl met first, and of the first visit to each
+        # page.
         self._own_pages: set[str] = set()
         self._fetched: dict[str, str] = {}
 

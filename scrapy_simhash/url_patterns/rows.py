@@ -12,7 +12,8 @@ from typing import NamedTuple
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 
-#: Rows of a host that are kept; those with the fewest copies go, then those with the fewest pages.
+#: Rows of a host that are kept; those with the fewest copies go, then those with the
+#: fewest pages.
 MOST_ROWS = 200
 #: Hosts of one index; the counts of more hosts are not shared.
 MOST_HOSTS = 2000
@@ -24,13 +25,15 @@ class Row(NamedTuple):
 
     Attributes:
         copies: pages that repeated another one.
-        telling: copies that were evidence: each had a new value at every place of the signature.
+        telling: copies that were evidence: each had a new value at every place of the
+            signature.
         lesser: copies whose originals have the better address.
         distinct: pages that repeated no other page.
         shared: distinct pages that also came by an address of another signature.
         wrong: distinct pages whose addresses had been taken for addresses of copies.
         bytes: the size of the copies, decompressed.
-        example: the address of a copy, a space, and the address of its original; or nothing.
+        example: the address of a copy, a space, and the address of its original; or
+            nothing.
     """
 
     copies: int = 0
@@ -68,7 +71,9 @@ def _worth(signature: tuple[str, Row]) -> tuple[int, int]:
 
 
 def to_cell(rows: Rows) -> bytes:
-    short = {name: row._replace(example=row.example[:500]) for name, row in rows.items()}
+    short = {
+        name: row._replace(example=row.example[:500]) for name, row in rows.items()
+    }
     return json.dumps(short, separators=(",", ":")).encode()
 
 
@@ -112,7 +117,8 @@ class SharedRows:
         cells = index.cells(FAMILY)
         changed = {name for name, _ in cells.items() ^ self._known.items()}
         for name in changed:
-            from_cell(cells.get(name))  # so that damage is met here, and not amid the crawl
+            # so that damage is met here, and not amid the crawl
+            from_cell(cells.get(name))
         self._known = cells
         return {name.removeprefix(FAMILY) for name in changed}
 
@@ -134,4 +140,6 @@ class SharedRows:
                 self._known[name] = new
                 return
             self.read(index)
-        raise StoreUnavailable(f"other crawlers change the address patterns of {host} all the time")
+        raise StoreUnavailable(
+            f"other crawlers change the address patterns of {host} all the time"
+        )

@@ -1,9 +1,9 @@
 """The signatures of addresses, and their counts on all hosts that a crawler knows, within bounds.
 
-The places of a host are the segments of its paths and the values of its parameters. A place that
-had many different values is starred, since its values are names or numbers of pages, and addresses
-that differ in nothing else belong together. Any program that shows records needs this: the topics
-of a board, the articles of a wiki.
+The places of a host are the segments of its paths and the values of its parameters. A
+place that had many different values is starred, since its values are names or numbers
+of pages, and addresses that differ in nothing else belong together. Any program that
+shows records needs this: the topics of a board, the articles of a wiki.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,8 @@ from scrapy_simhash.url_patterns.address import (
 )
 from scrapy_simhash.url_patterns.rows import NO_PAGES, Row, Rows, merged
 
-#: Places of a host that are kept; when there are more, all but those in its rows are forgotten.
+#: Places of a host that are kept; when there are more, all but those in its rows are
+#: forgotten.
 MOST_PLACES = 1000
 
 
@@ -30,11 +31,13 @@ class Places:
     """The places of one host, as its addresses and signatures have shown them.
 
     Attributes:
-        has_starred: whether earlier signatures may have another form now; the caller resets it.
+        has_starred: whether earlier signatures may have another form now; the caller
+            resets it.
     """
 
     def __init__(self) -> None:
-        # Places are hashes of the way to them and of their star, since names take more memory.
+        # Places are hashes of the way to them and of their star, since names take more
+        # memory.
         self._values: dict[int, set[str]] = {}
         self._starred: set[int] = set()
         self.has_starred = False
@@ -42,11 +45,14 @@ class Places:
     def __len__(self) -> int:
         return len(self._values) + len(self._starred)
 
-    def signature(self, address: Address, *, learn: bool = False) -> tuple[str, list[str]]:
+    def signature(
+        self, address: Address, *, learn: bool = False
+    ) -> tuple[str, list[str]]:
         """Return the signature of an address, or the present one of an earlier signature.
 
-        It has no host. The values at starred places are returned beside it, without tokens, which
-        differ even where pages are the same. With ``learn``, values are remembered.
+        It has no host. The values at starred places are returned beside it, without
+        tokens, which differ even where pages are the same. With ``learn``, values are
+        remembered.
         """
         path, starred = self._joined("", address.path, learn)
         if not address.parameters:
@@ -103,8 +109,8 @@ class Places:
 class HostTable:
     """The signatures of one host, and which of their pages the other crawlers do not know yet.
 
-    Rows have the form that their places give them now, so that two crawlers with the same rows see
-    the same patterns, whatever the order in which they met the addresses.
+    Rows have the form that their places give them now, so that two crawlers with the
+    same rows see the same patterns, whatever the order in which they met the addresses.
     """
 
     def __init__(self, shared: Rows) -> None:
@@ -195,7 +201,9 @@ class PatternTable:
 
     def __init__(self, shared: Callable[[str], Rows] = lambda _: {}) -> None:
         self._shared = shared
-        self._hosts: LRUCache[str, HostTable] = LRUCache(REMEMBERED, lambda host: 1 + len(host))
+        self._hosts: LRUCache[str, HostTable] = LRUCache(
+            REMEMBERED, lambda host: 1 + len(host)
+        )
 
     def __iter__(self) -> Iterator[tuple[str, HostTable]]:
         return iter([*self._hosts.items()])

@@ -1,7 +1,8 @@
 """Traps: pages that say nothing new, and link nothing new but more of their kind.
 
-A calendar without end is one: each month is near the others, and links the next. The pages of one
-kind may have several signatures, such as the folders, tabs and pictures of a media manager.
+A calendar without end is one: each month is near the others, and links the next. The
+pages of one kind may have several signatures, such as the folders, tabs and pictures of
+a media manager.
 """
 
 import re
@@ -13,7 +14,8 @@ from cachetools import LRUCache
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.novelty import Novelty, Seen, values_of
 
-#: Pages of a kind in a row that each brought a new link to another one, and nothing else.
+#: Pages of a kind in a row that each brought a new link to another one, and nothing
+#: else.
 PAGES_OF_TRAP = 50
 
 _VALUE = re.compile(r"(?<==)[^&]*")
@@ -24,9 +26,10 @@ class Kind:
 
     Attributes:
         names: the path of each page with the names of its parameters.
-        poor_pages: the number of pages in a row that said nothing new and each brought a new link,
-            by whether their addresses have new values, or combine known ones. A page that has a new
-            one may say something new, which proves nothing about combinations of known values.
+        poor_pages: the number of pages in a row that said nothing new and each brought
+            a new link, by whether their addresses have new values, or combine known
+            ones. A page that has a new one may say something new, which proves nothing
+            about combinations of known values.
     """
 
     def __init__(self, name: str) -> None:
@@ -41,12 +44,13 @@ class Traps:
         self._novelty = Novelty()
         # The addresses of pages and links, and the values in them.
         self._linked = Seen()
-        # The pages that may be part of a trap, by their addresses, each with its group: pages of a
-        # signature with new values in their addresses, or without.
+        # The pages that may be part of a trap, by their addresses, each with its group:
+        # pages of a signature with new values in their addresses, or without.
         self._poor: LRUCache[str, tuple[str, bool]] = LRUCache(REMEMBERED)
         # The pages among these that have brought a new link.
         self._counted = Seen()
-        # It says whether the last page of a group was poor; all signatures of a name are one, too.
+        # It says whether the last page of a group was poor; all signatures of a name
+        # are one, too.
         self._is_poor: LRUCache[tuple[str, bool], bool] = LRUCache(REMEMBERED)
         self._kinds: LRUCache[str, Kind] = LRUCache(REMEMBERED)
         self._told = Seen()
@@ -130,8 +134,8 @@ class Traps:
     def _is_combination_poor(self, signature: str, name: str) -> bool:
         """Return whether a combination of known values will say nothing new.
 
-        Pages of its group tell it; of the first one of a group, other pages of its name, or else
-        pages of the signature that have new values.
+        Pages of its group tell it; of the first one of a group, other pages of its
+        name, or else pages of the signature that have new values.
         """
         groups = [(signature, False), (name, False), (signature, True)]
         for group in groups:

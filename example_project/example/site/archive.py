@@ -1,8 +1,8 @@
 """The archive of one newspaper: each article has a print view, which its address tells.
 
-Small ads stand beside them: flats under one title, in one template, that differ in their rooms. A
-month later, one article says something else, and another one stands under another address.
-"""
+Small ads stand beside them: flats under one title, in one template, that differ in
+their rooms. A month later, one article says something else, and another one stands
+under another address."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class Archive:
 
     Attributes:
         front: the address of the first listing.
-        articles: the addresses of the articles; the print view's has ``?view=print`` behind it.
+        articles: the addresses of the articles; the print view's has ``?view=print``
+            behind it.
         changed: the address of the article that says something else a month later.
         moved: the address of another article, now and a month later.
         flats: the small ads: by address what each has of its own.
@@ -40,17 +41,24 @@ class Archive:
         rng = Random("the archive")
         slugs = [f"{number:02}" for number in range(ARTICLES)]
         self._articles: dict[str, Article] = {
-            self._publisher.url(f"/archive/{slug}"): write(self._publisher.lang, slug, rng, 4)
+            self._publisher.url(f"/archive/{slug}"): write(
+                self._publisher.lang, slug, rng, 4
+            )
             for slug in slugs
         }
         url = self._publisher.url
-        self.changed, self.moved = url("/archive/05"), (url("/archive/07"), url("/2030/spring"))
+        self.changed, self.moved = (
+            url("/archive/05"),
+            (url("/archive/07"), url("/2030/spring")),
+        )
         if later:
             article, other = self._articles[self.changed], self._articles[self.moved[0]]
             lines = (*article.lines[:-1], other.lines[0])
             self._articles[self.changed] = replace(article, lines=lines)
             old, new = self.moved
-            self._articles = {new if u == old else u: a for u, a in self._articles.items()}
+            self._articles = {
+                new if u == old else u: a for u, a in self._articles.items()
+            }
         self.articles = list(self._articles)
         self.flats = {
             url(f"/flats/{number}"): f"Rooms: {number % 4 + 1}, floor: {number}"
@@ -61,8 +69,12 @@ class Archive:
         """Return the answer for an address."""
         article = self._articles.get(url.removesuffix("?view=print"))
         if article is not None:
-            print_view = f'<a href="{url}?view=print">print</a>' if "?" not in url else ""
-            return answer_of(self._publisher, article.title, [*article.body(), print_view])
+            print_view = (
+                f'<a href="{url}?view=print">print</a>' if "?" not in url else ""
+            )
+            return answer_of(
+                self._publisher, article.title, [*article.body(), print_view]
+            )
         if url in self.flats:
             return answer_of(self._publisher, "Flat to let", [*_FLAT, self.flats[url]])
         page = url.removeprefix(self.front).removeprefix("page/") or "0"

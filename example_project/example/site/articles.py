@@ -67,8 +67,8 @@ def near_duplicate(kind: str, article: Article, source: str) -> Article:
     """Return the article as another page has it.
 
     Args:
-        kind: ``mirror`` (only the template around it will differ), ``syndicated``, ``ads``,
-            ``counters`` or ``edits``.
+        kind: ``mirror`` (only the template around it will differ), ``syndicated``,
+            ``ads``, ``counters`` or ``edits``.
         article: the original.
         source: the name of the newspaper that wrote it.
     """

@@ -19,7 +19,9 @@ def words(text: str) -> list[str]:
 
 def expand(template: str, rules: Rules, rng: Random) -> str:
     """Return the template with every ``{rule}`` replaced by one of its alternatives."""
-    return _SLOT.sub(lambda slot: expand(rng.choice(rules[slot[1]]), rules, rng), template)
+    return _SLOT.sub(
+        lambda slot: expand(rng.choice(rules[slot[1]]), rules, rng), template
+    )
 
 
 def cast(rules: Rules, names: list[str], rng: Random) -> Rules:
@@ -38,7 +40,9 @@ def paragraphs(rules: Rules, rng: Random, count: int, joint: str) -> tuple[str, 
     """Return ``count`` paragraphs of 2-4 sentences, no sentence pattern twice."""
     patterns = rng.sample(rules["sentence"], len(rules["sentence"]))
     return tuple(
-        joint.join(sentence(patterns.pop(), rules, rng) for _ in range(rng.randint(2, 4)))
+        joint.join(
+            sentence(patterns.pop(), rules, rng) for _ in range(rng.randint(2, 4))
+        )
         for _ in range(count)
     )
 
@@ -50,6 +54,8 @@ def edit(text: str, terms: list[list[str]], rng: Random, count: int) -> str:
     pattern = "|".join(re.escape(term) for term in longest_first)
     found = list(re.finditer(rf"(?<![0-9A-Za-z])(?:{pattern})(?![0-9A-Za-z])", text))
     for place in sorted(rng.sample(found, count), key=re.Match.start, reverse=True):
-        other = rng.choice([term for term in alternatives[place[0]] if term != place[0]])
+        other = rng.choice(
+            [term for term in alternatives[place[0]] if term != place[0]]
+        )
         text = text[: place.start()] + other + text[place.end() :]
     return text

@@ -12,7 +12,8 @@ class Publisher:
 
     Attributes:
         path: where its articles are, with ``{slug}`` in it.
-        page: the template of every page; fields name, lang, charset, title, body, links.
+        page: the template of every page; fields name, lang, charset, title, body,
+            links.
         paragraph: the template of one paragraph of a body.
         charset: the encoding of its pages, declared in the page and nowhere else.
     """
@@ -82,9 +83,18 @@ $body
 
 PUBLISHERS = (
     Publisher("harbor-post.test", "Harbor Post", "en", "/news/{slug}", _ARTICLE),
-    Publisher("lea-gazette.test", "Lea Valley Gazette", "en", "/{slug}.html", _TABLE, "{}<br><br>"),
+    Publisher(
+        "lea-gazette.test",
+        "Lea Valley Gazette",
+        "en",
+        "/{slug}.html",
+        _TABLE,
+        "{}<br><br>",
+    ),
     Publisher("lantern.test", "Lantern Weekly", "en", "/2031/{slug}/", _ENTRY),
     Publisher("yunzhou.test", "云州日报", "zh", "/news/{slug}.html", _SECTION),
-    Publisher("beicheng.test", "北城晚报", "zh", "/{slug}.shtml", _TABLE, "　　{}<br>", "gbk"),
+    Publisher(
+        "beicheng.test", "北城晚报", "zh", "/{slug}.shtml", _TABLE, "　　{}<br>", "gbk"
+    ),
     Publisher("qinghe.test", "青禾周刊", "zh", "/read/{slug}", _ENTRY),
 )

@@ -25,7 +25,8 @@ NEAR_DUPLICATES = {
 }
 """The kinds of planted near-duplicates, in words."""
 
-# kind, the original: (publisher of its language, article), publisher of the copy, path of the copy
+# kind, the original: (publisher of its language, article), publisher of the copy, path
+# of the copy
 _PLANTED: tuple[tuple[str, tuple[int, int], int, str], ...] = (
     ("mirror", (0, 0), 1, "/mirror/{slug}"),
     ("syndicated", (0, 0), 2, "/wire/{slug}"),
@@ -47,9 +48,10 @@ class Page:
     """One address of the site and the truth about it.
 
     Attributes:
-        kind: one of ``NEAR_DUPLICATES``, or what else the page is: article, listing, short ...
-        cluster: the near-duplicates that it belongs to; None when it repeats no other page, and
-            must never be dropped. Of each cluster exactly one page is kept.
+        kind: one of ``NEAR_DUPLICATES``, or what else the page is: article, listing,
+            short ...
+        cluster: the near-duplicates that it belongs to; None when it repeats no other
+            page, and must never be dropped. Of each cluster exactly one page is kept.
     """
 
     url: str
@@ -75,7 +77,9 @@ class Newsroom:
         self._asked: dict[str, int] = defaultdict(int)
         self._live: dict[str, tuple[Publisher, Article]] = {}
         for lang in LANGUAGES:
-            self._fill([publisher for publisher in PUBLISHERS if publisher.lang == lang])
+            self._fill(
+                [publisher for publisher in PUBLISHERS if publisher.lang == lang]
+            )
         self.fronts = [publisher.url("/") for publisher in PUBLISHERS]
 
     def clusters(self) -> dict[str, set[str]]:
@@ -109,7 +113,10 @@ class Newsroom:
                 cluster = url if (number, place) in planted else None
                 self._add_article("article", publisher, article, url, cluster)
         for kind, original, number, path in _PLANTED:
-            source, article = publishers[original[0]], articles[original[0]][original[1]]
+            source, article = (
+                publishers[original[0]],
+                articles[original[0]][original[1]],
+            )
             publisher = publishers[number]
             copy = near_duplicate(kind, article, source.name)
             cluster = source.url(source.path.format(slug=article.slug))
@@ -125,14 +132,21 @@ class Newsroom:
         self.pages[page.url] = page
 
     def _add_article(
-        self, kind: str, publisher: Publisher, article: Article, url: str, cluster: str | None
+        self,
+        kind: str,
+        publisher: Publisher,
+        article: Article,
+        url: str,
+        cluster: str | None,
     ) -> None:
         answer = answer_of(publisher, article.title, article.body())
         self._add(Page(url, kind, answer, article.title, _teaser(article), cluster))
 
     def _redirect(self, publisher: Publisher, path: str, target: str) -> None:
         answer = Answer(status=301, location=target)
-        self._add(Page(publisher.url(path), "redirect", answer, self.pages[target].title))
+        self._add(
+            Page(publisher.url(path), "redirect", answer, self.pages[target].title)
+        )
 
     def _add_oddities(self, publisher: Publisher) -> None:
         """Add what looks repeated or broken and must not be dropped."""
@@ -142,22 +156,37 @@ class Newsroom:
         for number in (1, 2, 3):
             event = write(publisher.lang, f"event-{number}", rng, length=2)
             event = replace(event, lines=(phrases["event_rules"], *event.lines))
-            self._add_article("same template", publisher, event, url(f"/events/{number}"), None)
+            self._add_article(
+                "same template", publisher, event, url(f"/events/{number}"), None
+            )
         contact = phrases["contact"].format(host=publisher.host)
-        moved = {f"/old/{n}": phrases["moved"].format(path=f"/live?{n}") for n in (1, 2)}
+        moved = {
+            f"/old/{n}": phrases["moved"].format(path=f"/live?{n}") for n in (1, 2)
+        }
         for path, text in {"/contact": contact, **moved}.items():
-            # The notices of two moved pages differ in a digit; their headings tell them apart.
+            # The notices of two moved pages differ in a digit; their headings tell them
+            # apart.
             answer = answer_of(publisher, f"{publisher.name} {path}", [text])
             self._add(Page(url(path), "short", answer, text))
-        self._add(Page(url("/plan.png"), "image", Answer(_PNG, "image/png"), "plan.png"))
-        self._add(Page(url("/plan.zip"), "archive", Answer(_ZIP, "application/zip"), "plan.zip"))
+        self._add(
+            Page(url("/plan.png"), "image", Answer(_PNG, "image/png"), "plan.png")
+        )
+        self._add(
+            Page(
+                url("/plan.zip"), "archive", Answer(_ZIP, "application/zip"), "plan.zip"
+            )
+        )
 
         behind = write(publisher.lang, "behind", rng, length=4)
-        self._add_article("behind a redirect", publisher, behind, url("/archive/behind"), None)
+        self._add_article(
+            "behind a redirect", publisher, behind, url("/archive/behind"), None
+        )
         self._redirect(publisher, "/go/archive", url("/archive/behind"))
         self._redirect(publisher, "/go/contact", url("/contact"))
         flaky = write(publisher.lang, "flaky", rng, length=4)
-        self._add_article("unavailable first", publisher, flaky, url("/archive/flaky"), None)
+        self._add_article(
+            "unavailable first", publisher, flaky, url("/archive/flaky"), None
+        )
         gone = Answer(b"gone\n", "text/plain", 404)
         self._add(Page(url("/archive/gone"), "missing", gone, phrases["gone"]))
         live = write(publisher.lang, "live", rng, length=4)
@@ -167,7 +196,11 @@ class Newsroom:
     def _add_listings(self, publisher: Publisher) -> None:
         """Add the front page and the pages that continue it; together they link to everything."""
         phrases = LANGUAGES[publisher.lang].PHRASES
-        targets = {page.answer.location for page in self.pages.values() if page.kind == "redirect"}
+        targets = {
+            page.answer.location
+            for page in self.pages.values()
+            if page.kind == "redirect"
+        }
         linked = [
             page
             for page in self.pages.values()

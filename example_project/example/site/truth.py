@@ -27,8 +27,9 @@ class Judgement:
 def judge(site: Newsroom, drops: dict[str, str], delivered: set[str]) -> Judgement:
     """Compare a crawl with the truth.
 
-    Which page of a cluster comes first is up to the crawl, so the truth is by cluster: exactly
-    one of its pages is delivered, each other one is dropped as a repetition of one of them.
+    Which page of a cluster comes first is up to the crawl, so the truth is by cluster:
+    exactly one of its pages is delivered, each other one is dropped as a repetition of
+    one of them.
 
     Args:
         site: the generator of the crawled pages.
@@ -42,13 +43,17 @@ def judge(site: Newsroom, drops: dict[str, str], delivered: set[str]) -> Judgeme
         if cluster and site.pages[original].cluster == cluster:
             right += 1
         else:
-            mistakes.append(f"{dropped} was dropped as {original}, which it does not repeat")
+            mistakes.append(
+                f"{dropped} was dropped as {original}, which it does not repeat"
+            )
     wrong = len(mistakes)
     clusters = site.clusters()
     for cluster, urls in clusters.items():
         kept = urls & delivered
         if len(kept) != 1:
-            mistakes.append(f"{len(kept)} pages were kept of the {len(urls)} like {cluster}")
+            mistakes.append(
+                f"{len(kept)} pages were kept of the {len(urls)} like {cluster}"
+            )
     for page in site.pages.values():
         if page.kind in _NOTHING_TO_DELIVER:
             continue

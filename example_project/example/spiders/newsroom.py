@@ -31,7 +31,9 @@ class NewsroomSpider(Spider):
         super().__init__(**kwargs)
         self.source = Newsroom()
         number, _, parts = part.partition("/")
-        if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        if not (
+            number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)
+        ):
             raise UsageError(f"part is like 1/3, not {part!r}")
         self._fronts = self.source.fronts[int(number) - 1 :: int(parts)]
 

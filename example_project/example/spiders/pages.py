@@ -27,15 +27,18 @@ class KeptPage:
 
 
 class PagesSpider(Spider):
-    """Crawls a site (``start_urls``) or saved pages (``pages``), or requests pages once more
-    (``again``).
+    """Crawls a site (``start_urls``) or saved pages (``pages``), or requests pages once
+    more (``again``).
 
     Args:
         start_urls: where to begin, separated by commas.
-        pages: a file or folder that the commands of ``scrapy simhash`` read; all are requested.
+        pages: a file or folder that the commands of ``scrapy simhash`` read; all are
+            requested.
         again: a file that ``scrapy simhash requeue`` wrote; its pages are requested.
-        allowed_domains: what may be followed, separated by commas; by default the start hosts.
-        follow: 1 to follow links, 0 not to; by default 1 for a site and 0 for saved pages.
+        allowed_domains: what may be followed, separated by commas; by default the start
+            hosts.
+        follow: 1 to follow links, 0 not to; by default 1 for a site and 0 for saved
+            pages.
     """
 
     name = "pages"
@@ -70,13 +73,16 @@ class PagesSpider(Spider):
             self._meta = {line["url"]: line["meta"] for line in lines}
             self._starts = list(self._meta)
         hosts = [_host(url) for url in self._starts]
-        self.allowed_domains = allowed_domains.split(",") if allowed_domains else sorted(set(hosts))
+        self.allowed_domains = (
+            allowed_domains.split(",") if allowed_domains else sorted(set(hosts))
+        )
         followed = follow == "1" if follow else not (pages or again)
         self._links = LinkExtractor() if followed else None
 
     async def start(self) -> AsyncIterator[Request]:
         for url in self._starts:
-            # As Scrapy's own start requests: a job that was killed and goes on asks again.
+            # As Scrapy's own start requests: a job that was killed and goes on asks
+            # again.
             yield Request(url, dont_filter=True, meta=self._meta.get(url))
 
     def parse(self, response: Response) -> Iterator[Request | KeptPage]:

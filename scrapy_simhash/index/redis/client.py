@@ -17,15 +17,29 @@ from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError
 
 from scrapy_simhash.index.redis.location import Location
-from scrapy_simhash.index.store import StoreDamaged, StoreError, StoreRefused, StoreUnavailable
+from scrapy_simhash.index.store import (
+    StoreDamaged,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+)
 
-# A crawl does not wait for a store that is away. The client's own defaults are seconds, and ten
-# attempts, also of each sentinel.
-_PATIENCE = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": Retry(NoBackoff(), 0)}
-# If a script fails, the keys that it reads are damaged, unless Redis refused one of its commands.
+# A crawl does not wait for a store that is away. The client's own defaults are seconds,
+# and ten attempts, also of each sentinel.
+_PATIENCE = {
+    "socket_connect_timeout": 0.25,
+    "socket_timeout": 0.5,
+    "retry": Retry(NoBackoff(), 0),
+}
+# If a script fails, the keys that it reads are damaged, unless Redis refused one of its
+# commands.
 _IN_SCRIPT = re.compile("user_script|Error running script")
-_REFUSED = re.compile("OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed")
-_NOT_LET_IN = re.compile("WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO")
+_REFUSED = re.compile(
+    "OOM|MISCONF|NOREPLICAS|CLUSTERDOWN|TRYAGAIN|BUSY|memory|replica|killed"
+)
+_NOT_LET_IN = re.compile(
+    "WRONGPASS|NOAUTH|AUTH|invalid password|DB index|unknown command .HELLO"
+)
 _DENIED = re.compile(r"(?i)NOPERM|permission|ACL failure|can't run this command")
 
 T = TypeVar("T")
@@ -44,11 +58,13 @@ def script(name: str) -> str:
 class Client:
     """The commands that an index needs, on one server or on the node of its slot.
 
-    One thread at a time may use it. Every method raises :class:`.StoreUnavailable` when Redis
-    cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of ours.
+    One thread at a time may use it. Every method raises :class:`.StoreUnavailable` when
+    Redis cannot do what was asked now, and :class:`.StoreDamaged` when a key is not of
+    ours.
     """
 
-    # An error that waiting does not heal is told from an outage as long as no call succeeded.
+    # An error that waiting does not heal is told from an outage as long as no call
+    # succeeded.
     _was_reached = False
 
     def __init__(self, address: Location) -> None:
@@ -73,7 +89,9 @@ class Client:
         cursor = b"0"
         with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
             for _ in range(100):
-                cursor, keys, *_ = self.call("SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000)
+                cursor, keys, *_ = self.call(
+                    "SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000
+                )
                 names |= {key.decode()[1 : -len("}:meta")] for key in keys}
                 if cursor in (b"0", 0):
                     break
@@ -89,7 +107,9 @@ class Client:
         pipeline = self._redis.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*_as_text(command))
-        answers: list[Any] = self._translated(lambda: pipeline.execute(raise_on_error=False))
+        answers: list[Any] = self._translated(
+            lambda: pipeline.execute(raise_on_error=False)
+        )
         for number, answer in enumerate(answers):
             if isinstance(answer, errors.NoScriptError):
                 answers[number] = self.call(*commands[number])
@@ -112,12 +132,18 @@ class Client:
             answer = call()
         except errors.NoScriptError:
             raise
-        except (errors.RedisError, errors.RedisClusterException, OSError, IndexError) as error:
+        except (
+            errors.RedisError,
+            errors.RedisClusterException,
+            OSError,
+            IndexError,
+        ) as error:
             failure = self._failure(error)
         else:
             self._was_reached = True
             return answer
-        raise failure  # outside, because its context would have the secrets of the other error
+        # outside, because its context would have the secrets of the other error
+        raise failure
 
     def _failure(self, error: Exception) -> StoreError:
         """Return the error that tells of an error of redis-py."""
@@ -129,15 +155,20 @@ class Client:
             # redis-py's own messages do not tell that no sentinel, or no node, answers.
             text = f"no {self.address.topology} answers and names a master"
         elif isinstance(error, errors.TimeoutError):
-            option = "socket_connect_timeout" if "connecting" in text else "socket_timeout"
+            option = (
+                "socket_connect_timeout" if "connecting" in text else "socket_timeout"
+            )
             seconds = float({**_PATIENCE, **self.address.client}[option])
             text = f"no answer within {seconds:g} s; if it is that far, set {option} in its URL, "
             text += f"such as ?{option}={10 * seconds:g}"
-        # A server without TLS waits for the end of a line, which the hello of TLS may not have.
+        # A server without TLS waits for the end of a line, which the hello of TLS may
+        # not have.
         if not self._was_reached and _answers_without_tls(self.address):
             text = "it answers without TLS: use redis:// in place of rediss://"
             is_lasting = True
-        kind = StoreRefused if is_lasting and not self._was_reached else StoreUnavailable
+        kind = (
+            StoreRefused if is_lasting and not self._was_reached else StoreUnavailable
+        )
         return kind(f"cannot use {self.where}: {text}")
 
     def _refusal(self, text: str, *, is_moved: bool) -> StoreError:
@@ -145,13 +176,16 @@ class Client:
         shown = self.address.shown
         # Older versions of redis-py have classes for both in clients of a cluster only.
         if is_moved or text.startswith(("MOVED ", "ASK ")):
-            return StoreUnavailable(f"{shown} is a node of a cluster: use redis+cluster://")
+            return StoreUnavailable(
+                f"{shown} is a node of a cluster: use redis+cluster://"
+            )
         if "unknown command" in text and "SENTINEL" in text:
             return StoreRefused(f"{shown} is a Redis and no sentinel: use redis://")
         kind: type[StoreError] = StoreUnavailable
         if _DENIED.search(text):
             text = f"the user's ACL denies a command, which ACL LOG names: {text}"
-            # Without its scripts there is no index, and other commands may be missed for a while.
+            # Without its scripts there is no index, and other commands may be missed
+            # for a while.
             if not self._was_reached and "eval" in text.lower():
                 kind = StoreRefused
         elif not self._was_reached and _NOT_LET_IN.search(text):
@@ -166,7 +200,8 @@ class Client:
 
 
 def _as_text(parts: Sequence[Any]) -> list[str | bytes]:
-    # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all is text.
+    # Ctrl-C while hiredis writes a number ends the process (3.5.0, ``pack.c``), so all
+    # is text.
     return [part if isinstance(part, (str, bytes)) else str(part) for part in parts]
 
 
@@ -175,7 +210,9 @@ def _is_lasting(error: BaseException | None) -> bool:
     while error:
         if isinstance(error, socket.gaierror):
             return error.errno != socket.EAI_AGAIN
-        if isinstance(error, (ssl.SSLError, errors.AuthenticationError, errors.InvalidResponse)):
+        if isinstance(
+            error, (ssl.SSLError, errors.AuthenticationError, errors.InvalidResponse)
+        ):
             return not isinstance(error, ssl.SSLEOFError)
         if re.search("(?i)protocol error|cluster (mode|support)", str(error)):
             return True

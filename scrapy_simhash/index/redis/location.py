@@ -17,7 +17,8 @@ _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 MOST_SHARDS = 1024
 # Options that redis-py does not have.
 _OURS = ("name", "shards")
-# Answers are bytes here, and come from a master, whatever the user's other clients want.
+# Answers are bytes here, and come from a master, whatever the user's other clients
+# want.
 _UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
 # Options that are objects, which no text names.
 _OBJECTS = set(
@@ -39,7 +40,8 @@ class Location:
         client: the options of redis-py.
         sentinel: the options of redis-py for the sentinels themselves.
         name: the index's name, with which its keys begin.
-        shards: the number of shards over which its scopes are spread; 0 if the URL does not say.
+        shards: the number of shards over which its scopes are spread; 0 if the URL does
+            not say.
         secrets: texts that no message may contain.
     """
 
@@ -63,12 +65,15 @@ def parse_location(url: str) -> Location:
     """Take a URL apart.
 
     Raises:
-        ValueError: it is of no known form; the message does not show what may be a password.
+        ValueError: it is of no known form; the message does not show what may be a
+            password.
     """
     try:
         parts = urlsplit(url)
     except ValueError:  # its message may hold a password
-        raise ValueError("the URL of an index has characters that no address has") from None
+        raise ValueError(
+            "the URL of an index has characters that no address has"
+        ) from None
     user_info, _, place = parts.netloc.rpartition("@")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     # An "@" in an option of a wrong URL may be the one that follows a password.
@@ -98,7 +103,9 @@ def _is_cut(parts: SplitResult, place: str) -> bool:
     return bool(place) and (is_unix or not are_hosts)
 
 
-def _location(parts: SplitResult, place: str, shown: str, options: dict[str, str]) -> Location:
+def _location(
+    parts: SplitResult, place: str, shown: str, options: dict[str, str]
+) -> Location:
     """Return the location that a URL names; its message may show all but user and password."""
     login = parts.netloc.removesuffix(place)
     scheme, topology = _scheme_and_topology(parts.scheme, place)
@@ -203,5 +210,7 @@ def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
     written = set(user_info.split(":", 1))
     secrets = written | {unquote(text) for text in written}
     for part in options:
-        secrets |= {str(part[name]) for name in ("username", "password") if part.get(name)}
+        secrets |= {
+            str(part[name]) for name in ("username", "password") if part.get(name)
+        }
     return frozenset(secrets - {""})

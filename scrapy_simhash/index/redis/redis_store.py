@@ -1,8 +1,9 @@
 """A store in Redis, which is one log, or several: the *shards*, each in another slot of a cluster.
 
-Pages of different scopes never match, so each shard decides about its scopes as if it were alone.
-One of them, the *home*, has the name of the index itself, and the cells. The position of an entry,
-divided by the number of shards, leaves the number of its shard.
+Pages of different scopes never match, so each shard decides about its scopes as if it
+were alone. One of them, the *home*, has the name of the index itself, and the cells.
+The position of an entry, divided by the number of shards, leaves the number of its
+shard.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
 
-# Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or 8 nodes.
+# Shards of a new index of pages with scopes on a cluster: as many on each of 3, 4, 6 or
+# 8 nodes.
 _SHARDS = 24
 _SWAP = script("swap")
 # A state that no entry has. Whoever expects it is refused, and told the entry's state.
@@ -69,11 +71,16 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
         else:
             _check_server(client)
         count = address.shards or _stored_count(header, client)
-        count = count or (_SHARDS if spec.scoped and address.topology == "cluster" else 1)
+        count = count or (
+            _SHARDS if spec.scoped and address.topology == "cluster" else 1
+        )
         return RedisStore(client, spec, count), spec
-    except (AttributeError, LookupError, TypeError, ValueError) as error:  # other types of answers
+    # other types of answers
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         client.close()
-        raise StoreRefused(f"{address.shown} does not answer as Redis does: {error}") from error
+        raise StoreRefused(
+            f"{address.shown} does not answer as Redis does: {error}"
+        ) from error
     except BaseException:
         client.close()
         raise
@@ -86,7 +93,9 @@ def _spec_of(header: Mapping[str, str], client: Client) -> IndexSpec:
         listed = f"; there are {names}" if names else ""
         raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
     try:
-        bits, distance, blocks = (int(header[name]) for name in ("bits", "distance", "blocks"))
+        bits, distance, blocks = (
+            int(header[name]) for name in ("bits", "distance", "blocks")
+        )
         return IndexSpec(header["recipe"], bits, distance, blocks)
     except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
@@ -95,16 +104,20 @@ def _spec_of(header: Mapping[str, str], client: Client) -> IndexSpec:
 def _stored_count(header: Mapping[str, str], client: Client) -> int:
     """Return the number of shards of an index, 0 if the header does not say."""
     text = header.get("shards", "")
-    if not text or " of " in text:  # a shard of another index is refused when it is opened
+    # a shard of another index is refused when it is opened
+    if not text or " of " in text:
         return 0
     if not (text.isdecimal() and 0 < int(text) <= MOST_SHARDS):
-        raise StoreDamaged(f"{client.where} has a damaged header: it has {text!r} shards")
+        raise StoreDamaged(
+            f"{client.where} has a damaged header: it has {text!r} shards"
+        )
     return int(text)
 
 
 def _check_server(client: Client) -> None:
     """Refuse a Redis that is too old; warn of one that deletes parts of the index."""
-    with contextlib.suppress(StoreUnavailable):  # not every user may ask, and then a script tells
+    # not every user may ask, and then a script tells
+    with contextlib.suppress(StoreUnavailable):
         version = client.call("INFO", "server").get("redis_version", "")
         numbers = re.match(r"(\d{1,5})\.(\d{1,5})", version)
         if numbers and (int(numbers[1]), int(numbers[2])) < (6, 2):
@@ -126,8 +139,8 @@ def _check_server(client: Client) -> None:
 def hash_tags(name: str, count: int) -> list[str]:
     """Return the names of an index's shards, one of them the name of the index.
 
-    Each has an equal stretch of the slots for itself, so that nodes with as many slots have as many
-    shards.
+    Each has an equal stretch of the slots for itself, so that nodes with as many slots
+    have as many shards.
     """
     tags: dict[int, str] = {}
     for number in itertools.count():
@@ -174,7 +187,9 @@ class RedisStore:
         by_shard = defaultdict[Shard, list[int]](list)
         for number, part in enumerate(parts):
             by_shard[self._shard_of(part, lookups)].append(number)
-        split = {shard: [parts[number] for number in by_shard[shard]] for shard in by_shard}
+        split = {
+            shard: [parts[number] for number in by_shard[shard]] for shard in by_shard
+        }
         written = dict[int, Sequence[int] | None]()
         found = Found({}, {}, {})
         for shard, answer in self._committed(split, lookups).items():
@@ -206,7 +221,9 @@ class RedisStore:
     def find(self, lookups: Lookups) -> Found:
         pages: dict[Shard, list[int]] = {}
         for number, arrival in enumerate(lookups.arrivals):
-            for shard in self._shards if lookups.everywhere else [self._shard(arrival.scope)]:
+            for shard in (
+                self._shards if lookups.everywhere else [self._shard(arrival.scope)]
+            ):
                 pages.setdefault(shard, []).append(number)
         found = Found({}, {}, {})
         while pages:
@@ -230,7 +247,9 @@ class RedisStore:
             rows |= self.commit(parts).found.entries
         return {position: rows[position] for position in positions if position in rows}
 
-    def scan(self, after: int = 0, *, blocks: bool = False) -> Iterator[tuple[int, Stored]]:
+    def scan(
+        self, after: int = 0, *, blocks: bool = False
+    ) -> Iterator[tuple[int, Stored]]:
         for shard in self._shards[after % len(self._shards) :]:
             last = shard.last_place()
             values = self._values(shard, last) if blocks else None
@@ -261,15 +280,21 @@ class RedisStore:
         for block, first in itertools.product(range(self._spec.blocks), batches):
             numbers = range(first, min(first + KEYS_AT_ONCE, bound))
             names = [shard.leaf(block, number) for number in numbers]
-            for number, leaf in zip(numbers, self._client.call("MGET", *names), strict=True):
+            for number, leaf in zip(
+                numbers, self._client.call("MGET", *names), strict=True
+            ):
                 if leaf is not None:  # nearly all leaves of a small index are missing
                     yield block, number, leaf
 
     # Cells.
 
     def cells(self, prefix: str) -> dict[str, bytes]:
-        fields = self._client.call("HGETALL", self._client.key(f"cells:{_family(prefix)}"))
-        named = {name.decode("utf-8", "replace"): value for name, value in fields.items()}
+        fields = self._client.call(
+            "HGETALL", self._client.key(f"cells:{_family(prefix)}")
+        )
+        named = {
+            name.decode("utf-8", "replace"): value for name, value in fields.items()
+        }
         return {name: value for name, value in named.items() if name.startswith(prefix)}
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
@@ -327,7 +352,9 @@ class RedisStore:
             values = np.frombuffer(stored.content[self._spec.bits // 8 :], np.uint32)
             missing += int((values == 0).sum())
         if missing:
-            return [f"{missing} block values stand in no bucket: buckets are full, or gone"]
+            return [
+                f"{missing} block values stand in no bucket: buckets are full, or gone"
+            ]
         return []
 
     def clear(self) -> None:

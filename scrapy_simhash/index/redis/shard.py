@@ -1,9 +1,10 @@
 """A log in Redis: lists of entries, and leaves of values, which are appended to.
 
-``commit.lua`` tells what the keys hold. Outside, the position of an entry has more digits than its
-*place* in Redis: the generation of the index before it, so that an entry of a deleted index is not
-taken for one of its successor, and a checksum of the entry behind it, because a crash or a failover
-that loses the end of the log lets its places be used again.
+``commit.lua`` tells what the keys hold. Outside, the position of an entry has more
+digits than its *place* in Redis: the generation of the index before it, so that an
+entry of a deleted index is not taken for one of its successor, and a checksum of the
+entry behind it, because a crash or a failover that loses the end of the log lets its
+places be used again.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from scrapy_simhash.index.store import (
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
 FORMAT = 19
-# Positions in a group of entries, leaves of a block in a small index, and places: as in commit.lua.
+# Positions in a group of entries, leaves of a block in a small index, and places: as in
+# commit.lua.
 GROUP = 32
 LEAVES = 1 << 13
 PLACES = 1 << 29
@@ -62,10 +64,12 @@ class _Result(NamedTuple):
     Attributes:
         last: the last place that has an entry.
         seconds, microseconds: the time of Redis.
-        firsts: for each part, the place of its first new entry; below 0 if it was refused, and -1
-            if its pages were looked at.
-        looks: for each of these pages, the entries near it: distances and places by turns.
-        places: the places of all these entries, and of the entries that refused parts check.
+        firsts: for each part, the place of its first new entry; below 0 if it was
+            refused, and -1 if its pages were looked at.
+        looks: for each of these pages, the entries near it: distances and places by
+            turns.
+        places: the places of all these entries, and of the entries that refused parts
+            check.
         rows: their leases and contents by turns.
     """
 
@@ -95,7 +99,9 @@ class Shard:
         StoreMismatch: the index there is another one.
     """
 
-    def __init__(self, client: Client, spec: IndexSpec, name: str, number: int, count: int) -> None:
+    def __init__(
+        self, client: Client, spec: IndexSpec, name: str, number: int, count: int
+    ) -> None:
         self.where = f"the index {name!r} at {client.address.shown}"
         self.meta, self.leases, self._cleared, self._prefix = (
             client.key(part, name) for part in ("meta", "leases", "cleared", "")
@@ -120,7 +126,11 @@ class Shard:
 
     def begin(self) -> None:
         """Read or make the header, and go on with the log that is there now."""
-        made = {"distance": self._spec.distance, "last": 0, "generation": secrets.token_urlsafe(3)}
+        made = {
+            "distance": self._spec.distance,
+            "last": 0,
+            "generation": secrets.token_urlsafe(3),
+        }
         fields = chain(*(self._header | made).items())
         begun = now()
         answer, is_whole, time_there = self._client.call(
@@ -158,8 +168,8 @@ class Shard:
     def _set_clock(self, before: float, seconds: bytes, microseconds: bytes) -> None:
         """Note the time of Redis, which it told between a moment and now.
 
-        An answer that was read late, because the process was stopped, tells only between which
-        times it was.
+        An answer that was read late, because the process was stopped, tells only
+        between which times it was.
         """
         server_time = int(seconds) + int(microseconds) / 1e6
         self._ahead = min(max(self._ahead, server_time - now()), server_time - before)
@@ -176,7 +186,9 @@ class Shard:
     def leaf(self, block: int, number: int) -> bytes:
         """Return the key of a leaf, as commit.lua names it."""
         later, low = divmod(number, LEAVES)
-        name = bytes([block, *low.to_bytes(2, "big")]) + (bytes([later]) if later else b"")
+        name = bytes([block, *low.to_bytes(2, "big")]) + (
+            bytes([later]) if later else b""
+        )
         return f"{self._prefix}{self.generation};".encode() + name
 
     def place(self, position: int) -> int:
@@ -187,14 +199,18 @@ class Shard:
     def position(self, place: int, fingerprint_and_body: bytes = b"") -> int:
         """Return the position of an entry; without it, one that means the place alone."""
         check = zlib.crc32(fingerprint_and_body) & (1 << _CHECK_BITS) - 1
-        return (self._base + (place << _CHECK_BITS | check)) * self._count + self._number
+        return (
+            self._base + (place << _CHECK_BITS | check)
+        ) * self._count + self._number
 
     def _places_from_start(self, position: int) -> int:
         return position // self._count - self._base >> _CHECK_BITS
 
     # Commits.
 
-    def commit_command(self, parts: Sequence[Part], looks: Sequence[bytes]) -> tuple[Any, ...]:
+    def commit_command(
+        self, parts: Sequence[Part], looks: Sequence[bytes]
+    ) -> tuple[Any, ...]:
         """Return the command that commits parts, given what each page looks for."""
         spec = self._spec
         limits = (self._width, spec.reach, spec.blocks, BUCKET_LIMIT, KEY_LIMIT)
@@ -217,7 +233,11 @@ class Shard:
         return arguments
 
     def answered(
-        self, parts: Sequence[Part], looks: Sequence[bytes], answer: list[Any], begun: float
+        self,
+        parts: Sequence[Part],
+        looks: Sequence[bytes],
+        answer: list[Any],
+        begun: float,
     ) -> Answer:
         """Read the answer of ``commit.lua`` to a question that was sent at a time."""
         with self.readable():
@@ -229,7 +249,12 @@ class Shard:
                 for part, first in zip(parts, result.firsts, strict=True)
             ]
             pairs = zip(parts, result.firsts, strict=True)
-            pages = [number for part, first in pairs if first == -1 for number in part.members]
+            pages = [
+                number
+                for part, first in pairs
+                if first == -1
+                for number in part.members
+            ]
             return Answer(written, self._found(result, pages))
 
     def _found(self, result: _Result, pages: Sequence[int]) -> Found:
@@ -251,7 +276,8 @@ class Shard:
         """Return position and entry, given the entry as Redis has it."""
         fingerprint = 1 + entry[0]
         body = fingerprint + self._width
-        run = int.from_bytes(entry[1 : min(fingerprint, 5)], "big")  # as commit.lua reads it
+        # as commit.lua reads it
+        run = int.from_bytes(entry[1 : min(fingerprint, 5)], "big")
         stored = Stored((run, lease), entry[body:], entry[fingerprint:body])
         return self.position(place, entry[fingerprint:]), stored
 
@@ -275,7 +301,8 @@ class Shard:
         for start in range((after + 1) // GROUP * GROUP, last + 1, KEYS_AT_ONCE):
             places = range(start, start + KEYS_AT_ONCE)
             numbers = range(start // GROUP, places.stop // GROUP)
-            # Leases come first: an entry that is deleted meanwhile never seems to be confirmed.
+            # Leases come first: an entry that is deleted meanwhile never seems to be
+            # confirmed.
             (generation_there, *leases), *groups = self._client.send(
                 [("HMGET", self.leases, "", *places)]
                 + [("LRANGE", self.group(number), 0, GROUP - 1) for number in numbers]
@@ -312,8 +339,8 @@ class Shard:
         """Delete all keys, those that an interrupted call left, too; begin another generation."""
         if self._client.call("EXISTS", self._cleared):
             self._delete_cleared()
-        # Together, because an index of which only a part is there is a damaged one. From now on
-        # other crawlers write into another generation.
+        # Together, because an index of which only a part is there is a damaged one.
+        # From now on other crawlers write into another generation.
         copy = ("COPY", self.meta, self._cleared, "REPLACE")
         self._client.send([copy, ("UNLINK", self.meta, self.leases)])
         self._delete_cleared()
@@ -322,8 +349,11 @@ class Shard:
     def _delete_cleared(self) -> None:
         """Delete groups and leaves of the index whose header was put aside; last, the header."""
         leaves = _leaf_bound({})
-        with contextlib.suppress(StoreDamaged, ValueError):  # a damaged index is cleared, too
-            header = text_fields(self._client.call("HGETALL", self._cleared), self.where)
+        # a damaged index is cleared, too
+        with contextlib.suppress(StoreDamaged, ValueError):
+            header = text_fields(
+                self._client.call("HGETALL", self._cleared), self.where
+            )
             self.generation = header.get("generation", self.generation)
             self.last = max(self.last, _last_place(header))
             leaves = _leaf_bound(header)
