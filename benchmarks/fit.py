@@ -1,8 +1,7 @@
 """Fit the weights of the extractor's two looks, and print them.
 
     python -m benchmarks.fit          # all pages: the table in likelihood.py
-    python -m benchmarks.fit --check  # words right on pages of hosts left out of the
-    fit
+    python -m benchmarks.fit --check  # words right on pages of hosts left out
 
 Needs ../shared/data: ``types-html`` and ``articles-html``, and mirrors made of both. A
 line is main text if six tenths of its letters stand in the text that people marked; it

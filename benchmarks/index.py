@@ -1,7 +1,6 @@
 """What a claim costs, in time, RAM and on disk, beside the index of PyPI simhash.
 
-    python -m benchmarks.index [--full] [--sizes 100000,1000000] [--only memory]
-    [--rounds 3]
+    python -m benchmarks.index [--full] [--sizes 100000] [--only memory] [--rounds 3]
 
 Random fingerprints, keys of 45 bytes, facts as long as those of a page, one thread, and
 one process for each line. Times are CPU time, medians of rounds; our index is given 64

@@ -1,7 +1,6 @@
 """Which check notices which fault that is put into the index.
 
-    python -m benchmarks.mutants [--only promises,model,kills] [--seconds 30] [--mutants
-    ...]
+    python -m benchmarks.mutants [--only promises] [--seconds 30] [--mutants ...]
 
 Each *mutant* breaks one promise of the index in every process of a check. A check that
 passes with a mutant cannot see that fault. The checks are ``benchmarks.faults`` with a

@@ -1,7 +1,7 @@
 """What an index costs Redis, and whether crawlers that race keep one page of each cluster.
 
-    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8] [--injected
-    10000000] python -m benchmarks.redis --flood
+    python -m benchmarks.redis [--pages 9] [--batch 9] [--race 8] [--injected 10000000]
+    python -m benchmarks.redis --flood
     python -m benchmarks.redis --beside 1000000
 
 Pages that are near nothing claim and are confirmed, a batch at a time and alone; then

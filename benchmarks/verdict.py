@@ -1,9 +1,8 @@
 """What a crawl loses and finds, by distance alone and with the rule, beside MinHash and simhash.
 
-    python -m benchmarks.verdict                     # every set, and made
-    near-duplicates python -m benchmarks.verdict blog-html --show 10 # one set, with
-    wrong pairs by name python -m benchmarks.verdict --rivals            # MinHash-256
-    and PyPI simhash, too
+    python -m benchmarks.verdict                      # every set, and made copies
+    python -m benchmarks.verdict blog-html --show 10  # with wrong pairs by name
+    python -m benchmarks.verdict --rivals             # MinHash-256 and PyPI simhash
 
 Needs ../shared/data. Prints two Markdown tables. *Wrong drops* are
 distinct pages of which no copy was kept, in 1,000 of them, in the order of the file.

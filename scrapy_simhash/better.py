@@ -3,9 +3,8 @@
 Nutch has score, time, https and length in its ``DeduplicationJob.compareOrder``. Here,
 what the pages and the addresses say of themselves comes first. In a REPL::
 
-    better("https://shop.test/item/7", "https://shop.test/item/7?ref=mail")  #
-    'parameters' better("https://shop.test/item/7?ref=mail", "https://shop.test/item/7")
-     # ''
+    better("https://shop.test/7", "https://shop.test/7?ref=mail")  # 'parameters'
+    better("https://shop.test/7?ref=mail", "https://shop.test/7")  # ''
 """
 
 import re

@@ -5,8 +5,7 @@ plain texts of any length, and an argument that is not a file is the text itself
 --steps shows how their fingerprints come about.
 
     scrapy simhash compare saved.html http://www.example.com/a
-    scrapy simhash compare --text --recipe pypi --steps "How are you?" "How old are
-    you?"
+    scrapy simhash compare --text --recipe pypi --steps "How are you?" "Are you old?"
 
 Pages are judged as a crawl with the settings of this project judges them.
 """

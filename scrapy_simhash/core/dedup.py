@@ -5,8 +5,7 @@
     async with Dedup("redis://localhost") as dedup:
         async with dedup.page(Document(url, body, content_type)) as verdict:
             if verdict.kind != "duplicate":
-                ...  # the page is delivered at the end of this block, and failed if it
-                raises
+                ...  # at the end of the block, the page was delivered
 
 A page goes through two awaits: its analysis in a worker process, and its claim in the
 index. A page that became an original is in progress until it is delivered or failed, so

@@ -105,11 +105,10 @@ def feature_sums(
 ) -> Sums:
     """Return the sums of weighted features.
 
-    Every feature adds its weight to V_i where bit i of its hash is 1 and takes it away
-    where it is
-    0. Weights are rounded to 2**-30 of the largest, which makes every sum exact, so the
-       order of
-    the features and the machine play no part. No features have sums of 0.
+    Every feature adds its weight to V_i if bit i of its hash is 1, and subtracts it if
+    the bit is 0. Weights are rounded to 2**-30 of the largest, which makes every sum
+    exact, so the order of the features and the machine play no part. No features have
+    sums of 0.
     """
     lanes = hash_features(features, bits, hash_name, seed)
     weights = np.fromiter(features.values(), dtype=np.float64, count=len(features))

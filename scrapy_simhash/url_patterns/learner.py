@@ -5,8 +5,7 @@ In a REPL::
     learner = Learner()
     forecast = learner.forecast("http://wiki.test/index.php?title=Bread&oldid=12")
     forecast.spared  # False: nothing is known yet
-    learner.record(forecast, Visit(forecast.url, original="http://wiki.test/Bread",
-    size=14_000))
+    learner.record(forecast, Visit(forecast.url, "http://wiki.test/Bread", 14_000))
 """
 
 from typing import NamedTuple

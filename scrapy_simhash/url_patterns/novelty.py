@@ -4,8 +4,7 @@ In a REPL::
 
     novelty = Novelty()
     novelty.is_new("http://cal.test/?month=1", "<h1>Month 1</h1>")  # True
-    novelty.is_new("http://cal.test/?month=2", "<h1>Month 2</h1>")  # False: its address
-    says "2"
+    novelty.is_new("http://cal.test/?month=2", "<h1>Month 2</h1>")  # False
 """
 
 import re
