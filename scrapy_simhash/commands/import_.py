@@ -91,8 +91,12 @@ def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Sour
             f"{source}: neither an index nor fingerprints, whose names end with .parquet or .jsonl"
         )
     index = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
-    census = index.census()
-    return _Source(index.spec, index.with_blocks, census.pages, census.provisional)
+    return _Source(
+        index.spec,
+        partial(index.entries, blocks=True),
+        len(index),
+        index.counts().provisional,
+    )
 
 
 def _is_database(path: Path) -> bool:

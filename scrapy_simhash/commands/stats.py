@@ -62,15 +62,14 @@ def _shown(value: str | int | None) -> str:
 
 
 def _facts(index: Index) -> dict[str, Any]:
-    census = index.census()
     return {
-        "pages": census.pages,
-        "in_progress": census.provisional,
+        "pages": len(index),
+        "in_progress": index.counts().provisional,
         "recipe": index.spec.recipe,
         "bits": index.spec.bits,
         "distance": index.spec.distance,
         "blocks": index.spec.blocks,
-        "bytes": census.size or None,
+        "bytes": index.size() or None,
     }
 
 

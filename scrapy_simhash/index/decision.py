@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
-from scrapy_simhash.index.lookups import Near
+from scrapy_simhash.index.lookups import Lookups, Near
 from scrapy_simhash.index.store import Found, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
@@ -322,13 +322,14 @@ class Decision:
 
 def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
     return tuple(
-        match._replace(entry=places.get(match.entry, match.entry)) for match in matches
+        match._replace(entry=places[match.entry]) if match.entry in places else match
+        for match in matches
     )
 
 
 def decisions_on(
     pages: Mapping[int, Arrival],
-    twins: Sequence[Near],
+    lookups: Lookups,
     seen: Found,
     records: Mapping[int, Record],
     terms: Terms,
@@ -337,12 +338,12 @@ def decisions_on(
 
     Args:
         pages: the pages of a call that have no answer yet.
-        twins: for each page of the call, the distances and numbers of the earlier ones
-            near it.
+        lookups: the look-ups of the call.
         seen: the entries near the pages.
         records: these entries; those that cannot be read are missing.
         terms: the values that the claims share.
     """
+    twins = lookups.twins()
     near = {
         number: [
             *seen.near.get(number, ()),

@@ -55,10 +55,10 @@ from scrapy_simhash.index.store import (
     Part,
     Store,
     Stored,
+    batches,
 )
 from scrapy_simhash.index.values import (
     Arrival,
-    Census,
     Claim,
     Entry,
     IndexSpec,
@@ -91,14 +91,18 @@ class Index:
         crawler: this crawler's name in the leases.
         now: returns the time of the store, because the clocks of crawlers may be far
             apart.
-        cells, swap: read and set small values beside the entries, see
-            :meth:`.Store.cells`. The family "index" is taken.
+        counts, size: tell how many entries there are, and their bytes, see
+            :class:`.Store`.
+        cells, swap: read and set small values beside the entries. The family "index" is
+            taken.
     """
 
     def __init__(self, store: Store, spec: IndexSpec) -> None:
         self.spec = spec
         self.crawler = crawler_names.new_name(is_here=store.is_here)
         self.now = store.time
+        self.counts = store.counts
+        self.size = store.size
         self.cells = store.cells
         self.swap = store.swap
         self._store = store
@@ -169,8 +173,8 @@ class Index:
         """
         check_fit(arrivals, self.spec)
         claims: list[Claim] = []
-        for first in range(0, len(arrivals), CLAIMS_AT_ONCE):
-            claims += self._claim(arrivals[first : first + CLAIMS_AT_ONCE])
+        for batch in batches(arrivals, CLAIMS_AT_ONCE):
+            claims += self._claim(batch)
         return claims
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
@@ -184,10 +188,8 @@ class Index:
         seen = self._store.find(lookups) if self._store.is_here else Found({}, {}, {})
         for _ in attempts():
             records = self._records(seen.entries)
-            left = {n: arrivals[n] for n in range(len(arrivals)) if n not in claims}
-            decisions = decisions_on(
-                left, lookups.twins(), seen, records, self._terms()
-            )
+            left = {n: page for n, page in enumerate(arrivals) if n not in claims}
+            decisions = decisions_on(left, lookups, seen, records, self._terms())
             seen = self._commit(decisions, lookups, seen, claims)
             if len(claims) == len(arrivals):
                 break
@@ -204,10 +206,9 @@ class Index:
         writing = [decision for decision in decisions if decision.changed]
         parts = [decision.part(seen) for decision in writing]
         answer = self._store.commit(parts, lookups) if parts else Answer([], seen)
+        written = dict(zip(writing, answer.written, strict=True))
         for decision in decisions:
-            if not decision.changed:
-                claims |= decision.claims
-        for decision, positions in zip(writing, answer.written, strict=True):
+            positions = written.get(decision, ())
             if positions is None:
                 continue
             decision.place(positions)
@@ -259,15 +260,9 @@ class Index:
         fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
         for at, record in self._of_keys(news.failed).items():
             states[at] = record.state, fail
-        after = self._act(states)
+        self._act(states)
         for key in [*news.delivered, *news.failed]:
             self._open.pop(key, None)
-        # Another crawler may have taken over an entry; this one may still deliver its
-        # page.
-        for key in self._open.keys() & {*(news.renewed or ())}:
-            self._open[key] = {
-                at: state for at in self._open[key] if (state := after[at])
-            }
         if news.renewed is not None and self._era.run:
             self._run_list.renew(expires)
         return self.unsettled(news.entries)
@@ -288,19 +283,21 @@ class Index:
         An entry that this run has seen again and that was taken back is gone for this
         run.
         """
-        positions = frozenset(entries)
-        if not positions:
-            return Unsettled(frozenset(), frozenset())
         now = self.now()
+        positions = frozenset(entries)
         records = self._records(self._store.read(positions))
-        living = {at for at in records if not self._is_expired(now, records[at].state)}
+        states = {at: record.state for at, record in records.items()}
         provisional = frozenset(
-            at for at in living if records[at].state.owner is not None
+            at
+            for at, state in states.items()
+            if state.owner is not None and not self._is_expired(now, state)
         )
-        earlier = {
-            at for at in living - provisional if records[at].state.run in self._era.past
+        delivered = {
+            at
+            for at, state in states.items()
+            if state.owner is None and state.run not in self._era.past
         }
-        return Unsettled(provisional, positions - living | earlier)
+        return Unsettled(provisional, positions - provisional - delivered)
 
     def was_delivered(self, key: str) -> bool | None:
         """Return whether a page of this key was delivered; None while one is in progress."""
@@ -319,11 +316,8 @@ class Index:
         time; else a new run.
         """
         now = self.now()
-        begun = self._run_list.begin(resumed, now, now + self.spec.lease)
-        runs = self.runs()
-        # Whoever clears the index at this moment has the list forget the run.
-        run = next((run for run in runs if run.number == begun.number), begun)
-        self._era = Era.of(run, runs)
+        run, earlier = self._run_list.begin(resumed, now, now + self.spec.lease)
+        self._era = Era.of(run, earlier)
         return run
 
     def end_run(self, *, finished: bool) -> None:
@@ -379,11 +373,9 @@ class Index:
             self._swept = swept[-1].position
         else:
             self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
-        empty = {
-            run.number for run in self.runs() if run.number in old and not run.pages
-        }
-        if empty:
-            self._run_list.forget(empty)
+        self._run_list.forget(
+            {run.number for run in self.runs() if run.number in old and not run.pages}
+        )
         return len(swept)
 
     # Acts of an operator.
@@ -409,8 +401,7 @@ class Index:
         its scope changes nothing.
         """
         count = 0
-        rest = iter(entries)
-        while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
+        for batch in batches(entries, CLAIMS_AT_ONCE):
             arrivals = [
                 Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts)
                 for entry in batch
@@ -426,22 +417,21 @@ class Index:
                 if (entry.key, entry.scope) not in there:
                     there.add((entry.key, entry.scope))
                     parts.append(_part_of(number, entry))
-            if parts:
-                self._store.commit(parts, Lookups(arrivals, self.spec))
+            self._store.commit(parts, Lookups(arrivals, self.spec))
             count += len(parts)
         return count
 
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
         self._store.clear()
-        self._run_list.forget([run.number for run in self.runs()])
+        self._run_list.forget({run.number for run in self.runs()})
         self._open.clear()
         self._swept = 0
 
     def check(self) -> list[str]:
         """Read the whole index; return a sentence for each thing that is missing or damaged."""
         complaints = self._store.check()
-        before = self._store.counts()
+        before = self.counts()
         pages = Counter[int]()
         provisional = 0
         for position, stored in self._store.scan():
@@ -454,16 +444,11 @@ class Index:
                 complaints.append(f"entry {position}: {error}")
         entries = Counts(dict(pages), provisional)
         # Crawlers that go on change both.
-        if self._store.counts() == before != entries:
+        if self.counts() == before != entries:
             complaints.append(
                 f"it counts {_in_words(before)}, and has {_in_words(entries)}"
             )
         return complaints
-
-    def census(self) -> Census:
-        """Count what is there; no call to the store is a large one."""
-        by_run, provisional = self._store.counts()
-        return Census(sum(by_run.values()), provisional, self._store.size())
 
     @property
     def damaged(self) -> int:
@@ -471,18 +456,23 @@ class Index:
         return len(self._damaged)
 
     def __iter__(self) -> Iterator[Entry]:
+        """Yield the entries without their block values, see :meth:`entries`."""
+        return self.entries()
+
+    def entries(self, *, blocks: bool = False) -> Iterator[Entry]:
         """Yield the entries, each scope's in the order of the log. The index may change meanwhile.
 
-        Fingerprints may lack their block values, which are far apart in some stores.
+        Args:
+            blocks: whether another index takes them: fingerprints have their block
+                values then, which are far apart in some stores. An index in memory
+                lacks them.
         """
-        return self._entries()
-
-    def with_blocks(self) -> Iterator[Entry]:
-        """Yield the entries as another index takes them; one in memory lacks block values."""
-        return self._entries(blocks=True)
+        for position, stored in self._store.scan(blocks=blocks):
+            for record in self._records({position: stored}).values():
+                yield self._entry(record)
 
     def __len__(self) -> int:
-        return sum(self._store.counts().by_run.values())
+        return sum(self.counts().by_run.values())
 
     # How acts go.
 
@@ -495,47 +485,41 @@ class Index:
             return False
         return state.expires <= now or not self._may_live(state.owner)
 
-    def _act(self, states: Mapping[int, tuple[State, Act]]) -> dict[int, State | None]:
-        """Act on states of entries, given as they are believed to be; return how they are then."""
-        rest = iter(states.items())
-        after: dict[int, State | None] = {}
-        while batch := dict(islice(rest, ACTS_AT_ONCE)):
-            after |= self._acted(batch)
-        return after
+    def _act(self, states: Mapping[int, tuple[State, Act]]) -> None:
+        """Act on entries by their positions, given their states as they are believed to be."""
+        for batch in batches(states.items(), ACTS_AT_ONCE):
+            waiting = dict(batch)
+            for _ in attempts():
+                waiting = self._acted(waiting)
+                if not waiting:
+                    break
 
     def _acted(
         self, states: Mapping[int, tuple[State, Act]]
-    ) -> dict[int, State | None]:
-        """Act on states of entries together."""
-        after: dict[int, State | None] = {}
-        for _ in attempts():
-            after |= {at: act(state) for at, (state, act) in states.items()}
-            states = {at: pair for at, pair in states.items() if after[at] != pair[0]}
-            if not states:
-                break
-            refused = self._write(
-                {at: (state, after[at]) for at, (state, _) in states.items()}
-            )
-            after |= dict.fromkeys(refused)
-            states = {
-                at: (record.state, states[at][1])
-                for at, record in refused.items()
-                if record
-            }
-        return after
+    ) -> dict[int, tuple[State, Act]]:
+        """Act on entries together; return the states that were there instead, with the acts."""
+        changes: dict[int, tuple[State, State | None]] = {}
+        for at, (state, act) in states.items():
+            after = act(state)
+            if after != state:
+                changes[at] = state, after
+        refused = self._write(changes)
+        return {at: (state, states[at][1]) for at, state in refused.items()}
 
     def _write(
         self, changes: Mapping[int, tuple[State, State | None]]
-    ) -> dict[int, Record | None]:
-        """Write new states of entries; return those that had others, None for one that is gone."""
+    ) -> dict[int, State]:
+        """Write new states of entries; return the states of those that had others."""
         parts = [
             Part(checks={at: old.pack()}, writes={at: new and new.pack()})
             for at, (old, new) in changes.items()
         ]
         written, found = self._store.commit(parts)
         records = self._records(found.entries)
-        outcomes = zip(changes, written, strict=True)
-        return {at: records.get(at) for at, positions in outcomes if positions is None}
+        refused = (
+            at for at, done in zip(changes, written, strict=True) if done is None
+        )
+        return {at: records[at].state for at in refused if at in records}
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
         """Read entries; one that cannot be read is counted, and passed over."""
@@ -555,11 +539,6 @@ class Index:
                 self._damaged.add(position)
         return records
 
-    def _entries(self, *, blocks: bool = False) -> Iterator[Entry]:
-        for position, stored in self._store.scan(blocks=blocks):
-            for record in self._records({position: stored}).values():
-                yield self._entry(record)
-
     def _entry(self, record: Record) -> Entry:
         """Return an entry as an index gives it away."""
         return Entry(
@@ -574,9 +553,8 @@ class Index:
 
     def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
         """Return the entries of keys, in any scope, by position, in the order of the log."""
-        rest = iter(dict.fromkeys(keys))
         records = dict[int, Record]()
-        while batch := [*islice(rest, CLAIMS_AT_ONCE)]:
+        for batch in batches(dict.fromkeys(keys), CLAIMS_AT_ONCE):
             found = self._store.find(Lookups.of_keys(batch, self.spec))
             for position, record in self._records(found.entries).items():
                 if record.key in batch:

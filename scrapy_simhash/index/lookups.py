@@ -92,8 +92,8 @@ class Lookups:
         words: their fingerprints, shape (n, bits / 64).
         values: their block values, and last the value of the key, shape (n, blocks +
             1).
-        names: for each page, the values of its key and of its aliases.
         sought: words and values of all look-ups: first by the pages, then by aliases.
+        pages_of_aliases: the numbers of the pages whose aliases these are.
     """
 
     def __init__(
@@ -102,18 +102,18 @@ class Lookups:
         self.arrivals = arrivals
         self.everywhere = everywhere
         self._reach = spec.reach
-        self.names = [
+        names_of = [
             [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))]
             for page in arrivals
         ]
         self.contents = [
             written_fingerprint(page) + names[0]
-            for page, names in zip(arrivals, self.names, strict=True)
+            for page, names in zip(arrivals, names_of, strict=True)
         ]
         aliases = [
-            (n, value) for n, names in enumerate(self.names) for value in names[1:]
+            (n, value) for n, names in enumerate(names_of) for value in names[1:]
         ]
-        self._pages_of_aliases = [n for n, _ in aliases]
+        self.pages_of_aliases = [n for n, _ in aliases]
         by_alias = [self.contents[n][:-KEY_BYTES] + value for n, value in aliases]
         self.sought = unpacked(
             b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1
@@ -130,7 +130,7 @@ class Lookups:
     def near(self, by_lookup: list[Near]) -> list[Near]:
         """Return what is near each page, given what each look-up found."""
         near = by_lookup[: len(self.arrivals)]
-        for n, more in zip(self._pages_of_aliases, by_lookup[len(near) :], strict=True):
+        for n, more in zip(self.pages_of_aliases, by_lookup[len(near) :], strict=True):
             near[n] = sorted({*near[n], *more})
         return near
 

@@ -74,6 +74,9 @@ class _Cell:
         ) as error:
             raise StoreDamaged(f"the list of runs is damaged: {error}") from error
 
+    def rows_of(self, spider: str) -> list[_Row]:
+        return [row for row in self.rows if row.run.spider == spider]
+
     def packed(self) -> bytes:
         content = {
             "last": self.last,
@@ -110,9 +113,7 @@ class RunList:
 
         A run in which a crawler lives is not among them.
         """
-        rows = [
-            row for row in _Cell(self._packed()).rows if row.run.spider == self._spider
-        ]
+        rows = _Cell(self._packed()).rows_of(self._spider)
         counting = [row.run.number for row in rows if row.run.counts]
         first = counting[-keep] if 0 < keep <= len(counting) else 0
         old = (row for row in rows if row.run.number < first)
@@ -120,8 +121,8 @@ class RunList:
 
     def begin(
         self, resumed: int | Literal["last"] | None, now: float, expires: float
-    ) -> Run:
-        """Join a run, or begin one; return it without its entries."""
+    ) -> tuple[Run, list[Run]]:
+        """Join a run, or begin one; return it, and the runs of its spider."""
         # Entries may be counted of a higher run, if the list was lost.
         highest = max(map(run_of, self._store.counts().by_run), default=0)
         for cell in self._attempts():
@@ -134,8 +135,8 @@ class RunList:
                 each.living.pop(self._crawler, None)
             row.run = row.run._replace(ended=None)
             row.living[self._crawler] = expires
-            run = row.run
-        return run
+            joined = row.run, [each.run for each in cell.rows_of(self._spider)]
+        return joined
 
     def renew(self, expires: float) -> None:
         """Let the crawler count as dead at a later time."""
@@ -175,7 +176,7 @@ class RunList:
         self, cell: _Cell, resumed: int | Literal["last"] | None, now: float
     ) -> _Row | None:
         """Return the run that the crawler joins; None if it begins one."""
-        rows = [row for row in cell.rows if row.run.spider == self._spider]
+        rows = cell.rows_of(self._spider)
         named = (
             rows[-1:]
             if resumed == "last"
@@ -201,8 +202,11 @@ class RunList:
         """End a run: note what it saw, and whether it counts."""
         by_run = self._store.counts().by_run
         run = _counted(row.run._replace(ended=None), by_run)
-        runs = (each.run for each in cell.rows if each.run.spider == run.spider)
-        earlier = [_counted(each, by_run) for each in runs if each.number < run.number]
+        earlier = [
+            _counted(each.run, by_run)
+            for each in cell.rows_of(run.spider)
+            if each.run.number < run.number
+        ]
         missing = sum(each.pages for each in earlier)
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
         did_fail = run.failed > LEAST_SHARE * (run.pages + missing)

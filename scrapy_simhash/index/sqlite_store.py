@@ -264,8 +264,6 @@ class SqliteStore:
                     found = self._near(lookups)
             checked = self.read({at for part in parts for at in part.checks})
             written = self._write(parts, found.near, checked, lookups)
-            if None in written and lookups and not found.near:
-                found = self._near(lookups)
         if lookups:
             self._take_in(parts, written, lookups)
         found.entries.update(checked)
@@ -342,12 +340,9 @@ class SqliteStore:
         lookups: Lookups,
     ) -> None:
         """Take new entries into RAM."""
-        positions: list[int] = []
-        numbers: list[int] = []
-        for part, places in zip(parts, written, strict=True):
-            if places is not None:
-                positions += places
-                numbers += part.new
+        positions = [at for places in written for at in places or ()]
+        pairs = zip(parts, written, strict=True)
+        numbers = [number for part, places in pairs if places for number in part.new]
         if positions:
             self._neighbours.add(
                 positions, lookups.words[numbers], lookups.values[numbers]

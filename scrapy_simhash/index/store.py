@@ -9,13 +9,23 @@ decision rests on is unchanged. A project may bring another store; the tests in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeVar
 
 from scrapy_simhash.index.lookups import Lookups, Near
 
 #: Entries that are read at a time.
 ROWS_AT_ONCE = 1 << 13
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield items, a bounded number at a time."""
+    rest = iter(items)
+    while batch := [*islice(rest, size)]:
+        yield batch
 
 
 class StoreError(Exception):

@@ -211,11 +211,3 @@ class Entry(NamedTuple):
     time: float = 0.0
     provisional: bool = False
     run: int = 0
-
-
-class Census(NamedTuple):
-    """Entries, those still in progress, and bytes, in Redis by a sample; 0 if that is unknown."""
-
-    pages: int
-    provisional: int
-    size: int

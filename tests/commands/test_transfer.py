@@ -37,7 +37,8 @@ def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, cap
     assert entries_in(second) == entries_in(first) == entries_in(back) == pages
     with closing(open_existing(first)) as old, closing(open_existing(back)) as new:
         blocks = [
-            [entry.fingerprint.blocks for entry in index.with_blocks()] for index in (old, new)
+            [entry.fingerprint.blocks for entry in index.entries(blocks=True)]
+            for index in (old, new)
         ]
         assert blocks[0] == blocks[1]
         assert old.spec == new.spec

@@ -111,7 +111,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     index.claim_all(sites)
     (before,) = query(index, sites[0].fingerprint, scope="0")
     index.clear()
-    assert (len(index), list(index), index.census()[:2]) == (0, [], (0, 0))
+    assert (len(index), list(index), index.counts().provisional) == (0, [], 0)
     claiming = other if store.shared else index
     assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
     assert index.unsettled([before.entry]).gone == {before.entry}

@@ -127,10 +127,10 @@ def use(index: Index, told: tuple[type[StoreError], ...]) -> None:
         lambda: index.report(
             Report(["a0"], ["mine"], ["a2"], [m.entry for m in query(index, fp(value))])
         ),
-        *(lambda: [*index], index.census, index.runs, index.begin_run),
+        *(lambda: [*index], index.counts, index.size, index.runs, index.begin_run),
         *(lambda: renew(index, "mine"), lambda: index.expire(1, 9), lambda: index.gone(KEYS[:1])),
         lambda: index.end_run(finished=True),
-        lambda: index.put(index.with_blocks()),
+        lambda: index.put(index.entries(blocks=True)),
     ]
     for call in calls:
         with contextlib.suppress(*told):
@@ -209,7 +209,7 @@ def test_a_number_of_leaves_or_shards_that_cannot_be_is_damage(stores, field, nu
     store = stores("redis")
     index = filled(store)
     InRedis(store.url).set(field, number)
-    running = [lambda: index.claim(page("new", 1)), index.census] * (field == "leaves")
+    running = [lambda: index.claim(page("new", 1)), index.size] * (field == "leaves")
     for act in (store.open, lambda: open_existing(store.url), *running):
         with pytest.raises(StoreDamaged):
             act()

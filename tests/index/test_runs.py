@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from scrapy_simhash.index.values import Arrival, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
-from tests.index.promises.made import ORIGINAL, page, release, values
+from tests.index.promises.made import page, release, values
 
 pytestmark = ON_SQLITE_AND_REDIS
 
@@ -63,17 +63,3 @@ def test_clear_forgets_the_runs_but_not_their_numbers(store):
     index.clear()
     assert index.runs() == []
     assert index.begin_run().number > 1
-
-
-def test_a_run_goes_on_though_the_index_is_cleared_while_it_begins(store):
-    index, other = store.open(), store.open()
-    runs = index._run_list.runs
-
-    def after_a_clear() -> list[Run]:
-        other.clear()
-        return runs()
-
-    index._run_list.runs = after_a_clear
-    assert index.begin_run().number == 1
-    assert index.claim(page("a")).outcome == ORIGINAL
-    assert other.begin_run().number == 2

@@ -87,7 +87,7 @@ class Client:
         """
         names = set[str]()
         cursor = b"0"
-        with suppress(StoreError, LookupError, TypeError, ValueError, AttributeError):
+        with suppress(StoreError):
             for _ in range(100):
                 cursor, keys, *_ = self.call(
                     "SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000

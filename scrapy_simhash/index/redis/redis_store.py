@@ -12,14 +12,13 @@ import contextlib
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, script
@@ -46,6 +45,7 @@ from scrapy_simhash.index.store import (
     StoreMissing,
     StoreRefused,
     StoreUnavailable,
+    batches,
 )
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.printable import logger_of
@@ -184,18 +184,16 @@ class RedisStore:
         return self._shards[next(iter(part.checks)) % len(self._shards)]
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        by_shard = defaultdict[Shard, list[int]](list)
+        numbers = defaultdict[Shard, list[int]](list)
         for number, part in enumerate(parts):
-            by_shard[self._shard_of(part, lookups)].append(number)
-        split = {
-            shard: [parts[number] for number in by_shard[shard]] for shard in by_shard
-        }
+            numbers[self._shard_of(part, lookups)].append(number)
+        split = {shard: [parts[n] for n in numbers[shard]] for shard in numbers}
         written = dict[int, Sequence[int] | None]()
         found = Found({}, {}, {})
         for shard, answer in self._committed(split, lookups).items():
-            written |= dict(zip(by_shard[shard], answer.written, strict=True))
+            written |= dict(zip(numbers[shard], answer.written, strict=True))
             _extend(found, answer.found)
-        return Answer([written[number] for number in range(len(parts))], found)
+        return Answer([written[n] for n in range(len(parts))], found)
 
     def _committed(
         self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None = None
@@ -219,33 +217,38 @@ class RedisStore:
         raise StoreUnavailable("the index is deleted again and again")
 
     def find(self, lookups: Lookups) -> Found:
-        pages: dict[Shard, list[int]] = {}
-        for number, arrival in enumerate(lookups.arrivals):
-            for shard in (
-                self._shards if lookups.everywhere else [self._shard(arrival.scope)]
-            ):
-                pages.setdefault(shard, []).append(number)
         found = Found({}, {}, {})
+        pages = self._pages(lookups)
         while pages:
             refused = {
-                shard: [Part((number,), {0: _NEVER}) for number in numbers]
-                for shard, numbers in pages.items()
+                shard: [Part((number,), {0: _NEVER}) for number in pages[shard]]
+                for shard in pages
             }
             for shard, answer in self._committed(refused, lookups).items():
                 _extend(found, answer.found)
-                pages[shard] = [n for n in pages[shard] if n not in answer.found.near]
-            pages = {shard: numbers for shard, numbers in pages.items() if numbers}
+                numbers = pages.pop(shard)
+                if left := [n for n in numbers if n not in answer.found.near]:
+                    pages[shard] = left
         return found
+
+    def _pages(self, lookups: Lookups) -> dict[Shard, list[int]]:
+        """Return the numbers of the pages that each shard is asked about."""
+        if lookups.everywhere:
+            return {shard: [*range(len(lookups.arrivals))] for shard in self._shards}
+        pages = defaultdict[Shard, list[int]](list)
+        for number, arrival in enumerate(lookups.arrivals):
+            pages[self._shard(arrival.scope)].append(number)
+        return pages
 
     # Reading.
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
-        rest = iter(positions)
         rows: dict[int, Stored] = {}
-        while batch := [*itertools.islice(rest, KEYS_AT_ONCE)]:
+        for batch in batches(positions, KEYS_AT_ONCE):
             parts = [Part(checks={position: _NEVER}) for position in batch]
             rows |= self.commit(parts).found.entries
-        return {position: rows[position] for position in positions if position in rows}
+        # Another entry may have the place of one that was lost.
+        return {at: stored for at, stored in rows.items() if at in positions}
 
     def scan(
         self, after: int = 0, *, blocks: bool = False
@@ -253,9 +256,10 @@ class RedisStore:
         for shard in self._shards[after % len(self._shards) :]:
             last = shard.last_place()
             values = self._values(shard, last) if blocks else None
-            for place, position, stored in shard.entries(shard.place(after), last):
+            for position, stored in shard.entries(shard.place(after), last):
                 if values is not None:
-                    stored = _completed(stored, values[place])
+                    blocks_of_entry = values[shard.place(position)].tobytes()
+                    stored = stored._replace(content=stored.content + blocks_of_entry)
                 yield position, stored
             after = 0
 
@@ -267,40 +271,44 @@ class RedisStore:
         values = np.zeros((last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for block, number, leaf in self._leaves(shard):
-            packed = _numbers_of(leaf)
-            packed = packed[packed & PLACES - 1 <= last]
-            spread = (packed >> 29 << 13 | number % LEAVES).astype(np.uint32)
-            values[packed & PLACES - 1, block] = spread * gather
+            # 19 bits of a value, and 29 of a place.
+            entries = np.frombuffer(leaf, ">u2,>u4", len(leaf) // 6)
+            entries = entries[entries["f1"] & PLACES - 1 <= last]
+            tags = entries["f0"].astype(np.uint32) << 3 | entries["f1"] >> 29
+            places = entries["f1"] & PLACES - 1
+            spread = tags << 13 | number % LEAVES
+            values[places, block] = spread * gather
         return values
 
     def _leaves(self, shard: Shard) -> Iterator[tuple[int, int, bytes]]:
         """Yield the leaves of blocks, each with the numbers of its block and of itself."""
-        bound = shard.leaf_bound()
-        batches = range(0, bound, KEYS_AT_ONCE)
-        for block, first in itertools.product(range(self._spec.blocks), batches):
-            numbers = range(first, min(first + KEYS_AT_ONCE, bound))
-            names = [shard.leaf(block, number) for number in numbers]
-            for number, leaf in zip(
-                numbers, self._client.call("MGET", *names), strict=True
-            ):
-                if leaf is not None:  # nearly all leaves of a small index are missing
-                    yield block, number, leaf
+        for block in range(self._spec.blocks):
+            for numbers in batches(range(shard.leaf_bound()), KEYS_AT_ONCE):
+                names = [shard.leaf(block, number) for number in numbers]
+                leaves = self._client.call("MGET", *names)
+                for number, leaf in zip(numbers, leaves, strict=True):
+                    if leaf:  # nearly all leaves of a small index are missing
+                        yield block, number, leaf
 
     # Cells.
 
     def cells(self, prefix: str) -> dict[str, bytes]:
-        fields = self._client.call(
-            "HGETALL", self._client.key(f"cells:{_family(prefix)}")
-        )
+        fields = self._client.call("HGETALL", self._cells(prefix))
         named = {
             name.decode("utf-8", "replace"): value for name, value in fields.items()
         }
         return {name: value for name, value in named.items() if name.startswith(prefix)}
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
-        key = self._client.key(f"cells:{_family(name)}")
         marked = [b"" if value is None else b"=" + value for value in (old, new)]
-        return bool(self._client.call("EVALSHA", _SWAP, 1, key, name, *marked))
+        answer = self._client.call(
+            "EVALSHA", _SWAP, 1, self._cells(name), name, *marked
+        )
+        return bool(answer)
+
+    def _cells(self, name: str) -> str:
+        """Return the key of the cells of a family."""
+        return self._client.key(f"cells:{name.partition(':')[0]}")
 
     # All of it.
 
@@ -326,23 +334,22 @@ class RedisStore:
 
     def _size(self, shard: Shard) -> int:
         leaves = shard.leaf_bound()
-
-        def leaf(number: int) -> bytes:
-            return shard.leaf(*divmod(number, leaves))
-
         return (
-            self._memory([shard.meta, shard.leases])
-            + self._sampled(shard.group, shard.last // GROUP + 1)
-            + self._sampled(leaf, leaves * (self._spec.blocks + 1))
+            self._sampled(2, [shard.meta, shard.leases].__getitem__)
+            + self._sampled(shard.last // GROUP + 1, shard.group)
+            + self._sampled(
+                leaves * (self._spec.blocks + 1),
+                lambda number: shard.leaf(*divmod(number, leaves)),
+            )
         )
 
-    def _sampled(self, key_of: Callable[[int], str | bytes], count: int) -> int:
+    def _sampled(self, count: int, key_of: Callable[[int], str | bytes]) -> int:
+        """Return the bytes of keys, given how many they are, by a sample of some 128."""
         sample = range(0, count, count // 128 + 1)
-        return self._memory(map(key_of, sample)) * count // len(sample)
-
-    def _memory(self, keys: Iterable[str | bytes]) -> int:
-        sizes = (self._client.call("MEMORY USAGE", key, "SAMPLES", 64) for key in keys)
-        return sum(size or 0 for size in sizes)
+        sizes = self._client.send(
+            [("MEMORY USAGE", key_of(number), "SAMPLES", 64) for number in sample]
+        )
+        return sum(size or 0 for size in sizes) * count // len(sample)
 
     def check(self) -> list[str]:
         for shard in self._shards:
@@ -370,39 +377,22 @@ def _extend(found: Found, more: Found) -> None:
     found.ends.update(more.ends)
 
 
-def _completed(stored: Stored, values: npt.NDArray[np.uint32]) -> Stored:
-    """Return an entry with its block values."""
-    return stored._replace(content=stored.content + values.tobytes())
-
-
-def _family(name: str) -> str:
-    return name.partition(":")[0]
-
-
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
     """Return for each page its fingerprint and its values, with its aliases' values last."""
-    rows = _packed(lookups.values, np.arange(spec.blocks + 1, dtype=np.uint64))
+    rows = _packed(lookups.sought[1])
+    end = len(lookups.contents)
     looks = [
         content[: spec.bits // 8] + row.tobytes()
-        for content, row in zip(lookups.contents, rows, strict=True)
+        for content, row in zip(lookups.contents, rows[:end], strict=True)
     ]
-    for number, names in enumerate(lookups.names):
-        if names[1:]:
-            values = np.frombuffer(b"".join(names[1:]), "<u4")
-            looks[number] += _packed(values, np.uint64(spec.blocks)).tobytes()
+    for number, row in zip(lookups.pages_of_aliases, rows[end:], strict=True):
+        looks[number] += row[-1].tobytes()
     return looks
 
 
-def _packed(values: Uint32s, columns: Uint64s | np.uint64) -> npt.NDArray[np.uint8]:
-    """Return values of columns in 6 bytes each: the column, and the value's last and first bits."""
+def _packed(values: Uint32s) -> npt.NDArray[np.uint8]:
+    """Return values in 6 bytes each: the column, and the value's last and first bits."""
+    columns = np.arange(values.shape[-1], dtype=np.uint64)
     spread = (values * SPREAD).astype(np.uint64)
     packed = columns << 40 | (spread & 0x1FFF) << 24 | spread >> 13 << 5
     return packed.astype(">u8").view(np.uint8).reshape(*values.shape, 8)[..., 2:]
-
-
-def _numbers_of(leaf: bytes) -> Uint64s:
-    """Return the numbers of 6 bytes that a leaf has."""
-    octets = np.frombuffer(leaf, np.uint8)
-    octets = octets[: len(octets) // 6 * 6].reshape(-1, 6)
-    padded = np.pad(octets, ((0, 0), (2, 0)))
-    return padded.view(">u8").astype(np.uint64).ravel()

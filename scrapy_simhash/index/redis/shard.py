@@ -16,7 +16,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, product, starmap
+from itertools import chain, product, starmap
 from typing import Any, NamedTuple
 
 from scrapy_simhash.index.redis.client import Client, script
@@ -27,6 +27,7 @@ from scrapy_simhash.index.store import (
     Stored,
     StoreDamaged,
     StoreMismatch,
+    batches,
 )
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
@@ -289,35 +290,39 @@ class Shard:
 
     # All of it.
 
-    def entries(self, after: int, last: int) -> Iterator[tuple[int, int, Stored]]:
-        """Yield places, positions and entries from behind a place to the last one.
+    def entries(self, after: int, last: int) -> Iterator[tuple[int, Stored]]:
+        """Yield positions and entries from behind a place to the last one.
 
         It ends when the index is cleared.
 
         Raises:
             StoreDamaged: the leases are gone.
         """
-        generation = self.generation
+        generation = self.generation.encode()
         for start in range((after + 1) // GROUP * GROUP, last + 1, KEYS_AT_ONCE):
-            places = range(start, start + KEYS_AT_ONCE)
-            numbers = range(start // GROUP, places.stop // GROUP)
             # Leases come first: an entry that is deleted meanwhile never seems to be
             # confirmed.
-            (generation_there, *leases), *groups = self._client.send(
-                [("HMGET", self.leases, "", *places)]
-                + [("LRANGE", self.group(number), 0, GROUP - 1) for number in numbers]
-            )
-            if generation_there != generation.encode():
+            leases, *groups = self._client.send(self._commands_from(start))
+            if leases[0] != generation:
                 self.begin()  # of another generation, or damaged, which shows here
                 return
             with self.readable():
                 rows = [
-                    (place, *self._row(place, leases[place - start] or b"", entry))
-                    for group, first in zip(groups, places[::GROUP], strict=True)
-                    for place, entry in enumerate(group, first)
+                    self._row(place, leases[1 + place - start] or b"", entry)
+                    for first, group in enumerate(groups)
+                    for place, entry in enumerate(group, start + GROUP * first)
                     if entry and after < place <= last
                 ]
             yield from rows
+
+    def _commands_from(self, start: int) -> list[tuple[Any, ...]]:
+        """Return the commands that read leases and groups from a place on."""
+        places = range(start, start + KEYS_AT_ONCE)
+        groups = (self.group(place // GROUP) for place in places[::GROUP])
+        return [
+            ("HMGET", self.leases, "", *places),
+            *(("LRANGE", group, 0, GROUP - 1) for group in groups),
+        ]
 
     def header(self) -> dict[str, str]:
         return text_fields(self._client.call("HGETALL", self.meta), self.where)
@@ -360,7 +365,7 @@ class Shard:
         numbers = product(range(self._spec.blocks + 1), range(leaves))
         groups = map(self.group, range((self.last + _MEANWHILE) // GROUP))
         keys = chain(groups, starmap(self.leaf, numbers), [self._cleared])
-        while batch := [*islice(keys, KEYS_AT_ONCE)]:
+        for batch in batches(keys, KEYS_AT_ONCE):
             self._client.call("UNLINK", *batch)
 
 

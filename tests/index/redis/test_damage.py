@@ -90,7 +90,7 @@ def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened
     index._store._shards[0].last = 50_000_000
     tracemalloc.start()
     try:
-        assert index.census().size > 0
+        assert index.size() > 0
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:
         tracemalloc.stop()
@@ -167,7 +167,7 @@ def test_an_index_that_is_cleared_while_it_is_read_is_not_mixed_with_the_next(ur
     index.clear()
     pages = {str(value): fp(value) for value in values(1200, seed=1)}
     other.put(Entry(key, pages[key]) for key in pages)
-    entries = index.with_blocks()
+    entries = index.entries(blocks=True)
     some = [*itertools.islice(entries, read)]
     if read:
         other.clear()

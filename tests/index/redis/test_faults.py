@@ -83,7 +83,7 @@ def test_while_redis_is_dead_every_call_says_so_and_without_its_data_it_goes_on_
         for call in (
             *(lambda: index.claim_all([page("a", known), page("b", new)]), lambda: [*index]),
             *(lambda: query(index, fp(known)), lambda: index.gone(["a"]), lambda: len(index)),
-            *(index.census, index.runs, index.clear),
+            *(index.counts, index.runs, index.clear),
         ):
             is_away(call)
         own.start()
@@ -259,7 +259,7 @@ def test_an_entry_that_is_put_has_no_lease_of_a_claim_that_ended_midway(opened, 
     allow("+rpush")
     index.put([Entry("crawled", fp(crawled), "", b"", 5.0)])
     assert [entry.provisional for entry in index] == [False]
-    assert index.census().provisional == 0
+    assert index.counts().provisional == 0
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])
