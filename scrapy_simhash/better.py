@@ -16,14 +16,6 @@ from cachetools import LRUCache
 
 from scrapy_simhash.keys import page_key, registered_domain, split_address
 
-#: Every reason, in the order in which they count, with what it means.
-REASONS = {
-    "canonical": "the other page declares this address canonical, and this one not the other's",
-    "marker": "the other address names a print view, a telephone, a session or an index file",
-    "parameters": "this address is without some of the other's parameters, and has no others",
-    "https": "this address is encrypted",
-    "path": "this address has the shorter path",
-}
 _MARKER = re.compile(
     r"(?:^|[/?&;=._-])(?:print(?:able|er|view|version)?|amp|mobile|\w{0,20}sess(?:ion)?_?id)"
     r"(?=$|[/?&;=._-])|/index\.\w{1,5}(?=$|[?;])",
@@ -38,6 +30,17 @@ def better(one: str, other: str, canonical: str = "", other_canonical: str = "")
     Two addresses are never better than each other. None is better where one is no http
     address, or where they are of two registered domains, because a copy elsewhere is
     another publisher's.
+
+    The reasons, in the order in which they count:
+
+    - ``canonical``: the other page declares this address canonical, and this page does
+      not declare the other's.
+    - ``marker``: the other address names a print view, a telephone, a session or an
+      index file.
+    - ``parameters``: this address is without some of the other's parameters, and has
+      no others.
+    - ``https``: this address is encrypted.
+    - ``path``: this address has the shorter path.
 
     Args:
         one: a URL, or the key of a page; any text.

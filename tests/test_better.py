@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.better import REASONS, better
+from scrapy_simhash.better import better
 
 PARAMETERS = ["a=1", "b=2", "print=1", "session_id=7", "page=3"]
 ADDRESSES = st.builds(
@@ -47,7 +47,6 @@ def test_an_address_of_another_publisher_is_never_better():
 @given(ADDRESSES, ADDRESSES, ADDRESSES | st.just(""), ADDRESSES | st.just(""))
 def test_two_addresses_are_never_better_than_each_other(one, other, canonical, other_canonical):
     found = better(one, other, canonical, other_canonical)
-    assert found in {*REASONS, ""}
     assert not (found and better(other, one, other_canonical, canonical))
 
 

@@ -75,13 +75,12 @@ def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:
         raise UsageError(
             "the index has no runs: no crawl has used it, or it was emptied"
         )
-    finished = [run for run in runs if run.finished] or runs
-    candidates = (
-        finished if number is None else [run for run in runs if run.number == number]
-    )
-    if not candidates:
-        raise UsageError(NO_RUN)
-    return candidates[-1]
+    if number is None:
+        return ([run for run in runs if run.finished] or runs)[-1]
+    for run in runs:
+        if run.number == number:
+            return run
+    raise UsageError(NO_RUN)
 
 
 def _unseen(

@@ -23,7 +23,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say
@@ -86,10 +85,6 @@ def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Sour
         files = print_files([path])
         spec = spec_of_prints(files)
         return _checked(spec, partial(read_prints, files, spec))
-    if path.is_file() and not _is_database(path):
-        raise UsageError(
-            f"{source}: neither an index nor fingerprints, whose names end with .parquet or .jsonl"
-        )
     index = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
     return _Source(
         index.spec,
@@ -97,11 +92,6 @@ def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Sour
         len(index),
         index.counts().provisional,
     )
-
-
-def _is_database(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0"
 
 
 def _checked(spec: IndexSpec, read: Callable[[], Iterable[Entry]]) -> _Source:

@@ -17,7 +17,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.selection import log_lines, log_paths
-from scrapy_simhash.report.html_report import HtmlReport
+from scrapy_simhash.report.html_report import html_report
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import count, percent
 from scrapy_simhash.settings import FilterSettings
@@ -39,8 +39,8 @@ def run(options: Namespace, settings: BaseSettings) -> None:
     crawl = _crawl_name(table, options.crawl)
     bits = FilterSettings.from_settings(settings).recipe.bits
     with whole_file(options.output, *logs) as file:
-        report = HtmlReport(table, [str(log) for log in logs], crawl, bits)
-        file.write(report.html().encode("utf-8", "replace"))
+        html = html_report(table, crawl, [*map(str, logs)], bits)
+        file.write(html.encode("utf-8", "replace"))
     say([f"{_figures(table, crawl)}: {Path(options.output).absolute().as_uri()}"])
 
 

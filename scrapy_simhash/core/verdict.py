@@ -66,7 +66,7 @@ class Verdict:
             another; so may a revisit be.
         excerpt: of the page, see :class:`.PageAnalysis`; empty if none was asked for.
         better: for a duplicate, why its address is better than the original's, see
-            :data:`scrapy_simhash.better.REASONS`; empty if it is not.
+            :func:`scrapy_simhash.better.better`; empty if it is not.
         doubtful: for a duplicate, whether it may be another record than the original,
             see :func:`.is_doubtful`.
         complete: whether the page was compared with all pages near it. If not, there

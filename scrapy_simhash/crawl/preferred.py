@@ -94,7 +94,7 @@ class Preferred:
     def _may_wait(self, key: str, canonical: str) -> bool:
         # Pages may declare each other canonical, and a page may come twice.
         return not (
-            self._ended.has_any([canonical])
+            canonical in self._ended
             or key in self._have_waited
             or key in self._pages
             or canonical in self._pages

@@ -7,7 +7,6 @@ log, and a content security policy allows nothing but the file's own style.
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,61 +23,45 @@ from scrapy_simhash.rule.rule import REASONS
 _WEB_ADDRESS = re.compile(r"https?://[^\s\[]\S{0,400}")
 
 
-@dataclass
-class HtmlReport:
-    """A crawl of a log.
+def html_report(
+    table: LogTable, crawl: str, logs: Sequence[str], bits: int = 256
+) -> str:
+    """Return the report on a crawl of some logs, whose fingerprints have ``bits`` bits."""
+    crawls = {each.name: each for each in table.crawls()}
+    counts = partial(table.counts, crawl)
+    changes = table.changes([*counts("run")], most=20)
+    template = _environment().get_template("report.html")
+    return template.render(
+        logs=logs,
+        crawl=crawls.pop(crawl, None),
+        others=[*crawls],
+        unreadable=table.unreadable,
+        counts=counts,
+        overview=overview(table, crawl),
+        groups=groups(table, crawl),
+        bits=bits,
+        changed=[*changes.values()],
+        reasons=REASONS,
+    )
 
-    Attributes:
-        logs: the paths of the log.
-        name: of the crawl; empty if the log is.
-        bits: the width of its fingerprints.
-    """
 
-    table: LogTable
-    logs: Sequence[str]
-    name: str
-    bits: int = 256
+def overview(table: LogTable, crawl: str) -> dict[str, Any]:
+    """Return the tables of the first screen, each as names with counts, the five greatest."""
+    of_drops = partial(table.counts, crawl, verdict="duplicate", most=5)
+    signatures = table.signatures(crawl)
+    return {
+        "The pages with most copies": of_drops("original"),
+        "Drops by reason": of_drops("reason"),
+        "Drops by form of the address": dict(signatures.most_common(5)),
+        "Drops by host": of_drops("host"),
+    }
 
-    def groups(self) -> list[Group]:
-        """Return the drops in groups, 1,000 at most, which take a few megabytes."""
-        pages = sum(self.table.counts(self.name, "verdict").values())
-        many = min(MANY, most_hidden(pages))
-        return groups_of([*self.table.drops(self.name, many, 1000)], many)
 
-    def overview(self) -> dict[str, Any]:
-        """Return the tables of the first screen, each as names with counts, the five greatest."""
-        of_drops = partial(
-            self.table.counts,
-            self.name,
-            verdict="duplicate",
-            most=5,
-        )
-        return {
-            "The pages with most copies": of_drops("original"),
-            "Drops by reason": of_drops("reason"),
-            "Drops by form of the address": dict(
-                self.table.signatures(self.name).most_common(5)
-            ),
-            "Drops by host": of_drops("host"),
-        }
-
-    def html(self) -> str:
-        crawls = {each.name: each for each in self.table.crawls()}
-        counts = partial(self.table.counts, self.name)
-        changes = self.table.changes([*counts("run")], most=20)
-        template = _environment().get_template("report.html")
-        return template.render(
-            logs=self.logs,
-            crawl=crawls.pop(self.name, None),
-            others=[*crawls],
-            unreadable=self.table.unreadable,
-            counts=counts,
-            overview=self.overview(),
-            groups=self.groups(),
-            bits=self.bits,
-            changed=[*changes.values()],
-            reasons=REASONS,
-        )
+def groups(table: LogTable, crawl: str) -> list[Group]:
+    """Return the drops in groups, 1,000 at most, which take a few megabytes."""
+    pages = sum(table.counts(crawl, "verdict").values())
+    many = min(MANY, most_hidden(pages))
+    return groups_of([*table.drops(crawl, many, 1000)], many)
 
 
 def _environment() -> Environment:

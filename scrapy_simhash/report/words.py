@@ -33,18 +33,10 @@ def moment(time: float) -> str:
 
 def percent(part: float, whole: float) -> str:
     """Return a share, which is 0% only if the part is nothing, and 100% only if it is all."""
-    if not whole or not part:
-        return "0%"
-    share = 100 * part / whole
-    if part < whole:
-        share = min(share, 99.9)
-    return (
-        "<0.1%"
-        if share < 0.05
-        else f"{share:.0f}%"
-        if share >= 99.95
-        else f"{share:.1f}%"
-    )
+    if part in (0, whole):
+        return "100%" if part else "0%"
+    share = min(100 * part / whole, 99.9)
+    return f"{share:.1f}%" if share >= 0.05 else "<0.1%"
 
 
 def width(text: str) -> int:

@@ -240,7 +240,7 @@ class Learner:
         if not place.values:
             return STARS["token"] not in place.signature
         pairs = [(place.name, pair) for pair in enumerate(place.values)]
-        known = [pair for pair in pairs if self._pairs.has_any([pair])]
+        known = [pair for pair in pairs if pair in self._pairs]
         # The new values of a copy that is no evidence are not noted, so the next copy
         # with them is evidence. Known values that come again are remembered longer.
         self._pairs.note(known or pairs)

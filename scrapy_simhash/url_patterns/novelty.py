@@ -8,7 +8,7 @@ In a REPL::
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from cachetools import LRUCache
@@ -32,11 +32,8 @@ class Seen:
     def __init__(self) -> None:
         self._known: LRUCache[int, None] = LRUCache(REMEMBERED)
 
-    def has_any(self, facts: Iterable[object]) -> bool:
-        return any(hash(fact) in self._known for fact in facts)
-
-    def has_all(self, facts: Iterable[object]) -> bool:
-        return all(hash(fact) in self._known for fact in facts)
+    def __contains__(self, fact: object) -> bool:
+        return hash(fact) in self._known
 
     def note(self, facts: Iterable[object]) -> bool:
         """Remember facts; return whether any of them is new."""
@@ -88,15 +85,15 @@ class Novelty:
         names = filter(str.isalpha, words)
         return {name for name in names if self._names.note([(host, name)])}
 
-    def _has_new_line(self, host: str, lines: Mapping[_Line, _Line]) -> bool:
-        for line, rest in lines.items():
-            if rest and not self._said.has_any([(host, line), (host, rest)]):
-                return True
-        return False
+    def _has_new_line(self, host: str, lines: dict[_Line, _Line]) -> bool:
+        return any(
+            rest and (host, line) not in self._said and (host, rest) not in self._said
+            for line, rest in lines.items()
+        )
 
     def has_new_values(self, url: str) -> bool:
         """Return whether an address has a value that no page had in its address."""
-        return not self._values.has_all(values_of(url))
+        return any(value not in self._values for value in values_of(url))
 
 
 def values_of(url: str) -> list[tuple[str, object]]:

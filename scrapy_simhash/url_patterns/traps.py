@@ -112,7 +112,8 @@ class Traps:
         kind = self._joined(name, linked_name)
         if self._counted.note([url]):
             kind.poor_pages[is_of_new] += 1
-        if kind.poor_pages.total() < PAGES_OF_TRAP or self._told.has_any(kind.names):
+        is_told = any(name in self._told for name in kind.names)
+        if is_told or kind.poor_pages.total() < PAGES_OF_TRAP:
             return ""
         self._told.note(kind.names)
         return linked

@@ -86,7 +86,7 @@ CASES = [
     ("import wide.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import fraction.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import old.jsonl --index x --recipe default", NO_FINGERPRINT),
-    ("import old.txt --index x --recipe pypi", "neither an index nor fingerprints"),
+    ("import old.txt --index x --recipe pypi", "old.txt is damaged or not an index"),
     ("dedupe nowhere.jsonl", "no such file"),
     ("dedupe table.tsv", "no file with pages"),
     ("dedupe none", "no file with pages"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.groups import groups_of
-from scrapy_simhash.report.html_report import HtmlReport
+from scrapy_simhash.report.html_report import groups, html_report, overview
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import clipped, count, percent, size, width
 from tests.pages import article
@@ -20,14 +20,10 @@ from tests.report.lines import CRAWL, HOSTILE, copy, line
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
-def report(lines: Sequence[LogLine | None]) -> HtmlReport:
+def page(lines: Sequence[LogLine | None]) -> str:
     table = LogTable(lines)
     crawls = table.crawls()
-    return HtmlReport(table, ["dedup.jsonl"], crawls[-1].name if crawls else "")
-
-
-def page(lines: Sequence[LogLine | None]) -> str:
-    return report(lines).html()
+    return html_report(table, crawls[-1].name if crawls else "", ["dedup.jsonl"])
 
 
 class Structure(HTMLParser):
@@ -183,7 +179,7 @@ def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful():
     plain = [copy("http://c.example/1", "http://c.example/", 20, reason="edits")]
     doubtful = [copy("http://d.example/1", "http://d.example/", doubtful=True)]
     lines = [*plain, *doubtful, *alike(20, "http://a.example/"), *[line()] * 500]
-    names = [group.original or group.signature.text for group in report(lines).groups()]
+    names = [group.original or group.signature.text for group in groups(LogTable(lines), CRAWL)]
     assert names == ["http://a.example/", "d.example/{number}", "c.example/{number}"]
     text = text_of(*lines)
     assert "What to do next. http://a.example/ hides 20 addresses." in text
@@ -196,14 +192,14 @@ def test_the_overview_counts_drops_by_original_reason_form_and_host():
         *alike(3, "http://a.example/", reason="edits"),
         copy("http://c.example/x", "http://e/"),
     ]
-    assert report(lines).overview() == {
+    assert overview(LogTable(lines), CRAWL) == {
         "The pages with most copies": {"http://a.example/": 3, "http://e/": 1},
         "Drops by reason": {"edits": 3},
         "Drops by form of the address": {"b.example/shop/{number}": 3, "c.example/*": 1},
         "Drops by host": {"b.example": 3, "c.example": 1},
     }
     many = [copy(f"http://a/{n}/{m}", f"http://b/{n}") for n in range(9) for m in range(n)]
-    shown = report(many).overview()["The pages with most copies"]
+    shown = overview(LogTable(many), CRAWL)["The pages with most copies"]
     assert [*shown.items()] == [(f"http://b/{n}", n) for n in (8, 7, 6, 5, 4)]
 
 
@@ -227,7 +223,7 @@ def test_changes_are_shown_from_the_second_run_on():
         line(url="http://a.example/1", change="changed", run=2, text="new", crawl="later"),
         line(url="http://a.example/9", change="new", run=2, crawl="later"),
     ]
-    html = HtmlReport(LogTable([*first, *second]), ["log"], "later").html()
+    html = html_report(LogTable([*first, *second]), "later", ["log"])
     text = " ".join(Structure(html).text.split())
     assert "1 new, 1 changed, 0 moved, 0 same." in text
     assert "changed: http://a.example/1 old new" in text
