@@ -12,9 +12,7 @@ import pytest
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
 from tests.commands.running import entries_in, filled, log_line, printed, simhash
-from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.index.promises.made import fp
-from tests.pages import article, html
 
 A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"
 COPIES = [f"http://m.example/{n}" for n in range(1, 4)]
@@ -129,21 +127,6 @@ def test_requeue_takes_what_is_chosen_from_the_log_alone(arguments, urls, log, c
     simhash("requeue", *arguments, "--log", log)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"url": url, "meta": {"dont_simhash": True}} for url in urls]
-
-
-def test_after_forgetting_a_new_crawl_lets_a_copy_in(crawl, site, tmp_path, capsys):
-    texts = {"/a": article(1), "/b": article(1), "/c": article(1), "/other": article(2)}
-    site.pages = {path: html(text, links=("/x",)) for path, text in texts.items()}
-    url, log = f"sqlite:///{tmp_path}/index.sqlite", tmp_path / "dedup.jsonl"
-    settings = ONE_AT_A_TIME | {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(log)}
-    first = crawl(Pages, settings=settings, site=site, paths=[*texts])
-    assert paths(first) == ["/a", "/other"]
-    assert simhash("forget", f"{site.url}/a", "--yes", "--index", url) == 0
-    again = [each.removeprefix(site.url) for each in requeued(capsys, "--index", url, "--log", log)]
-    assert sorted(again) == ["/b", "/c"]
-    second = crawl(Pages, settings=settings, site=site, paths=again)
-    assert paths(second) == again[:1]
-    assert requeued(capsys, "--index", url, "--log", log) == []
 
 
 def test_a_page_leaves_the_index_and_the_log_by_one_command(url, log, capsys):

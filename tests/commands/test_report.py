@@ -50,7 +50,9 @@ def test_of_two_crawls_the_last_one_is_shown_or_the_one_that_is_named(log, capsy
     with log.open("a") as file:
         file.write(to_json(line(crawl="later", time=2e9)) + "\n")
     assert printed(capsys, "report", log).startswith("1 judged")
-    assert CRAWL in log.with_name("simhash-report.html").read_text("utf-8")
+    html = log.with_name("simhash-report.html").read_text("utf-8")
+    assert f"scrapy simhash report {log} --crawl &#39;{CRAWL}&#39;" in html
+    assert "b.example" not in html
     assert printed(capsys, "report", log, "--crawl", CRAWL).startswith("4 judged")
     assert simhash("report", log, "--crawl", "none") == 2
     assert f"it has {CRAWL!r}; 'later'" in capsys.readouterr().err

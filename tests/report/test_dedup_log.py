@@ -4,7 +4,6 @@ import errno
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -173,39 +172,3 @@ def test_excerpt_is_one_short_line_and_an_excerpt_of_itself(text, length):
     assert len(taken) <= length
     assert "\n" not in taken
     assert excerpt(taken, length) == taken
-
-
-INTERRUPTED = """
-import sys
-from scrapy import Request, Spider
-from scrapy.crawler import CrawlerProcess
-
-class Endless(Spider):
-    name = "endless"
-    async def start(self):
-        for number in range(100_000):
-            yield Request(f"data:text/html;charset=utf-8,{number}", dont_filter=True)
-    def parse(self, response):
-        pass
-
-log = sys.argv[1]
-process = CrawlerProcess({"ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_LOG": log,
-    "SIMHASH_PROCESSES": 0, "TELNETCONSOLE_ENABLED": False, "LOG_FILE": log + ".scrapy"})
-process.crawl(Endless)
-process.start()
-"""
-
-
-def test_ctrl_c_leaves_a_whole_log_and_a_summary(tmp_path):
-    path = tmp_path / "log"
-    crawl = subprocess.Popen([sys.executable, "-c", INTERRUPTED, path], start_new_session=True)
-    while not path.exists():
-        assert crawl.poll() is None
-        time.sleep(0.05)
-    os.killpg(crawl.pid, signal.SIGINT)
-    assert crawl.wait() == 0
-    lines = [*read_lines([path])]
-    assert None not in lines
-    log = path.with_name("log.scrapy").read_text()
-    assert f"'simhash/responses': {len(lines)}," in log
-    assert f": {len(lines):,} pages judged" in log

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.report.dedup_log import LogLine
@@ -126,16 +126,6 @@ def test_headings_and_tables_are_named_for_who_cannot_see_them():
             assert attributes.get("scope") in ("row", "col")
 
 
-def test_of_several_crawls_the_last_is_shown_and_the_others_are_named():
-    earlier = [copy(f"http://old.example/{n}", "http://a.example/", crawl="a 'b'", time=n + 1)
-               for n in range(7)]  # fmt: skip
-    text = text_of(*earlier, line(), copy("http://b.example/", "http://a.example/"))
-    assert f"{CRAWL} 2027-01-15" in text
-    assert "2027-01-15 08:00:00 to 2027-01-15 08:00:00 UTC, from dedup.jsonl" in text
-    assert "scrapy simhash report dedup.jsonl --crawl 'a '\"'\"'b'\"'\"''" in text
-    assert "old.example" not in text
-
-
 def alike(number: int, original: str, **values: object) -> list[LogLine]:
     urls = [f"http://b.example/shop/{n}" for n in range(number)]
     return [copy(url, original, 4, text="a new day", **values) for url in urls]
@@ -244,14 +234,6 @@ def test_file_stays_small_however_much_the_log_has():
         for number in range(3000)
     ]
     assert len(page(lines).encode()) < 3_000_000
-
-
-@settings(max_examples=40)
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_any_two_texts_make_a_sound_page(before, after):
-    original = "http://a.example/"
-    far = copy("http://b.example/", original, 40, text=after, details=after, doubtful=True)
-    Structure(page([line(url=original, text=before), far]))
 
 
 def test_numbers_are_written_for_people():
