@@ -1,6 +1,6 @@
 """What an index costs Redis, and whether crawlers that race keep one page of each cluster.
 
-    python -m benchmarks.redis [--pages 9] [--batch 9] [--race 8] [--injected 10000000]
+    python -m benchmarks.redis [--pages 100000] [--batch 32] [--race 8]
     python -m benchmarks.redis --flood
     python -m benchmarks.redis --beside 1000000
 
@@ -11,12 +11,10 @@ the growth of its append-only file. In the race each process claims a copy of ea
 cluster, in batches of its own sizes; the pages share half of their block values, as
 those of one template do.
 
-A claim reads a leaf of each block. ``--injected`` writes the leaves of so many pages at
-once, without the pages, and measures what the next ones cost. ``--flood`` measures what
-pages of one template cost beside unrelated ones, turn by turn, and how many copies of
-the oldest ones are lost. ``--beside`` fills an index of so many pages and one of
-100,000, each on a server of its own, and measures what pages cost in both, turn by
-turn; figures are medians of the turns."""
+``--flood`` measures what pages of one template cost beside unrelated ones, turn by
+turn, and how many copies of the oldest ones are lost. ``--beside`` fills an index of so
+many pages and one of 100,000, each on a server of its own, and measures what pages cost
+in both, turn by turn; figures are medians of the turns."""
 
 import argparse
 import itertools
@@ -27,8 +25,6 @@ from collections.abc import Callable, Iterator
 from random import Random
 from statistics import median
 
-import numpy as np
-
 from benchmarks.measuring import Table, cpu_seconds, info, need_redis
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
@@ -38,9 +34,6 @@ from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests import servers
 
 BLOCKS, CLUSTERS = 14, 1000
-# Leaves of a block in a small index, and positions for each in a larger one, as in
-# commit.lua.
-LEAVES, LOAD = 8192, 256
 WRITTEN = "--appendonly yes --auto-aof-rewrite-percentage 0"
 SPEC = IndexSpec("benchmark", 256, 48, BLOCKS, reach=64)
 
@@ -110,46 +103,6 @@ def measure(server: servers.RedisServer, count: int, batch: int) -> None:
     ]
     assert {claim.outcome for part in claims for claim in part} == {"duplicate"}
     table.row(count, "copies", *costs.of_each(len(some)), "")
-    index.close()
-
-
-def inject(server: servers.RedisServer, count: int) -> None:
-    """Write the leaves that an index of so many pages has."""
-    chance, leaf_count, half = (
-        np.random.default_rng(1),
-        max(count // LOAD, LEAVES),
-        LEAVES,
-    )
-    while 2 * half <= leaf_count:
-        half *= 2
-    with server.client() as client:
-        prefix = b"{simhash}:" + client.hget("{simhash}:meta", "generation") + b";"
-        for block in range(BLOCKS + 1):
-            pipeline = client.pipeline(transaction=False)
-            for number in range(leaf_count):
-                is_split = number < leaf_count - half or number >= half
-                size = chance.poisson(count / (2 * half if is_split else half))
-                pairs = chance.integers(1 << 19, size=size) << 29
-                pairs |= np.sort(chance.integers(1, count, size))
-                octets = pairs.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
-                name = bytes([block]) + (number % LEAVES).to_bytes(2, "big")
-                name += bytes([number // LEAVES] if number >= LEAVES else [])
-                pipeline.set(prefix + name, octets.tobytes())
-                if len(pipeline) == 1000:
-                    pipeline.execute()
-            pipeline.execute()
-        client.hset("{simhash}:meta", mapping={"last": count, "leaves": leaf_count})
-
-
-def measure_injected(server: servers.RedisServer, count: int, batch: int) -> None:
-    open_index(server.url, SPEC).close()
-    inject(server, count)
-    index, arrivals = open_index(f"{server.url}?socket_timeout=60", SPEC), pages()
-    admit(index, arrivals, 2000, batch)
-    costs = Costs(server)
-    admit(index, arrivals, 20_000, batch)
-    table = Table("injected", "claims", "server us", "client us", "bytes written")
-    table.row(count, f"{batch} a call", *costs.of_each(20_000))
     index.close()
 
 
@@ -273,7 +226,6 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--race", type=int, default=8)
-    parser.add_argument("--injected", type=int)
     parser.add_argument("--flood", action="store_true")
     parser.add_argument("--beside", type=int)
     parser.add_argument("--url")
@@ -287,9 +239,6 @@ def main() -> None:
         measure_beside(args.beside, args.batch)
         return
     with servers.redis_server(WRITTEN) as server:
-        if args.injected:
-            measure_injected(server, args.injected, args.batch)
-            return
         if args.flood:
             measure_flood(server, args.batch)
             return
