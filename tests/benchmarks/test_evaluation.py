@@ -112,13 +112,6 @@ def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path):
     }
 
 
-def test_a_pair_may_stand_twice_with_one_label_and_have_any_name(tmp_path):
-    odd = "\ue000\u200b page"
-    labels = f"{HEAD}{odd}\tb\tduplicate\nb\t{odd}\tduplicate\n"
-    pages = [*TEXTS, {"id": odd, "text": "x"}]
-    assert [*read_dataset(written(tmp_path, pages, labels)).pairs] == [("b", odd)]
-
-
 @pytest.mark.parametrize("arguments", [[], ["--recipe", "compact", "--distance", "20"]])
 def test_a_set_is_measured_by_the_recipe_that_is_named(arguments, tmp_path, monkeypatch, capsys):
     texts = {"a": article(1), "b": edited(article(1), 3), "c": article(3), "d": article(4)}

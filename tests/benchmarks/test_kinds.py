@@ -7,7 +7,7 @@ from functools import cache
 from benchmarks.documents import MarkedPage, html_of
 from benchmarks.evaluation import Dataset
 from benchmarks.kinds import DUPLICATES, made_page, make_kinds
-from benchmarks.templates import shingles, take_apart
+from benchmarks.templates import shingles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article
@@ -77,20 +77,3 @@ def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text():
         assert by_layout[int(template.name) % 4] in html_of(mirror)
         ids = re.findall(r"id=\"(\w+)\"", html_of(mirror))
         assert len(ids) == len(set(ids))
-
-
-def test_another_body_goes_where_the_text_stood_not_into_headings_or_repetitions():
-    first, second, third = (article(seed, 60) for seed in (1, 2, 3))
-    html = (
-        f"<h2>{article(4, 300)}</h2><div class=text><p>{first}<p>{second}<p>{third}</div>"
-        f"<div class=text><p>{first}<p>{second}<p>{third}</div>"
-    )
-    body = "\n".join([article(4, 300), first, second, third])
-    taken = take_apart(made_page("a", html, None, body))
-    assert taken is not None
-    draft = taken.draft()
-    draft.fill(["One.", "Two.", "Three.", "Four."])
-    assert re.sub(r"</?(html|body)>", "", draft.html()) == (
-        '<h2></h2><div class="text"><p>One.</p><p>Two.</p><p>Three.</p><p>Four.</p></div>'
-        '<div class="text"><p></p><p></p><p></p></div>'
-    )

@@ -74,7 +74,6 @@ def test_texts_that_overlap_share_a_band(count, jaccard, least, most):
 
 
 def test_bands_agree_as_often_as_minhash_says():
-    """Two texts share a MinHash as often as their features overlap, with empty bins and without."""
     for count in (30, 100, 5000):
         same = [
             np.mean(_minima(a, 80) == _minima(b, 80))
@@ -84,7 +83,6 @@ def test_bands_agree_as_often_as_minhash_says():
 
 
 def test_bands_need_the_features():
-    """A bare fingerprint has slices, but no bands."""
     with pytest.raises(ValueError, match="the fingerprint alone does not give its block values"):
         WIDE.of(5, None)
     with pytest.raises(ValueError, match="from the text"):

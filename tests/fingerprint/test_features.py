@@ -25,13 +25,11 @@ from scrapy_simhash.fingerprint.segmentation import ngrams
     ],
 )
 def test_features_of_a_text(spec, text, expected):
-    """Each kind of feature with its weights, and texts shorter than one n-gram."""
     assert spec.of(text) == expected
 
 
 @given(st.text(max_size=30), st.integers(1, 6))
 def test_ngrams_cover_the_text(text, n):
-    """n-grams overlap by all but one character, and the text can be read off them."""
     grams = ngrams(text, n)
     assert "".join(gram[0] for gram in grams[:-1]) + "".join(grams[-1:]) == text
     assert all(len(gram) == min(n, len(text)) for gram in grams)

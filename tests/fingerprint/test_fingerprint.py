@@ -42,7 +42,6 @@ def test_bits_and_distances_of_the_worked_examples_of_the_literature():
 
 @given(FEATURES, st.sampled_from(BITS))
 def test_simhash_is_its_definition(features, bits):
-    """Each bit has the weighted sum over all features, and its sign."""
     sums = by_definition(features, bits)
     found = feature_sums(features, bits, "xxh3").values
     assert found == pytest.approx(sums, rel=1e-8, abs=1e-3)
@@ -54,7 +53,6 @@ def test_simhash_is_its_definition(features, bits):
     st.randoms(use_true_random=False),
 )
 def test_order_of_features_plays_no_part(weights, rng):
-    """Any weights add up to the same sums in any order, to the last bit."""
     lanes = hash_features(map(str, range(len(weights))), 64, "xxh3")
     order = list(range(len(weights)))
     rng.shuffle(order)
@@ -65,7 +63,6 @@ def test_order_of_features_plays_no_part(weights, rng):
 
 @pytest.mark.parametrize("count", [0, 255, 256, 2048, 2049, 8160, 8161])
 def test_counting_holds_at_every_boundary(count):
-    """Any number of features is counted right, although one of them weighs more."""
     lane = np.random.default_rng(5).integers(0, 2**64, count, dtype=np.uint64)
     weights = np.where(np.arange(count), 1, 3)
     bits = np.unpackbits(lane[:, None].astype(">u8").view(np.uint8), axis=1)
@@ -73,7 +70,6 @@ def test_counting_holds_at_every_boundary(count):
 
 
 def test_fingerprint_is_checked_and_printed():
-    """A fingerprint has one of three widths, fits into it, and prints as hexadecimal digits."""
     top = Fingerprint(1 << 63, 64)
     assert str(top) == "8000000000000000"
     assert top.to_bytes() == b"\x80" + bytes(7)

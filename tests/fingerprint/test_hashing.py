@@ -50,7 +50,6 @@ def test_spread_is_splitmix64():
 
 
 def test_every_hash_has_its_width_and_another_value_with_each_seed():
-    """It tells two features apart in each of its lanes."""
     features = "a feature of some length", "another feature of some length"
     for name, bits in WIDTHS:
         lanes = [hash_features(features, bits, name, seed) for seed in (None, "s", "t", "")]
@@ -63,7 +62,6 @@ def test_every_hash_has_its_width_and_another_value_with_each_seed():
 
 @given(st.lists(st.text(st.characters(), max_size=8), max_size=4))
 def test_any_string_can_be_a_feature(features):
-    """No feature raises, not even one with lone surrogates, and no warning is given."""
     for name, bits in WIDTHS:
         assert hash_features(features, bits, name).shape == (bits // 64, len(features))
 

@@ -29,7 +29,6 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
     ],
 )
 def test_characters_that_count(text, expected):
-    """Lower case letters and digits in their compatibility form stay, in any script."""
     assert normalise(text) == expected
 
 
@@ -65,7 +64,6 @@ MARKED = st.sampled_from("e\u0301\u0323が\u3099يیک\u0640क\u093c\u0929\u095
 
 @given(st.text(st.characters() | MARKED, max_size=40))
 def test_normalise_is_its_definition(text):
-    """The look-up keeps what the regular expression keeps, for any string."""
     assert normalise(text) == definition(text)
 
 
@@ -83,7 +81,6 @@ def test_every_letter_is_normalised_by_definition_and_has_one_form():
 
 @given(st.text(st.sampled_from("bé\u1ea5\u0323\u0301\uac01ёはば\u1f81\u0958３ى"), max_size=20))
 def test_a_letter_and_its_marks_are_one_in_any_form(text):
-    """Composed, decomposed or by compatibility, a text has one normal form."""
     forms = [unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC", "NFKD")]
     for form in (normalise, partial(normalise, by_line=True), fold):
         assert len({*map(form, forms)}) == 1

@@ -65,7 +65,6 @@ def test_an_empty_text_has_the_fingerprint_of_nothing_and_all_block_values():
 
 
 def test_identity_names_what_changes_a_fingerprint():
-    """Every such choice shows in it, and nothing else does."""
     base = RECIPES["default"]
     same = [replace(base, name="mine"), replace(base, distance=40), replace(base, min_length=7)]
     assert {recipe.identity for recipe in same} == {base.identity}
@@ -87,7 +86,6 @@ def test_identity_names_what_changes_a_fingerprint():
 
 
 def test_a_seed_changes_the_fingerprint_and_stays_secret():
-    """Neither the identity nor the representation of a recipe gives the seed away."""
     plain, seeded = RECIPES["default"], replace(RECIPES["default"], seed="hunter2-secret")
     assert distance(*(r.fingerprint(TEXTS["english"]) for r in (plain, seeded))) > 64
     assert "hunter2" not in repr(seeded) + seeded.identity

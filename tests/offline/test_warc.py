@@ -123,18 +123,13 @@ def test_a_body_that_unpacks_to_more_than_the_limit_is_passed_over(coding, pack)
     assert over == {f"page that does not unpack to {LARGEST_PAGE:,} bytes": 1}
 
 
-# The kernel's figure for a process begins with that of the one that started it, elsewhere than in
-# /proc.
 DEDUPE = """
-import resource, sys
+import sys
 from pathlib import Path
 from tests.commands.running import simhash
 simhash("dedupe", sys.argv[1], settings={"SIMHASH_PROCESSES": 0})
-status = Path("/proc/self/status")
-if status.exists():
-    print(1024 * int(status.read_text().split("VmHWM:")[1].split()[0]))
-else:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+status = Path("/proc/self/status").read_text()
+print(1024 * int(status.split("VmHWM:")[1].split()[0]))
 """
 HUGE = 300_000_000
 LARGE = {
@@ -147,7 +142,6 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_file_that_unpacks_to_gigabytes_takes_little_memory(name, tmp_path):
-    """The memory is bounded, although 300 MB come out of the file."""
     path = tmp_path / f"{name}.gz"
     # The middle consists of one packed piece, again and again.
     pieces = [LARGE[name], *[b"a" * 6_000_000] * (HUGE // 6_000_000), b"\r\n\r\n"]

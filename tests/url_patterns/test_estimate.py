@@ -7,30 +7,26 @@ from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
 PATTERN = "a.test/?b=*"
 
 
-def spared(number: int) -> Estimate:
+@pytest.mark.parametrize(
+    ("number", "looks", "pattern", "lost", "at_most"),
+    [
+        (0, 0, "", 0, 0),
+        (7, 0, "", 0, 7),  # without a look, all may be lost
+        (1000, 50, "", 0, 3 * 19),  # without a wrong one, the bound is three weights
+        (10, 0, "a.test/?c=*", 0, 10),  # a pattern that fell before has lost nothing
+        (1000, 50, PATTERN, 19, 4.74 * 19),
+    ],
+)
+def test_what_is_lost_at_most_follows_from_the_looks(number, looks, pattern, lost, at_most):
     estimate = Estimate()
     for _ in range(number):
         estimate.spare(PATTERN, 100)
-    return estimate
-
-
-def test_without_a_look_everything_that_was_spared_may_be_lost():
-    assert (Estimate().at_most, spared(7).at_most) == (0, 7)
-
-
-def test_without_a_wrong_one_the_bound_is_three_weights():
-    estimate = spared(1000)
-    for _ in range(50):
+    for _ in range(looks):
         estimate.explore(0.05)
-    assert estimate.lost == 0
-    assert estimate.at_most == pytest.approx(3 * 19, rel=0.02)
-
-
-def test_a_pattern_that_fell_before_anything_was_spared_has_lost_nothing():
-    estimate = spared(10)
-    estimate.add_wrong("a.test/?c=*", 0.05)
-    assert (estimate.lost, estimate.wrong) == (0, 1)
-    assert estimate.at_most == spared(10).at_most
+    if pattern:
+        estimate.add_wrong(pattern, 0.05)
+    assert estimate.wrong == bool(pattern)
+    assert (estimate.lost, estimate.at_most) == pytest.approx((lost, at_most), rel=0.02)
 
 
 @pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
