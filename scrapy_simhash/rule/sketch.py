@@ -64,8 +64,8 @@ class Units(NamedTuple):
 
     Attributes:
         numbers: as they are written, without ages and counts of visits.
-        fields: short lines, each with the line before it, which may be its label; and
-            the marks of the page.
+        fields: short lines, and longer ones with a number, each with the one before it,
+            which may be its label; and the marks of the page.
         sentences: of the main text, without digits.
         words: short sentences, such as a colour; and amounts of money, which are no
             counts.
@@ -199,11 +199,13 @@ def _undated(lines: Iterable[str]) -> list[str]:
 
 
 def _fields(lines: Iterable[str], marks: Iterable[str]) -> set[str]:
-    """Return the short lines as they are written, each with the line before it, and the marks."""
+    """Return short lines, longer ones with a number, each with the one before it; and the marks."""
     fields = {f"\0{mark}" for mark in marks}
     label = ""
     for line in lines:
-        value = "".join(lasting(line).split()) if len(line) < _SENTENCE else ""
+        # A list may have the same number beside another entry.
+        longest = SHORT_LINE if _NUMBER.search(line) else _SENTENCE
+        value = "".join(lasting(line).split()) if len(line) < longest else ""
         if value:
             fields.add(f"{label}\0{value}")
         label = value
@@ -245,8 +247,10 @@ def size_in_bytes(text: str) -> int:
 
 
 def hashes_of(units: Iterable[str], seed: int) -> list[int]:
-    encoded = [unit.encode("utf-8", "surrogatepass") for unit in units]
-    return [xxhash.xxh3_64_intdigest(unit, seed) for unit in encoded]
+    return [
+        xxhash.xxh3_64_intdigest(unit.encode("utf-8", "surrogatepass"), seed)
+        for unit in units
+    ]
 
 
 def sketch(hashes: Collection[int], width: int) -> Sketch:

@@ -60,6 +60,13 @@ def test_a_field_is_a_number_and_a_value():
     assert set(found.all_sentences) == {*found.sentences, "itisletbytheweekinmay"}
 
 
+def test_a_line_with_a_number_is_a_field_though_another_line_has_the_number_too():
+    album = "World Book Day Assembly (32 images)"
+    other = "World Book Day Assembly (10 images)"
+    assert units(f"{album}\n{other}").numbers == units(f"{other}\n{album}\n{album}").numbers
+    assert units(album).fields != units(other).fields
+
+
 def test_a_name_with_signs_is_no_sentence():
     oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
     assert oslo.words != rome.words
