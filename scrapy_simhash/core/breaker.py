@@ -113,7 +113,7 @@ class Breaker:
 
     def report(self, news: Report) -> Unsettled:
         """See the contract; an absent store's entries are provisional for as long as a lease."""
-        in_store = [entry for entry in news.entries if entry > 0]
+        in_store = [entry for entry in news.entries if entry >= 0]
         of_store = self._report_to_store(news._replace(entries=in_store))
         if self._memory is None:
             return of_store

@@ -167,7 +167,11 @@ class Upkeep:
         if original.key in self._parts:
             self._copies_by_key.setdefault(original.key, []).append(callback)
         else:
-            self._copies_by_entry.setdefault(original.entry, []).append(callback)
+            self.follow_entry(original.entry, callback)
+
+    def follow_entry(self, entry: int, callback: Callback) -> None:
+        """Call ``callback`` with whether a provisional entry was confirmed."""
+        self._copies_by_entry.setdefault(entry, []).append(callback)
 
     @property
     def are_copies_waiting(self) -> bool:

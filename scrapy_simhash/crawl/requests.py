@@ -24,7 +24,7 @@ PREFERRED = "simhash_preferred"
 #: The request of a page that has waited has the page's key here.
 WAITED = "simhash_waited"
 #: The request of a copy in a queue in Redis has the page's key, the request's priority
-#: and the key of its original here.
+#: and the entry of its original here.
 COPY = "simhash_copy"
 #: A request that was put back into the queue, because its page may be a copy, has its
 #: distance behind the others here.

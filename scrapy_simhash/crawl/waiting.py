@@ -6,8 +6,7 @@ with the response that was kept, or is downloaded again.
 
 On Scrapy's own queue the request rests in memory meanwhile. A queue in Redis outlives
 this process, so there the request goes back at once. A crawler that takes it out puts
-it back before anything else, and asks the index; when it takes it out again, it has the
-answer.
+it back, unless it knows by now how the original has fared.
 """
 
 import asyncio
@@ -34,12 +33,13 @@ class _Copy(NamedTuple):
     Attributes:
         key: the copy's own key.
         priority: of its request, before it was put behind other pages.
-        original: the key of the page that it repeats.
+        original: the entry of the page that it repeats; 0, which is none, for a page of
+            an outage, which other crawlers do not know.
     """
 
     key: str
     priority: int
-    original: str
+    original: int
 
 
 class Copies:
@@ -57,8 +57,8 @@ class Copies:
         self._queue = queue
         self._counts = counts
         self._is_shared = uses_scrapy_redis(crawler.settings)
-        # The fates of originals, by the copy: whether they were delivered.
-        self._fates: LRUCache[_Copy, bool] = LRUCache(100_000)
+        # Whether the originals of copies in Redis were delivered, once that is known.
+        self._fates: LRUCache[_Copy, asyncio.Future[bool]] = LRUCache(100_000)
 
     def wait(self, judged: Judged) -> None:
         """Have a copy wait that is dropped or followed for a page in progress."""
@@ -68,7 +68,8 @@ class Copies:
         if "playwright_page" not in judged.request.meta:
             self._queue.keep(verdict.key, judged.request, judged.response)
         if self._is_shared:
-            copy = _Copy(verdict.key, request.priority, verdict.matches[0].key)
+            entry = max(0, verdict.matches[0].entry)
+            copy = _Copy(verdict.key, request.priority, entry)
             self._put_back(request, copy)
         else:
             self._dedup.follow(verdict, partial(self._settled, verdict.key, request))
@@ -98,43 +99,34 @@ class Copies:
             IgnoreRequest: the original was delivered, or is in progress.
         """
         copy = _Copy(*request.meta[COPY])
-        is_delivered = self._fates.pop(copy, None)
-        if is_delivered is None:
+        fate = self._fates.get(copy) or self._follow(copy)
+        if not fate.done():
             # This comes first, because a crawler that is killed loses the requests in
             # its hands.
             self._put_back(request, copy)
-            is_delivered = await self._was_delivered(copy.original)
-            if is_delivered is None:
-                # The request holds its slot for a moment, because another look would
-                # tell no more.
-                await self._pause()
-            else:
-                self._fates[copy] = is_delivered
-            _ignore(request, f"waits for {copy.original}")
+            await self._pause(fate)
+            _ignore(request, "waits for the page that it repeats")
+        del self._fates[copy]
         response = self._queue.take_response(copy.key)
-        if is_delivered:
+        if fate.result():
             # The response that was kept goes with it.
-            _ignore(request, f"repeats {copy.original}, which was delivered")
+            _ignore(request, "repeats a page that was delivered")
         del request.meta[COPY]
         request.priority = copy.priority
         self._counts["crawled_again"] += 1
         return response
 
-    async def _was_delivered(self, key: str) -> bool | None:
-        """Return whether a page was delivered; None while it is in progress.
+    def _follow(self, copy: _Copy) -> asyncio.Future[bool]:
+        fate: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._fates[copy] = fate
+        self._dedup.upkeep.follow_entry(copy.original, fate.set_result)
+        return fate
 
-        A page that is not in the index was not delivered. While the index is away, no
-        page is.
-        """
-        if self._dedup.upkeep.in_progress(key):
-            return None
-        answers = await self._dedup.ask(lambda index: [index.was_delivered(key)])
-        return answers[0] if answers else False
-
-    async def _pause(self) -> None:
+    async def _pause(self, fate: asyncio.Future[bool]) -> None:
+        """Hold the slot of a request for a moment, because another look would tell no more."""
         was_idle = self._is_idle()
-        await asyncio.sleep(1)
-        if was_idle and self._is_idle():
+        await asyncio.wait([fate], timeout=1)
+        if was_idle and self._is_idle() and not fate.done():
             # A page that has not ended by now never will.
             self._dedup.upkeep.fail_all()
 

@@ -299,12 +299,6 @@ class Index:
         }
         return Unsettled(provisional, positions - provisional - delivered)
 
-    def was_delivered(self, key: str) -> bool | None:
-        """Return whether a page of this key was delivered; None while one is in progress."""
-        entries = self._of_keys([key]).keys()
-        provisional, gone = self.unsettled(entries)
-        return None if provisional else bool(entries - gone)
-
     # Runs.
 
     def begin_run(self, resumed: int | Literal["last"] | None = None) -> Run:

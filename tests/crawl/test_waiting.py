@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_simhash import Dedup, Document, SyncDedup
+from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import COPY
 from scrapy_simhash.crawl.waiting import Copies
-from tests.crawl.spiders import FailingLate, Pages, paths, until
+from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
+from tests.pages import article, html
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
@@ -71,42 +72,60 @@ def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, on_redis, fa
     assert twins.hits["/second"] == 1
 
 
+def test_a_copy_is_crawled_though_the_key_of_its_original_was_delivered_with_another_text(
+    crawl, articles, on_redis
+):
+    """The first answer may be a wall for robots, which the copy has met, too."""
+    answering(articles, "/0", (200, {"Content-Type": "text/html"}, html(article(9))))
+
+    class Insists(FailingLate):
+        async def parse(self, response: Any) -> Any:
+            if response.url.endswith("/0") and self.fails:
+                self.fails = False
+                await until(lambda: self.counted("dropped"))
+                yield response.request.replace(dont_filter=True, priority=1)
+            else:
+                yield {"path": response.url.removeprefix(self.base)}
+
+    crawled = crawl(Insists, settings=on_redis, site=articles, paths=[])
+    assert sorted(paths(crawled)) == ["/0", "/0/copy"]
+
+
 class TakesOver(Pages):
-    """Its queue has a copy that another crawler has put there."""
+    """Its queue has a copy that another crawler has put there; without more, of an outage."""
+
+    entry = 0
 
     async def start(self) -> AsyncIterator[Any]:
-        copy = [f"{self.base}/second", 0, f"{self.base}/first"]
+        copy = [f"{self.base}/second", 0, self.entry]
         yield Request(f"{self.base}/second", dont_filter=True, meta={"depth": 1, COPY: copy})
 
 
-@pytest.mark.parametrize("fate", ["delivered", "failed", "not known"])
+@pytest.mark.parametrize("fate", ["delivered", "failed", "of an outage"])
 def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_was_delivered(
     crawl, twins, on_redis, monkeypatch, fate
 ):
-    async def nothing(*_: object) -> None:
-        """The index is away."""
-
     with first_of_another_crawler(twins, on_redis) as other:
+        copy = other.check(Document(f"{twins.url}/second", twins.pages["/second"]), wait=False)
         (other.failed if fate == "failed" else other.delivered)(f"{twins.url}/first")
-    if fate == "not known":
-        monkeypatch.setattr(Dedup, "ask", nothing)
+    if fate != "of an outage":
+        monkeypatch.setattr(TakesOver, "entry", copy.matches[0].entry)
     crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
     assert paths(crawled) == (["/second"] if fate == "failed" else [])
     assert twins.hits["/second"] == (fate != "delivered")
 
 
-def test_a_copy_is_queued_again_before_the_index_is_asked(crawl, twins, on_redis, monkeypatch):
+def test_a_copy_is_queued_again_before_anything_is_waited_for(crawl, twins, on_redis, monkeypatch):
     """A crawler that is killed meanwhile does not lose it."""
     queued = []
 
-    async def was_delivered(copies: Any, key: str) -> bool:
+    async def pause(copies: Any, fate: Any) -> None:
         queued.append(len(copies._crawler.engine._slot.scheduler))
-        return True
+        await fate
 
-    monkeypatch.setattr(Copies, "_was_delivered", was_delivered)
-    crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
+    monkeypatch.setattr(Copies, "_pause", pause)
+    crawl(TakesOver, settings=on_redis, site=twins, paths=[])
     assert queued == [1]
-    assert paths(crawled) == []
 
 
 def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(crawl, twins, on_redis):
@@ -114,7 +133,11 @@ def test_a_crawl_ends_though_nobody_tells_how_an_original_fares(crawl, twins, on
 
     class NeverEnds(TakesOver):
         async def start(self) -> AsyncIterator[Any]:
-            filter_of(self.crawler).dedup.hold(f"{self.base}/first")
+            dedup = filter_of(self.crawler).dedup
+            first = Document(f"{self.base}/first", twins.pages["/first"])
+            assert (await dedup.check(first)).owned
+            second = Document(f"{self.base}/second", twins.pages["/second"])
+            self.entry = (await dedup.check(second, wait=False)).matches[0].entry
             async for request in super().start():
                 yield request
 
