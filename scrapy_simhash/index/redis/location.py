@@ -4,13 +4,16 @@ import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from redis import Redis
 from redis.cluster import RedisCluster
 from redis.connection import parse_url, to_bool
 
+_URL = re.compile(
+    r"([a-z]+)(?:\+([a-z]+))?://(?:([^/?#]*)@)?([^/?#@]*)(/[^?#@]*)?(?:\?([^#]*))?"
+)
 _HOST = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 #: An index is opened, and looked at as a whole, shard by shard.
@@ -18,8 +21,14 @@ MOST_SHARDS = 1024
 # Options that redis-py does not have.
 _OURS = ("name", "shards")
 # Answers are bytes here, and come from a master, whatever the user's other clients
-# want.
-_UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
+# want; and a URL has its hosts in one place.
+_UNHEEDED = (
+    "decode_responses",
+    "read_from_replicas",
+    "load_balancing_strategy",
+    "host",
+    "port",
+)
 # Options that are objects, which no text names.
 _OBJECTS = set(
     "cache cache_config connection_pool credential_provider driver_info event_dispatcher"
@@ -61,6 +70,17 @@ class Location:
         return message.partition(", with args")[0]  # which a server repeats, cut off
 
 
+class _Parts(NamedTuple):
+    """The parts of a URL as they are written; one that is missing is empty."""
+
+    scheme: str
+    topology: str
+    login: str
+    place: str
+    path: str
+    query: str
+
+
 def parse_location(url: str) -> Location:
     """Take a URL apart.
 
@@ -68,90 +88,89 @@ def parse_location(url: str) -> Location:
         ValueError: it is of no known form; the message does not show what may be a
             password.
     """
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # its message may hold a password
-        raise ValueError(
-            "the URL of an index has characters that no address has"
-        ) from None
-    user_info, _, place = parts.netloc.rpartition("@")
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    # An "@" in an option of a wrong URL may be the one that follows a password.
-    may_be_cut = not user_info and any("@" in value for value in options.values())
-    shown = f"{parts.scheme}://{place}{parts.path}"
-    if not _is_cut(parts, place):
+    found = _URL.fullmatch(url)
+    if found:
+        parts = _Parts(*found.groups(""))
+        hosts = _hosts(parts)
+        shown = f"{url.partition(':')[0]}://{parts.place}{parts.path}"
+        is_whole = not parts.place if parts.scheme == "unix" else bool(hosts)
         try:
-            return _location(parts, place, shown, options)
+            if is_whole:
+                return _location(parts, hosts, shown)
         except (TypeError, ValueError) as error:
-            if not may_be_cut:
+            # An "@" in an option of a wrong URL may be the one that follows a password.
+            if "@" not in parts.query:
                 raise ValueError(f"{shown}: {error}") from None
     raise ValueError(
-        f"{parts.scheme.partition('+')[0]}:… is no URL of an index: two slashes stand before "
+        f"{re.split('[+:]', url)[0]}:… is no URL of an index: two slashes stand before "
         "user:password@host:port, and special characters of the password are written as %2F, %23, "
         "%3F, %40 and the like"
     )
 
 
-def _is_cut(parts: SplitResult, place: str) -> bool:
-    """Return whether a URL seems to be cut in the middle of its password."""
-    is_unix = parts.scheme.startswith("unix")
-    names = [option.partition("=")[0] for option in parts.query.split("&")]
-    if "@" in f"{parts.path}{names}" or parts.fragment or not (is_unix or parts.netloc):
-        return True
-    hosts = map(_HOST.fullmatch, place.split(","))
-    are_hosts = all(host and int(host[2] or 0) < 1 << 16 for host in hosts)
-    return bool(place) and (is_unix or not are_hosts)
+def _hosts(parts: _Parts) -> list[tuple[str, int]]:
+    """Return hosts and ports; nothing if one of them is no host or port."""
+    hosts = [_HOST.fullmatch(host) for host in parts.place.split(",")]
+    default = _PORTS.get(parts.topology, 0)
+    found = [(host[1].strip("[]"), int(host[2] or default)) for host in hosts if host]
+    is_whole = len(found) == len(hosts) and all(port < 1 << 16 for _, port in found)
+    return found if is_whole else []
 
 
-def _location(
-    parts: SplitResult, place: str, shown: str, options: dict[str, str]
-) -> Location:
+def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Location:
     """Return the location that a URL names; its message may show all but user and password."""
-    login = parts.netloc.removesuffix(place)
-    scheme, topology = _scheme_and_topology(parts.scheme, place)
-    service, path = _service_and_path(scheme, topology, parts.path)
-    server = "localhost" if topology else place
-    sentinel = _client("redis://", _sentinel_options(options), topology)
-    client = _client(f"{scheme}://{login}{server}{path}", options, topology)
+    topology = parts.topology
+    if topology not in _PORTS or (topology and parts.scheme == "unix"):
+        raise ValueError("what follows redis+ or rediss+ must be sentinel or cluster")
+    if not topology and len(hosts) > 1:
+        raise ValueError("several hosts need redis+sentinel or redis+cluster")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    service, database = _service_and_database(parts)
+    sentinel = _client(_sentinel_options(options), topology)
+    client = _client(options, topology, is_tls=parts.scheme in ("rediss", "valkeys"))
+    client |= _login(parts.login)
+    if database:
+        client.setdefault("db", int(database))
+    if parts.scheme == "unix":
+        client["unix_socket_path"] = unquote(parts.path)
+    elif not topology:
+        client["host"], client["port"] = hosts[0]
     return Location(
         shown,
         topology,
-        _hosts(place, _PORTS[topology]),
+        hosts,
         service,
         client,
         sentinel,
         _name(options),
         _shards(options),
-        _secrets(login.removesuffix("@"), client, sentinel),
+        _secrets(parts.login, client, sentinel),
     )
 
 
-def _scheme_and_topology(scheme: str, place: str) -> tuple[str, str]:
-    scheme, _, topology = scheme.replace("valkey", "redis").partition("+")
-    if topology not in _PORTS or (topology and scheme == "unix"):
-        raise ValueError("what follows redis+ or rediss+ must be sentinel or cluster")
-    if not topology and "," in place:
-        raise ValueError("several hosts need redis+sentinel or redis+cluster")
-    return scheme, topology
-
-
-def _service_and_path(scheme: str, topology: str, path: str) -> tuple[str, str]:
-    """Return the service that a path names, and the path as redis-py reads it."""
-    if scheme == "unix":
-        if not path:
+def _service_and_database(parts: _Parts) -> tuple[str, str]:
+    """Return the service and the database that a path names."""
+    if parts.scheme == "unix":
+        if not parts.path:
             raise ValueError("the path of a socket is missing")
-        return "", path
+        return "", ""
     service = ""
-    database = path.strip("/")
-    if topology:
+    database = parts.path.strip("/")
+    if parts.topology:
         service, _, database = database.partition("/")
-    if topology == "sentinel" and not service:
+    if parts.topology == "sentinel" and not service:
         raise ValueError("the path must be /service or /service/db")
-    if topology == "cluster" and (service or database):
+    if parts.topology == "cluster" and (service or database):
         raise ValueError("a cluster has no databases; the path must be empty")
     if database and not database.isdecimal():
         raise ValueError("the database must be a number")
-    return service, f"/{database}"
+    return service, database
+
+
+def _login(text: str) -> dict[str, str]:
+    user, _, password = map(unquote, text.partition(":"))
+    login = {"username": user, "password": password}
+    return {name: value for name, value in login.items() if value}
 
 
 def _name(options: dict[str, str]) -> str:
@@ -174,43 +193,31 @@ def _sentinel_options(options: dict[str, str]) -> dict[str, str]:
     return {name.removeprefix("sentinel_"): options.pop(name) for name in names}
 
 
-def _client(address: str, options: dict[str, str], topology: str) -> dict[str, Any]:
-    """Return the options of redis-py for a URL."""
-    client = dict(parse_url(f"{address}?{urlencode(options)}"))
-    known = {*signature(Redis).parameters, "connection_class", *_OURS}
-    if address.startswith("unix"):
-        known.add("path")
+def _client(
+    options: dict[str, str], topology: str, *, is_tls: bool = False
+) -> dict[str, Any]:
+    """Return the options of redis-py for those of a URL."""
+    known = {*signature(Redis).parameters, *_OURS}
     if topology == "cluster":
         known |= {*signature(RedisCluster).parameters}
     # redis-py passes over options without a value.
-    if unknown := sorted({*options, *client} - (known - _OBJECTS)):
+    if unknown := sorted(options.keys() - (known - _OBJECTS)):
         meant = get_close_matches(unknown[0][:80], known - _OBJECTS, 1)
         hint = f"; did you mean {meant[0]}?" if meant else ""
         raise ValueError(f"a URL of an index has no option {unknown[0]}{hint}")
-    for name in ("connection_class", *_OURS, *_UNHEEDED, "host" if topology else ""):
+    client = dict(parse_url(f"redis://?{urlencode(options)}"))
+    for name in (*_OURS, *_UNHEEDED):
         client.pop(name, None)
-    if "path" in client:
-        client["unix_socket_path"] = client.pop("path")
-    if address.startswith("rediss"):
-        client["ssl"] = True
-    if "ssl" in client:
-        client["ssl"] = bool(to_bool(client["ssl"]))
+    if is_tls or "ssl" in client:
+        client["ssl"] = is_tls or bool(to_bool(client["ssl"]))
     if client.get("ssl") and client.get("ssl_cert_reqs", "required") == "required":
         # redis-py checks the name in a certificate from version 6 on.
         client.setdefault("ssl_check_hostname", True)
     return client
 
 
-def _hosts(place: str, port: int) -> list[tuple[str, int]]:
-    hosts = map(_HOST.fullmatch, place.split(","))
-    return [(host[1].strip("[]"), int(host[2] or port)) for host in hosts if host]
-
-
-def _secrets(user_info: str, *options: dict[str, Any]) -> frozenset[str]:
-    written = set(user_info.split(":", 1))
-    secrets = written | {unquote(text) for text in written}
+def _secrets(login: str, *options: dict[str, Any]) -> frozenset[str]:
+    secrets = set(login.split(":", 1))
     for part in options:
-        secrets |= {
-            str(part[name]) for name in ("username", "password") if part.get(name)
-        }
+        secrets |= {str(part.get(name, "")) for name in ("username", "password")}
     return frozenset(secrets - {""})
