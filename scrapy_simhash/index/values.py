@@ -76,7 +76,7 @@ class IndexSpec:
     lease: float = DEFAULT_LEASE
     spider: str = ""
     judge: Judge = field(default=by_distance, compare=False)
-    reach: int = field(default=-1, compare=False)
+    reach: int = field(default=0, compare=False)
     same: Sameness = field(default=same_text, compare=False)
     scoped: bool = field(default=False, compare=False)
 
@@ -87,7 +87,7 @@ class IndexSpec:
             raise ValueError(
                 f"the distance must be from 0 to {self.bits - 1}, not {self.distance}"
             )
-        if self.reach < 0:
+        if not self.reach:
             object.__setattr__(self, "reach", reach_of(self.bits, self.distance))
         if self.blocks not in range(1, 256):
             raise ValueError(f"a page has 1 to 255 blocks, not {self.blocks}")

@@ -137,7 +137,7 @@ def _check_server(client: Client) -> None:
 
 
 def hash_tags(name: str, count: int) -> list[str]:
-    """Return the names of an index's shards, one of them the name of the index.
+    """Return the names of an index's shards, the first of them the name of the index.
 
     Each has an equal stretch of the slots for itself, so that nodes with as many slots
     have as many shards.
@@ -148,7 +148,7 @@ def hash_tags(name: str, count: int) -> list[str]:
         tags.setdefault(key_slot(tag.encode()) * count // REDIS_CLUSTER_HASH_SLOTS, tag)
         if len(tags) == count:
             break
-    return [tags[stretch] for stretch in range(count)]
+    return [*tags.values()]
 
 
 class RedisStore:
@@ -159,18 +159,13 @@ class RedisStore:
     def __init__(self, client: Client, spec: IndexSpec, count: int) -> None:
         self._client = client
         self._spec = spec
-        names = hash_tags(client.address.name, count)
-        number = names.index(client.address.name)
-        # If the home is of other shards, no other one is made.
-        self._home = Shard(client, spec, names[number], number, count)
+        # The home comes first: if it is of other shards, no other one is made.
         self._shards = [
-            self._home if n == number else Shard(client, spec, name, n, count)
-            for n, name in enumerate(names)
+            Shard(client, spec, name, number, count)
+            for number, name in enumerate(hash_tags(client.address.name, count))
         ]
+        self.time = self._shards[0].time
         self.close = client.close
-
-    def time(self) -> float:
-        return self._home.time()
 
     # Commits.
 

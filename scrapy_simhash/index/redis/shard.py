@@ -31,7 +31,7 @@ from scrapy_simhash.index.store import (
 )
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
-FORMAT = 19
+FORMAT = 20
 # Positions in a group of entries, leaves of a block in a small index, and places: as in
 # commit.lua.
 GROUP = 32
@@ -113,14 +113,13 @@ class Shard:
         self._width = spec.bits // 8
         self._number = number
         self._count = count
-        is_home = name == client.address.name
         self._header = {
             "format": str(FORMAT),
             "recipe": spec.recipe,
             "bits": str(spec.bits),
             "blocks": str(spec.blocks),
             # The shard that has the name of the index knows how many there are.
-            "shards": str(count) if is_home else f"{number} of {count}",
+            "shards": f"{number} of {count}" if number else str(count),
         }
         self._ahead = -math.inf
         self.begin()
