@@ -8,9 +8,11 @@ from itertools import islice
 import pytest
 from simhash import Simhash
 
+from scrapy_simhash.commands import import_
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.index import open_existing
-from scrapy_simhash.index.values import Arrival, Entry
+from scrapy_simhash.index import open_existing, open_index
+from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.values import Arrival, Entry, IndexSpec
 from scrapy_simhash.keys import key_of
 from tests.commands.running import entries_in, filled, printed, simhash
 from tests.index.promises.made import fp, values
@@ -54,6 +56,23 @@ def test_pages_in_progress_are_left_out(tmp_path, capsys):
         "left out: 1 page in progress",
     ]
     assert entries_in(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
+
+
+@pytest.mark.parametrize("scope", ["global", "host"])
+def test_an_imported_index_is_spread_if_the_pages_of_a_crawl_have_scopes(
+    tmp_path, monkeypatch, scope
+):
+    spread = []
+
+    def opening(url: str, spec: IndexSpec) -> Index:
+        spread.append(spec.scoped)
+        return open_index(url, spec)
+
+    monkeypatch.setattr(import_, "open_index", opening)
+    url = filled(tmp_path / "one.sqlite", entries(1))
+    settings = {"SIMHASH_SCOPE": scope}
+    assert simhash("import", url, "--index", tmp_path / "two.sqlite", settings=settings) == 0
+    assert spread == [scope == "host"]
 
 
 def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, monkeypatch, capsys):

@@ -108,7 +108,8 @@ def test_a_scan_yields_all_entries_with_what_they_were_made_of(store, place):
     admitted(store, *pages.values())
     rows = [*store.scan(blocks=True)]
     contents = {stored.body.decode(): stored.content for _, stored in rows}
-    assert [at for at, _ in store.scan(rows[9][0])] == [at for at, _ in rows[10:]]
+    for n in (9, 29, 30, 31):  # some end a group of entries in Redis
+        assert [at for at, _ in store.scan(rows[n][0])] == [at for at, _ in rows[n + 1 :]]
     size = None if place.shared else SPEC.bits // 8
     made_of = {key: looked(arrival).contents[0][:-4] for key, arrival in pages.items()}
     assert {key: content[:size] for key, content in contents.items()} == {

@@ -73,15 +73,20 @@ def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(client, url
     assert index.check() == []
 
 
-def test_a_check_tells_of_entries_that_are_counted_otherwise_than_they_are(client, url, opened):
+def test_a_check_tells_what_is_not_as_it_was_written(client, url, opened):
     index = opened(url)
-    keep(index, values(1)[0])
+    index.claim_all([page(f"{value}", value) for value in values(40)])
+    index.confirm(f"{value}" for value in values(40))
     assert index.check() == []
     (meta,) = client.keys("*:meta")
     client.hincrby(meta, "0:pages", 2)
     assert index.check() == [
-        "it counts 3 of run 0, 0 in progress, and has 1 of run 0, 0 in progress"
+        "it counts 42 of run 0, 0 in progress, and has 40 of run 0, 0 in progress"
     ]
+    client.hincrby(meta, "0:pages", -2)
+    block = next(key for key in client.keys("*;*") if key.partition(b";")[2][0] < 4)
+    count = len(client.getdel(block)) // 6
+    assert index.check() == [f"{count} block values stand in no bucket: buckets are full, or gone"]
 
 
 def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened):
