@@ -2,7 +2,15 @@
 
 import pytest
 
-from scrapy_simhash.keys import aliases, key_of, page_key, page_scope, plain_key
+from scrapy_simhash.keys import (
+    aliases,
+    host_of,
+    key_of,
+    page_key,
+    page_scope,
+    plain_key,
+    split_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,6 +32,12 @@ def test_scope_separates_by_domain_or_host(url, domain, host):
     assert page_scope(url, "global") == ""
     assert page_scope(url, "domain") == domain
     assert page_scope(url, "host") == host
+
+
+def test_only_an_http_address_has_a_host():
+    urls = ["http://user:secret@A.Example:8080/x", "https://[::1]/", "http://[", "an item"]
+    assert [*map(host_of, urls)] == ["a.example:8080", "[::1]", "", ""]
+    assert [split_address(url) for url in ("ftp://a.example/", "http:///a")] == [None, None]
 
 
 def test_a_long_key_is_its_beginning_and_a_digest():

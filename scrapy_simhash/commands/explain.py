@@ -99,10 +99,9 @@ def _fate(line: LogLine) -> Iterator[str]:
     yield f"  {line.verdict}{action} at {moment(line.time)} UTC"
     if line.change:
         place = f" from {line.moved_from}" if line.moved_from else ""
-        is_withheld = line.verdict == "unique" and line.action
         done = (
             "so SIMHASH_RECRAWL withheld its items"
-            if is_withheld
+            if line.action
             else "and it was delivered"
         )
         since = {"new": "in no earlier run", "same": "the same as in earlier runs"}

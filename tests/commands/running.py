@@ -109,7 +109,7 @@ def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) ->
     assert process.returncode == 130
 
 
-def log_line(key: str, verdict: str = "unique", **changed: Any) -> str:
+def log_line(url: str, /, verdict: str = "unique", **changed: Any) -> str:
     """Return a line of a dedup log as it stands there."""
     action = "drop" if verdict == "duplicate" else None
-    return to_json(line(**{"url": key, "verdict": verdict, "action": action, **changed})) + "\n"
+    return to_json(line(**{"url": url, "verdict": verdict, "action": action, **changed})) + "\n"

@@ -98,6 +98,8 @@ def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     assert compared(capsys, "--text", "ab", "ab")[:2] == (0, 0)
     pypi = ("--text", "--recipe", "pypi", "How are you? I am fine.", "How old are you? I am fine.")
     assert "(k = 3)" in compared(capsys, *pypi)[2]
+    steps = compared(capsys, *pypi, "--steps")[2]
+    assert len(re.findall(r"^ +\d+( +-?\d+){8}$", steps, re.MULTILINE)) == 2 * 8
     status, distance, out = compared(capsys, *pypi, "-s", "SIMHASH_DISTANCE=15")
     assert (status, distance) == (0, 15)
     assert "(k = 15)" in out

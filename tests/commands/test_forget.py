@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
         log_line(B),
         log_line(COPIES[0], "duplicate", original=A, distance=2),
         log_line(COPIES[1], "duplicate", original=A, distance=0),
-        log_line(COPIES[2], "duplicate", original=C, distance=1, reason="same-text"),
+        log_line(COPIES[2], "duplicate", original=C, key="a key without a host"),
         log_line("http://m.example/4", "duplicate", original=B, distance=1),
         log_line("http://m.example/4"),
         log_line("http://m.example/5", "duplicate", original=A, distance=1, action="flag"),
@@ -77,6 +77,13 @@ def requeued(capsys: Any, *arguments: object) -> list[str]:
 def test_what_is_chosen_is_forgotten(arguments, left, url):
     assert simhash("forget", *arguments, "--yes", "--index", url) == 0
     assert keys(url) == left
+
+
+def test_the_first_of_many_pages_are_named(tmp_path, capsys):
+    url = filled(tmp_path / "i.sqlite", [entry(f"{A}{n}", n, 9) for n in range(7)])
+    named = [f"  {A}{n}" for n in range(5)]
+    out = printed(capsys, "forget", "--host", "a.example", "--yes", "--index", url)
+    assert out.splitlines() == ["7 of 7 pages", *named, "7 pages forgotten"]
 
 
 def test_nothing_is_forgotten_unasked(url, monkeypatch, capsys):

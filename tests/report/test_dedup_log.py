@@ -13,7 +13,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import excerpt
 from scrapy_simhash.report.dedup_log import DedupLog, LogLine, aside, read_lines, read_log, to_json
 from tests.report.lines import line
@@ -159,11 +158,6 @@ def test_a_line_that_cannot_be_read_is_passed_over(tmp_path):
     path = tmp_path / "log"
     path.write_text("\n".join([*bad_lines(), to_json(line())]), "utf-8")
     assert list(read_lines([path])) == [None] * len(bad_lines()) + [line()]
-
-
-def test_host_of_an_address():
-    urls = ["http://user:secret@A.Example:8080/x", "http://[::1]/", "http://[", "an item"]
-    assert [*map(host_of, urls)] == ["a.example:8080", "[::1]", "", ""]
 
 
 @given(st.text(), st.integers(0, 200))
