@@ -1,8 +1,6 @@
 """The example project: its crawl held against what its generator planted."""
 
-import asyncio
 import json
-import lzma
 import os
 import re
 import subprocess
@@ -121,36 +119,6 @@ def test_the_pages_spider_keeps_one_copy_of_each_page_and_shows_its_progress(sit
     assert re.search(progress, done.stdout)
     assert done.stdout.endswith("\x1b[K")
     assert "Traceback" not in done.stdout + log.read_text("utf-8")
-
-
-def test_the_pages_spider_reads_packed_lines(site, tmp_path, kept):
-    """Of a page that a crawl has met twice, the first one is served."""
-    lines = [
-        {"url": "https://news.test/a", "html": page(site, 0)},
-        {"url": "https://news.test/a", "html": page(site, 2)},
-        {"id": "a/2", "html": page(site, 0)},
-        {"id": "a/3", "html": page(site, 1)},
-    ]
-    docs = tmp_path / "docs.jsonl.xz"
-    with lzma.open(docs, "wt", encoding="utf-8") as file:
-        file.write("".join(json.dumps(line) + "\n" for line in lines))
-
-    first = kept(pages=str(docs))
-    assert len(first) == 2
-    addresses = ("http://news.test/a", "http://pages.test/a/2", "http://pages.test/a/3")
-    assert first.keys() < {*addresses}
-    assert page(site, 2) not in first.values()
-
-
-def test_the_pages_spider_requests_again_what_requeue_wrote(tmp_path):
-    again = tmp_path / "again.jsonl"
-    again.write_text('{"url": "http://a.test/", "meta": {"dont_simhash": true}}\n')
-
-    async def starts() -> list[Any]:
-        return [request async for request in PagesSpider(again=str(again)).start()]
-
-    (request,) = asyncio.run(starts())
-    assert (request.url, request.meta["dont_simhash"]) == ("http://a.test/", True)
 
 
 def test_the_pages_spider_follows_links_over_saved_pages(tmp_path, kept):

@@ -4,9 +4,9 @@
     scrapy simhash changes --run 9 --log dedup.jsonl --json
 
 Without --run, the command takes the last finished run; "scrapy simhash stats" lists
-them. The index knows which pages are missing, and which failed, up to the run that sees
-them again. Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which are
-new, changed or moved, and what differs.
+them. The index knows which pages are missing and which failed, until a run sees them
+again. Only the dedup log, which a crawl writes with SIMHASH_LOG, knows which are new,
+changed or moved, and what differs.
 """
 
 import sys

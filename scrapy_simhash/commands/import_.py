@@ -2,9 +2,8 @@
 
 SOURCE is an index, by its URL, SQLite file or job's folder; or fingerprints as Parquet:
 a file of "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint".
-The command checks a file as a whole, makes a target that is missing, and adds the pages
-in their order, confirmed. Repeat an interrupted import: it passes over pages that are
-there.
+The command reads a file to its end before it adds a page, and makes the target index if
+there is none. If it is interrupted, run it again: it passes over pages that are there.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite

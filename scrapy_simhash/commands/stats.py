@@ -5,10 +5,9 @@
 
 Counts are exact; sizes of a large index in Redis are estimated from a sample of its
 keys. "-" stands for a size that the server does not tell, and for the end of a run that
-goes on. Pages in progress are those whose callback has not finished. A run has the
-pages that it saw, and the pages of earlier runs that were missing or failed, at its
-end. A run that is "not counted" lost too much to bring a page closer to leaving the
-index.
+goes on. Pages in progress are those whose callback has not finished. Seen are the pages
+of a run; missing and failed are pages of earlier runs, at the end of this run. A run
+that lost too much is "not counted": it brings no page closer to leaving the index.
 
 --check reads the whole index, and prints a line for everything that is missing or
 cannot be read. "scrapy simhash import" takes what can be read into a new index.

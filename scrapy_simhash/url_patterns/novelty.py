@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 
+from scrapy_simhash.keys import host_of
 from scrapy_simhash.url_patterns.address import REMEMBERED, read_address
 
 #: Characters of a page, and texts between its tags that differ. A page with more always
@@ -67,7 +68,7 @@ class Novelty:
             html: the page; empty if it is known to say something new.
         """
         has_new_values = self._values.note(values_of(url))
-        host = _host_of(url)
+        host = host_of(url)
         own_words = frozenset(_words_in(unquote(url).lower()))
         new_names = self._new_names(host, own_words)
         lines = _lines_by_words(html, own_words)
@@ -103,11 +104,6 @@ def values_of(url: str) -> list[tuple[str, object]]:
         return [("", url)]
     values = [*enumerate(address.path), *address.parameters]
     return [(address.host, value) for value in values]
-
-
-def _host_of(url: str) -> str:
-    address = read_address(url)
-    return address.host if address else ""
 
 
 def _lines_by_words(html: str, own_words: frozenset[str]) -> dict[_Line, _Line]:

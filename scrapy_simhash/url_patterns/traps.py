@@ -139,10 +139,8 @@ class Traps:
         name, or else pages of the signature that have new values.
         """
         groups = [(signature, False), (name, False), (signature, True)]
-        for group in groups:
-            if group in self._is_poor:
-                return self._is_poor[group]
-        return True
+        told = (self._is_poor[group] for group in groups if group in self._is_poor)
+        return next(told, True)
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
