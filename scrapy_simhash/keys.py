@@ -21,22 +21,26 @@ _WEB = re.compile(r"(https?)://(www\.)?(?=[^/])(.*)", re.DOTALL)
 # Parameters that are no part of a page's name. They name the link by which a visitor
 # came, the page to which a form leads back, the session of the visit by a long number,
 # or the moment, so that no cache answers; or they have no value, because a form also
-# sends its empty fields. Paths have sessions, too. Others sign a request, or put into a
-# cart or on a list what the page shows. AMP is another form of a page.
-_PARAMETERS_OF_VISIT = re.compile(
-    r"(?:(?<=[?&])(?:(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
+# sends its empty fields. Others sign a request, or put into a cart or on a list what
+# the page shows. AMP is another form of a page.
+_OF_VISIT = re.compile(
+    r"(?:(?:utm|mtm|hsa|vero|oly)_\w{1,20}|(?:pk|piwik|matomo)_(?:campaign|kwd|keyword"
     r"|source|medium|content|[cv]id)|fb_(?:action_\w{1,9}|source|ref)|_hs(?:mi|enc)|__hs\w{2,4}"
     r"|hsctatracking|at_(?:medium|campaign)|[a-z]{1,4}clid|[gw]braid|gad_source|srsltid|mc_[ce]id"
     r"|(?:rdt|s)_cid|s_kwcid|ef_id|_g[al]|spm|igshid|igsh|li_fat_id|epik|mkt_tok|wt[._]mc\w*"
     r"|_openstat|dm_i|elqtrack\w*|cmpid|icid|_?wpnonce|sectok|csrf_?token|itok|x-amz-[\w-]{1,20}"
-    r"|add[-_]to[-_](?:wishlist|cart|compare))=[^&]*"
+    r"|add[-_]to[-_](?:wishlist|cart|compare))=.*"
     r"|(?:s|sid|\w{0,20}sess\w{0,20}|oscsid|zenid)=(?=[a-z]*\d)[a-z\d]{16,}"
     r"|(?:sig|signature|token|hmac|nonce)=[\w.~%+/-]{16,}={0,2}"
     r"|cfid=\d+|cftoken=[\w-]+|_=\d+|(?:_?ts?|timestamp|v|ver|expires)=\d{9,}"
-    r"|(?:return_?(?:to(?:query)?|url)|redirect_?to|came_?from|back_?url)=[^&]*"
+    r"|(?:return_?(?:to(?:query)?|url)|redirect_?to|came_?from|back_?url)=.*"
     r"|(?:no_?cache|cache_?bust(?:er)?|cb|ra?nd(?:om)?)=[\d.]{5,}|amp=(?:1|true)|output(?:type)?=amp"
-    r"|[^=&]{1,99}(?<!\d)=(?=&|$))"
-    r"|;(?:jsessionid|cfid|cftoken)=[\w.!-]*)(?:&|$)?|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
+    r"|[^=]{1,99}(?<!\d)=",
+    re.IGNORECASE,
+)
+# Paths have sessions, too.
+_SESSION = re.compile(
+    r";(?:jsessionid|cfid|cftoken)=[\w.!-]*|/\((?:[A-Z]\([^()/]{9,99}\)){1,4}\)(?=/)",
     re.IGNORECASE,
 )
 
@@ -163,12 +167,17 @@ def _suffixes() -> tldextract.TLDExtract:
 
 def without_visit(address: str) -> str:
     """Return an address without marks of a visit, and with each of its parameters once."""
-    # Most addresses have no place for such a mark, and a search for one takes longer.
-    if "?" not in address and ";" not in address and "(" not in address:
+    # A search in all addresses takes longer, and few have a place for a session.
+    if ";" in address or "(" in address:
+        address = _SESSION.sub("", address)
+    if "?" not in address:
         return address
-    place, _, query = _PARAMETERS_OF_VISIT.sub("", address).rstrip("?&").partition("?")
+    place, _, query = address.partition("?")
     parameters = dict.fromkeys(query.split("&"))
-    return f"{place}?{'&'.join(parameters)}" if query else place
+    named = "&".join(
+        [each for each in parameters if each and not _OF_VISIT.fullmatch(each)]
+    )
+    return f"{place}?{named}" if named else place
 
 
 @functools.lru_cache(maxsize=4096)
