@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
-from itertools import filterfalse
+from itertools import compress, filterfalse
 from operator import xor
 from typing import NamedTuple
 
@@ -144,7 +144,7 @@ def units_of(extraction: Extraction) -> Units:
     main, others = _main_and_others(extraction, lines)
     of_text = _pieces("\n".join(main))
     pieces = of_text | _pieces("\n".join(others))
-    words = {*filter(_is_name, pieces)}
+    words = _names_in(pieces)
     numbers, amounts = _numbers(main + others)
     pairs = _pairs(extraction.pairs)
     return Units(
@@ -203,9 +203,10 @@ def _fields(lines: Iterable[str], marks: Iterable[str]) -> set[str]:
     fields = {f"\0{mark}" for mark in marks}
     label = ""
     for line in lines:
+        is_field = len(line) < _SENTENCE
         # A list may have the same number beside another entry.
-        longest = SHORT_LINE if _NUMBER.search(line) else _SENTENCE
-        value = "".join(lasting(line).split()) if len(line) < longest else ""
+        is_field = is_field or (len(line) < SHORT_LINE and bool(_NUMBER.search(line)))
+        value = "".join(lasting(line).split()) if is_field else ""
         if value:
             fields.add(f"{label}\0{value}")
         label = value
@@ -233,12 +234,12 @@ def _pieces(text: str) -> set[str]:
     return set(normalise(text, by_line=True).split("\n")) - {""}
 
 
-def _is_name(piece: str) -> bool:
-    """Return whether a piece is no sentence; signs, as in C++, make none of a name."""
-    return (
-        len(piece.encode("utf-8", "surrogatepass").translate(None, _DIGIT_BYTES))
-        < _SENTENCE
-    )
+def _names_in(pieces: Collection[str]) -> set[str]:
+    """Return the pieces that are no sentences; signs, as in C++, make none of a name."""
+    joined = "\n".join(pieces).encode("utf-8", "surrogatepass")
+    letters = joined.translate(None, _DIGIT_BYTES).split(b"\n")
+    is_short = [len(each) < _SENTENCE for each in letters]
+    return {*compress(pieces, is_short)}
 
 
 def size_in_bytes(text: str) -> int:
