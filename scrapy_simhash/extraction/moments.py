@@ -42,7 +42,7 @@ _MOMENT = re.compile(
 
 def with_moments(text: str) -> str:
     """Return a text in which each moment with a zone is written in UTC, to the minute."""
-    return _MOMENT.sub(_in_utc, text) if ":" in text and _TIME.search(text) else text
+    return _MOMENT.sub(_in_utc, text) if _TIME.search(text) else text
 
 
 def _in_utc(found: re.Match[str]) -> str:

@@ -26,6 +26,9 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 _INLINE = frozenset(("a", *INLINE_TAGS))
+#: Roles that are not said of an element around the heading, and those that an element
+#: hands on to all that stands in it.
+_REFUTED, _INHERITED = AGAINST | COMMENT, ~OF_ITSELF
 
 
 class Outline:
@@ -40,7 +43,8 @@ class Outline:
         headings: its elements ``h1``.
 
     Attributes:
-        numbers: of all elements; the first is the body.
+        elements: all of them; the first is the body.
+        numbers: theirs.
         ends: for each element the number after the last one inside it.
         places: for each of the holders the number of the block that it is or stands in.
         parents: the number of each element's parent; the body has itself.
@@ -62,32 +66,33 @@ class Outline:
             el for each in headings for el in (each, *each.iterancestors())
         }
         numbers: dict[Element, int] = {body: 0}
-        known_manners: dict[tuple[tuple[str, str], tuple[str, str]], int] = {}
-        places, parents, roles, manners, around = [], [0], [0], [0], [0]
-        kinds = [("", "")]
-        for el in holders:
+        known_kinds: dict[tuple[str, str], int] = {}
+        known_manners: dict[tuple[int, int], int] = {}
+        places, parents, roles, kinds, manners, around = [], [0], [0], [0], [0], [0]
+        for holder in holders:
+            el = holder
             path: list[Element] = []
             while el not in numbers:
                 if path or el.tag not in _INLINE:
                     path.append(el)
                 el = el.getparent()
             place = numbers[el]
-            while path:
-                el = path.pop()
-                tag = el.tag
+            for el in reversed(path):
                 parent, place = place, len(parents)
                 numbers[el] = place
+                tag = el.tag
                 role, name = role_and_class(tag, el.items())
                 # Names such as "with-sidebar" stand on wrappers of all that there is.
-                if role & (AGAINST | COMMENT) and el in around_heading:
-                    role &= ~(AGAINST | NAMED_FOOTER | COMMENT)
+                if role & _REFUTED and el in around_heading:
+                    role &= ~(_REFUTED | NAMED_FOOTER)
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
                 shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 parents.append(parent)
-                kinds.append(kind := (tag, name))
-                roles.append(roles[parent] & ~OF_ITSELF | role)
-                manners.append(known_manners.setdefault((kinds[parent], kind), place))
+                roles.append(roles[parent] & _INHERITED | role)
+                kinds.append(known_kinds.setdefault((tag, name), place))
+                made = (kinds[parent], kinds[place])
+                manners.append(known_manners.setdefault(made, place))
                 around.append(around[parent] if shapes else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]
@@ -95,6 +100,7 @@ class Outline:
             parent = parents[place]
             if ends[parent] < ends[place]:
                 ends[parent] = ends[place]
+        self.elements = [*numbers]
         # np.array would look at every number to find a type for them.
         self.numbers: Ints = np.arange(len(parents))
         self.ends: Ints = np.fromiter(ends, np.intp)

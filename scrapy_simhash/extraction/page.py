@@ -66,14 +66,9 @@ _CHOSEN = frozenset(("checkbox", "radio"))
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
 #: The front page of a site, as a link to it is resolved.
 _HOME = re.compile(r"(?://[^/?]{1,255})?/(?:index\.\w{1,5})?")
-#: Whether an element stands in a part of the site; an article has its own header.
-_IS_APART = etree.XPath(
-    "boolean(ancestor::nav or ancestor::aside or ancestor::*[self::header or self::footer]"
-    "[not(ancestor::article or ancestor::main or ancestor::section)])"
-)
-_CLASS_TITLE = etree.XPath(
-    "descendant::*/@class[contains(concat(' ', ., ' '), ' title ')]"
-)
+#: Parts of the site, of which an article has its own header and footer, and elements
+#: that have them.
+_PARTS = ("nav", "aside", "header", "footer", "article", "main", "section")
 
 
 class Page:
@@ -170,7 +165,8 @@ class Page:
         self.embedded = [
             *filter(None, (_picture_address(el, self.folder) for el in shown))
         ]
-        icons = islice(filter(None, map(_icon_name, marked["icon"])), MOST)
+        empty = (el for el in marked["icon"] if not (el.text or len(el)))
+        icons = islice(filter(None, map(_icon_name, empty)), MOST)
         return [*map(_value, marked["field"][:MOST]), *icons]
 
     def _read_lines(self) -> None:
@@ -182,9 +178,12 @@ class Page:
         # Tails, by the element they stand before.
         late: dict[Element, list[tuple[Element, str]]] = {}
         is_open = False  # whether what comes next continues the last line
+        # Unknown elements are inline: those of components and of word processors.
+        tags = {el.tag for el in self.elements}
+        inside = _INSIDE_LINES.union(tag for tag in tags if not tag.isalnum())
 
         def begin(holder: Element, text: str) -> None:
-            pieces.extend(("\0", text))
+            pieces.append(f"\0{text}")
             linked.append(len(text) if holder.tag == "a" else 0)
             self.holders.append(holder)
 
@@ -195,8 +194,7 @@ class Page:
                     begin(holder, text)
                 is_open = True
             tag, text, tail = el.tag, el.text, el.tail
-            # Unknown elements are inline: those of components and of word processors.
-            if tag in _INSIDE_LINES or not tag.isalnum():
+            if tag in inside:
                 if tag == "img":
                     self.images.append(el)
                 elif text and is_open:
@@ -228,7 +226,8 @@ class Page:
         self.images = self.images[:MOST]
         # All at once, because a call for each line takes longer than what it does.
         texts = unescape("".join(pieces)).replace("\n", " ").split("\0")[1:]
-        self.texts = [with_moments(text.strip()) for text in texts]
+        texts = [text.strip() for text in texts]
+        self.texts = [with_moments(text) if ":" in text else text for text in texts]
         self.lengths = np.fromiter(map(len, self.texts), np.intp)
         self.linked = np.fromiter(linked, np.intp)
         self.in_links = 2 * self.linked > self.lengths
@@ -268,9 +267,11 @@ class Page:
         A page without them is called by its first element of the class ``title``, as
         doxygen's are.
         """
-        found = _texts((el for _, el in self.titles["h1"][:12]), 3)
-        classes = () if found else _CLASS_TITLE(self.body)[:_MAX_HEADINGS]
-        return found or _texts((name.getparent() for name in classes), 1)
+        if found := _texts((el for _, el in self.titles["h1"][:12]), 3):
+            return found
+        blocks = self.outline.elements
+        named = (el for el in blocks if "title" in el.get("class", "").split())
+        return _texts(islice(named, _MAX_HEADINGS), 1)
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:
@@ -423,7 +424,7 @@ def _is_asked(field: Element) -> bool:
 
 def _icon_name(el: Element) -> str:
     """Return what an element without text says that it shows; in a link it belongs to a teaser."""
-    if el.text or len(el) or el.getparent().tag == "a":
+    if el.getparent().tag == "a":
         return ""
     name: str = el.get("aria-label") or el.get("title", "")
     return name
@@ -431,8 +432,10 @@ def _icon_name(el: Element) -> str:
 
 def _is_shown(picture: Element) -> bool:
     """Return whether a picture is no part of the site; one of a single pixel is a counter."""
+    around = [el.tag for el in picture.iterancestors(*_PARTS)]
     is_counter = picture.get("width") == picture.get("height") == "1"
-    return not (is_counter or _IS_APART(picture))
+    is_apart = "nav" in around or "aside" in around
+    return not (is_counter or is_apart or around[-1:] in (["header"], ["footer"]))
 
 
 def _picture_address(picture: Element, folder: Folder) -> str:
