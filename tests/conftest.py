@@ -113,6 +113,20 @@ def reactor_loop() -> Iterator[asyncio.AbstractEventLoop]:
     reactor._asyncioEventloop.close()
 
 
+def left_over(crawl_filter: Any) -> Iterator[object]:
+    """Yield what a crawl that was finished still has of its pages: they would fill the memory."""
+    if crawl_filter is not None:
+        yield from crawl_filter.queue._responses
+        yield from crawl_filter.queue.refused
+        yield from crawl_filter.copies._fates
+        yield from crawl_filter.deliveries._of_item
+        yield from crawl_filter.dedup.upkeep._parts
+        yield from crawl_filter.dedup.upkeep._failing
+        if crawl_filter.preferred is not None:
+            yield from crawl_filter.preferred._pages
+            yield from crawl_filter.preferred._have_waited
+
+
 @pytest.fixture(scope="session")
 def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
     """Run a spider with the add-on; an exception at start-up is raised here."""
@@ -150,6 +164,8 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=600)
         assert crawler.stats is not None
         outcome.stats = crawler.stats.get_stats()
+        if outcome.stats["finish_reason"] == "finished":
+            assert not [*left_over(getattr(crawler, "_simhash_filter", None))]
         return outcome
 
     return run

@@ -56,7 +56,7 @@ class RowExchange:
         self.is_away = bool(failure)
         if failure and failure != self._failure:
             logger.warning(
-                "Nothing is spared while address patterns are away: %s", failure
+                "Address patterns are not shared with other crawlers: %s", failure
             )
         self._failure = failure
 

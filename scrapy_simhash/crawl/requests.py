@@ -123,7 +123,7 @@ def bare_request(url: str, request: Request, key: str) -> Request:
         url,
         callback=request.callback,
         cb_kwargs=request.cb_kwargs,
-        meta={**_route(request, url), PREFERRED: key, "dont_merge_cookies": True},
+        meta={**_route(request), PREFERRED: key, "dont_merge_cookies": True},
         priority=request.priority + PRIORITY_STEP,
     )
     for name in request.headers:
@@ -140,14 +140,12 @@ def take_identity_off(request: Request) -> None:
             del request.headers[name]
 
 
-def _route(request: Request, url: str) -> dict[str, Any]:
-    """Return what a request of an address has in its meta to take the way of another one."""
+def _route(request: Request) -> dict[str, Any]:
+    """Return what the request of an address has in its meta to take the way of another one."""
     names = (*_OF_CRAWL, *_ROUTE, *_LIMITS)
     meta = {name: request.meta[name] for name in names if name in request.meta}
     slot = request.meta.get("download_slot")
-    page = urlsplit(request.url)
-    is_of_scrapy = slot == page.hostname  # which has a slot for each host
-    is_of_host = urlsplit(url).netloc == page.netloc
-    if slot is not None and (is_of_host or not is_of_scrapy):
+    # Scrapy has a slot for each host, and names it.
+    if slot not in (None, urlsplit(request.url).hostname):
         meta["download_slot"] = slot
     return meta

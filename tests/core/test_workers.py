@@ -303,6 +303,16 @@ def test_equal_bodies_are_analysed_once(processes):
             assert workers.repeats == repeats
 
 
+@pytest.mark.parametrize(("excerpt_length", "remembered"), [(0, 3), (100, 2), (9000, 1)])
+def test_analyses_are_remembered_as_far_as_there_is_room(monkeypatch, excerpt_length, remembered):
+    monkeypatch.setattr(Crew, "remembered_bytes", 3000)
+    bodies = [Body(html(article(seed))) for seed in range(4)]
+    with crew(RECIPE, 0, excerpt_length=excerpt_length) as workers:
+        for body in (*bodies, *reversed(bodies)):
+            workers.ask(body)
+        assert workers.repeats == remembered
+
+
 # Without an event loop.
 
 

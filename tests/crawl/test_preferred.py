@@ -156,6 +156,16 @@ def test_no_credential_of_a_page_is_in_the_queue_with_another_address():
     assert [*bare_request("http://a.example/story", asked, "key").headers] == [b"Accept"]
 
 
+@pytest.mark.parametrize(
+    ("slot", "is_taken"), [("mine", True), ("a.example", False), (None, False)]
+)
+def test_an_address_has_the_slot_of_its_page_unless_scrapy_named_it(slot, is_taken):
+    """Scrapy has a slot for each host."""
+    page = Request("http://a.example/a", meta={"download_slot": slot} if slot else {})
+    request = bare_request("http://b.example/b", page, "key")
+    assert ("download_slot" in request.meta) is is_taken
+
+
 # What else the site has, by what becomes of the address.
 OTHERS: dict[str, dict[str, Any]] = {
     "redirects back": {"/other": (301, {"Location": "/print"}, b"")},

@@ -193,7 +193,7 @@ def test_nothing_is_spared_while_the_index_is_silent(crawl, shop, tmp_path, monk
     assert len(asked) > 1
     assert prints(shop) > NUMBER / 2
     assert crawled.stat("spared/skipped") < NUMBER / 2
-    assert sum("Nothing is spared" in record.message for record in caplog.records) == 1
+    assert sum("patterns are not shared" in record.message for record in caplog.records) == 1
 
 
 @pytest.mark.parametrize(("spare", "ends"), [("skip", True), ("watch", False)])
