@@ -25,18 +25,12 @@ def placed(settings: Settings, name: str) -> dict[Any, int]:
     return {load_object(key): place for key, place in settings.getdict(name).items()}
 
 
-def test_components_get_their_places():
-    settings = Settings()
+@pytest.mark.parametrize("own", [None, 7])
+def test_components_get_their_places_unless_the_project_has_placed_them(own):
+    settings = Settings({name: {path: own} for name, (path, _) in COMPONENTS.items() if own})
     Addon().update_settings(settings)
     for name, (path, place) in COMPONENTS.items():
-        assert placed(settings, name) == {load_object(path): place}
-
-
-def test_component_that_the_project_has_placed_stays_where_it_is():
-    settings = Settings({name: {path: 7} for name, (path, _) in COMPONENTS.items()})
-    Addon().update_settings(settings)
-    for name, (path, _) in COMPONENTS.items():
-        assert placed(settings, name) == {load_object(path): 7}
+        assert placed(settings, name) == {load_object(path): own or place}
 
 
 # The modules of the package that a project which switches the filter off may import, and no

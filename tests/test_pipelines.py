@@ -40,19 +40,14 @@ def urls(crawled: Crawl) -> list[str]:
     return sorted(item["url"] for item in crawled.items)
 
 
-def test_item_that_repeats_another_is_dropped(yielded):
+@pytest.mark.parametrize(("action", "done"), [("drop", "dropped"), ("flag", "flagged")])
+def test_item_that_repeats_another_is_dropped_or_flagged(action, done, yielded):
     """Its text may be bytes."""
-    text = article(1)
-    crawled = yielded(texts({A: text, B: edited(text, 3).encode(), C: article(3)}))
-    assert len(crawled.items) == 2
+    pages = {A: article(1), B: edited(article(1), 3).encode(), C: article(3)}
+    crawled = yielded(texts(pages), SIMHASH_ACTION=action)
+    assert len(crawled.items) == (3 if action == "flag" else 2)
     assert C in urls(crawled)
-    assert crawled.stat("items_dropped") == 1
-
-
-def test_an_item_that_repeats_another_may_be_flagged(yielded):
-    crawled = yielded(texts(dict.fromkeys((A, B), article(1))), SIMHASH_ACTION="flag")
-    assert urls(crawled) == [A, B]
-    assert crawled.stat("items_flagged") == 1
+    assert crawled.stat(f"items_{done}") == 1
 
 
 def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
