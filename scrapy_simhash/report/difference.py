@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import chain, starmap, zip_longest
 from typing import NamedTuple
 
 from scrapy_simhash.printable import CUT
@@ -58,11 +58,15 @@ class Difference(NamedTuple):
 def differences(before: Shown, after: Shown) -> list[Difference]:
     """Return the differences of two pages: the lines that one of them has, then their texts.
 
-    Each difference fits into ``COLUMNS`` columns of a terminal.
+    Of several differences in the same words, the first is returned. Each fits into
+    ``COLUMNS`` columns of a terminal.
     """
-    pairs = own_lines(before.details, after.details)
-    of_lines = [each for left, right in pairs for each in _of_texts(left, right)]
-    return [*of_lines, *_of_texts(before.text, after.text, may_be_cut=True)]
+    of_lines = starmap(_of_texts, own_lines(before.details, after.details))
+    of_texts = _of_texts(before.text, after.text, may_be_cut=True)
+    by_words: dict[tuple[str, str], Difference] = {}
+    for difference in chain(*of_lines, of_texts):
+        by_words.setdefault((difference.removed, difference.added), difference)
+    return [*by_words.values()]
 
 
 def difference_lines(differing: Sequence[Difference], most: int) -> list[str]:

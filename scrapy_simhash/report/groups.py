@@ -84,16 +84,7 @@ def _by_difference(drops: Sequence[Drop]) -> list[AlikeCopies]:
     alike: dict[tuple[str, tuple[Difference, ...]], AlikeCopies] = {}
     for line, original, _ in drops:
         key = line.original or ""
-        differs = unlike(original, line) if original else []
+        differs = differences(original.shown, line.shown)[:8] if original else []
         copies = alike.setdefault((key, (*differs,)), AlikeCopies(key, [], differs))
         copies.lines.append(line)
     return [*alike.values()]
-
-
-def unlike(original: LogLine, line: LogLine) -> list[Difference]:
-    """Return eight differences of two pages at most; of two in the same words, the first."""
-    by_words = {
-        (difference.removed, difference.added): difference
-        for difference in reversed(differences(original.shown, line.shown))
-    }
-    return [*reversed(by_words.values())][:8]
