@@ -124,7 +124,8 @@ def content_of(page: Page, is_likely: Flags) -> Content:
         return Content(is_likely, is_likely, False)
     lines = _lines_of(page, is_likely)
     own = _own(lines, is_likely)
-    if not any(name in page.title for name in page.headings):
+    title = page.title.casefold()
+    if not any(name.casefold() in title for name in page.headings):
         in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
         own |= _may_be_name(lines, lines.is_said & ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)

@@ -126,6 +126,8 @@ class Page:
         self.titles: dict[str, list[tuple[int, Element]]]
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
         self._read_lines()
+        if self.title and not self.titles["h1"]:
+            _head(self)
         _rename(self)
         headings = [el for _, el in self.titles["h1"][:3]]
         self.outline = Outline(self.body, self.holders, headings)
@@ -481,6 +483,16 @@ def _close_drawings(found: Iterable[Element]) -> None:
             left -= 1
             if not left:
                 break
+
+
+def _head(page: Page) -> None:
+    """Make an ``h1`` of the first line that is the whole title, and no link."""
+    title = page.title.casefold()
+    for line, (text, el) in enumerate(zip(page.texts, page.holders, strict=True)):
+        if text.casefold() == title and not len(el) and el.tag != "a":
+            el.tag = "h1"
+            page.titles["h1"] = [(line, el)]
+            break
 
 
 def _rename(page: Page) -> None:

@@ -80,7 +80,7 @@ def names_of(extraction: Extraction, text: str, key: bytes) -> Names:
     names = filter(has_words, [title, *headings])
     is_heading = _plain(name) in map(_plain, headings)
     return Names(
-        headings=_hash(map(_as_written, names), key),
+        headings=_hash(dict.fromkeys(map(_as_written, names)), key),
         title=_hash([_unnumbered(name)], key),
         heading=_hash(
             [_unnumbered(name if is_heading else "".join(headings[-1:]))], key

@@ -276,6 +276,17 @@ def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front
     assert "Flat 7" in extract(above).own
 
 
+def test_a_line_that_is_the_title_is_the_heading_of_a_page_without_h1():
+    """Old templates have it in a cell, and show slides above it."""
+    slides = f"<div><div><h4>Awards</h4><p>{article(8, 60)}</p></div></div>"
+    list_of_links = "".join(f"<br><a href=/{name}>{name}</a>" for name in ("Lamp", "Desk"))
+    text = f"<table><tr><td>THE OLD MILL</table><table><tr><td><p>{SAID}{list_of_links}</table>"
+    found = extract(page(f"{slides}<a href=/mill>The old mill</a><div>{text}</div>{BOX}"))
+    assert found.headings == ("THE OLD MILL",)
+    assert {"Lamp", "Desk"} <= found.listed
+    assert not extract(page(f"{slides}<p>The old mill in May</p>")).headings
+
+
 def test_fields_of_all_entries_are_content_if_one_entry_has_three():
     fields = ["Rooms: 1</div><div>Floor: 5</div><div>Doors: 6", "Rooms: 2", "Rooms: 3"]
     flats = "".join(POST.format(n, *flat) for n, flat in enumerate(zip(fields, LONG, strict=True)))
