@@ -126,13 +126,13 @@ class RunList:
         # Entries may be counted of a higher run, if the list was lost.
         highest = max(map(run_of, self._store.counts().by_run), default=0)
         for cell in self._attempts():
+            for each in cell.rows:  # a crawler takes part in one run at a time
+                each.living.pop(self._crawler, None)
             row = self._joined(cell, resumed, now)
             if row is None:
                 cell.last = max(cell.last, highest) + 1
                 row = _Row(Run(cell.last, self._spider, now), {})
                 cell.rows.append(row)
-            for each in cell.rows:  # a crawler takes part in one run at a time
-                each.living.pop(self._crawler, None)
             row.run = row.run._replace(ended=None)
             row.living[self._crawler] = expires
             joined = row.run, [each.run for each in cell.rows_of(self._spider)]
@@ -177,17 +177,12 @@ class RunList:
     ) -> _Row | None:
         """Return the run that the crawler joins; None if it begins one."""
         rows = cell.rows_of(self._spider)
-        named = (
-            rows[-1:]
-            if resumed == "last"
-            else [r for r in rows if r.run.number == resumed]
-        )
+        last = rows[-1:]
+        named = [row for row in rows if row.run.number == resumed]
+        if resumed == "last":
+            named = last
         resumable = [row for row in named if not row.run.finished]
-        living = [
-            row
-            for row in rows[-1:]
-            if row.run.ended is None and self._living(row, now) - {self._crawler}
-        ]
+        living = [row for row in last if self._living(row, now)]
         return next(iter(resumable + living), None)
 
     def _living(self, row: _Row, now: float) -> set[str]:

@@ -115,8 +115,7 @@ class Answer(NamedTuple):
         written: for each part the positions of its new entries, or None if it was
             refused.
         found: what is near the pages of the latter, and among its entries those that
-            they check. A page that is missing was not looked at, because the call was
-            long enough.
+            they check. A page that is missing was not looked at.
     """
 
     written: list[Sequence[int] | None]

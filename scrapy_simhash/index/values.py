@@ -11,7 +11,8 @@ from scrapy_simhash.rule.ruling import Judge, by_distance
 DEFAULT_LEASE = 60.0
 # Entries that are read of a bucket at most, the newest ones, and of the bucket of a
 # key. In a flood of one template, thousands share a bucket, and each that is compared
-# takes time.
+# takes time. Deleted ones count, too: to tell them takes as long, and at worst a copy
+# is kept.
 BUCKET_LIMIT = 64
 KEY_LIMIT = 512
 

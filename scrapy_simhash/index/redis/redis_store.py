@@ -174,7 +174,7 @@ class RedisStore:
         return self._shards[number]
 
     def _shard_of(self, part: Part, lookups: Lookups | None) -> Shard:
-        if part.members and lookups:
+        if lookups:
             return self._shard(lookups.arrivals[part.members[0]].scope)
         return self._shards[next(iter(part.checks)) % len(self._shards)]
 

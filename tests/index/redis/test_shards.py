@@ -1,5 +1,6 @@
 """Scopes are spread over shards, and together the shards are one index."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.redis.client import Client
 from scrapy_simhash.index.redis.redis_store import hash_tags
 from scrapy_simhash.index.store import StoreMismatch
-from scrapy_simhash.index.values import Report
-from tests.index.promises.made import page, values
+from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, Report
+from tests.index.promises.made import BANDS, blocked, page, values
 from tests.servers import SLOTS
 
 
@@ -104,3 +105,23 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, turns
     assert [claim.outcome for claim in claims[:-1]] == ["unique"] * 49
     assert claims[-1].outcome == ("duplicate" if are_near else "unique")
     assert len(turns) == 1
+
+
+FULL = 1 << 20
+
+
+def test_a_script_compares_a_bounded_number_of_entries(url, opened, turns):
+    """Each bucket of these pages is full of entries that are far from them."""
+    index = opened(url, bits=256, distance=48, blocks=BANDS)
+    far = iter(values(BANDS * BUCKET_LIMIT + 20, bits=256))
+    flood = []
+    for full, n in product(range(BANDS), range(1, BUCKET_LIMIT + 1)):
+        blocks = [FULL if block == full else n for block in range(BANDS)]
+        flood.append(Entry(f"{full} {n}", blocked(next(far), blocks)))
+    index.put(flood)
+    turns.clear()
+    claims = index.claim_all(
+        [Arrival(f"{n}", blocked(next(far), [FULL] * BANDS)) for n in range(20)]
+    )
+    assert {claim.outcome for claim in claims} == {"unique"}
+    assert len(turns) > 1
