@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from scrapy_simhash.index.store import StoreDamaged
-from scrapy_simhash.index.values import Entry
+from scrapy_simhash.index.values import KEY_LIMIT, Entry
 from tests.index.promises.made import fp, keep, page, query, release, values
 
 
@@ -118,6 +118,16 @@ def test_leaves_that_split_lose_no_value(client, url, opened):
     assert row[1].content[8:] == fp(crawled[0]).blocks
     index.clear()
     assert len(client.keys()) == 3  # of which one has the runs
+
+
+def test_a_flooded_leaf_keeps_the_newest_entries_of_each_bucket(client, url, opened):
+    """Three slices of a fingerprint are a number, and the last one is the flooded block."""
+    index, three, count = opened(url), 1 << 16 | 1 << 32 | 1 << 48, 2 * KEY_LIMIT + 50
+    early = 7777 * three + 8192  # in the leaf of 0
+    index.put([Entry("early", fp(early))])
+    index.put(Entry(f"{n}", fp(n * three)) for n in range(1, count + 1))
+    assert max(client.strlen(leaf) for leaf in client.keys("*;*")) < 6 * 2 * KEY_LIMIT
+    assert [keep(index, value ^ three) for value in (early, count * three)] == ["duplicate"] * 2
 
 
 def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened, monkeypatch):
