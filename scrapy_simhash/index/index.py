@@ -251,9 +251,8 @@ class Index:
         renewed.
         """
         expires = self.now() + self.spec.lease
-        states = self._in_progress(
-            news.renewed or (), partial(renewed, self.crawler, expires)
-        )
+        renew = partial(renewed, self.crawler, expires)
+        states = self._in_progress(news.renewed or (), renew)
         states |= self._in_progress(news.delivered, confirmed)
         # Earlier runs may have seen a page that failed, and a claim that had no answer
         # may have made an original that this crawler does not know.
@@ -263,6 +262,8 @@ class Index:
         self._act(states)
         for key in [*news.delivered, *news.failed]:
             self._open.pop(key, None)
+        for key in self._open.keys() & {*(news.renewed or ())}:
+            self._open[key] = {at: renew(old) for at, old in self._open[key].items()}
         if news.renewed is not None and self._era.run:
             self._run_list.renew(expires)
         return self.unsettled(news.entries)

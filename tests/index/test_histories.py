@@ -35,8 +35,8 @@ few_examples = settings(
 KEYS = [*("http://h/", "https://h/", "https://www.h/", "h/"), "a\0b", "", "'\"\\\n", "\U0001f600"]
 DAY = 86_400
 RULINGS = 2
-# Acts of a history: as many as take a second or three. No back end has those of another one.
-ACTS = {"memory": 200, "sqlite": 200, "redis": 80, "cluster-shards": 20}
+# Acts of a history: as many as take a second or two. No back end has those of another one.
+ACTS = {"memory": 150, "sqlite": 120, "redis": 60, "cluster-shards": 16}
 
 
 @pytest.fixture(autouse=True)
