@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
@@ -204,9 +204,7 @@ class Upkeep:
         await self._round()
         copies = self._copies_by_entry
         self._copies_by_entry = {}
-        for callback in [
-            callback for callbacks in copies.values() for callback in callbacks
-        ]:
+        for callback in chain(*copies.values()):
             callback(False)
 
     async def _round(self) -> None:

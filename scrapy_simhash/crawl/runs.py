@@ -131,15 +131,16 @@ class CrawlRun:
         is_page = verdict.kind == "skipped" and verdict.reason != "no_callback"
         # No other error tells that a page is not there.
         if is_page and judged.response.status not in (404, 410):
-            self._dedup.upkeep.missed(
-                [verdict.key, *request_aliases(judged.request, judged.response.url)]
-            )
+            self._missed(judged.request, judged.response.url)
 
     def failed(self, request: Request) -> None:
         """Note a request that got no answer, or was not sent, for example because it is spared."""
         if QUEUED in request.meta and COPY not in request.meta:
-            key = request_key(request, request.url)
-            self._dedup.upkeep.missed([key, *request_aliases(request, request.url)])
+            self._missed(request, request.url)
+
+    def _missed(self, request: Request, url: str) -> None:
+        keys = [request_key(request, url), *request_aliases(request, url)]
+        self._dedup.upkeep.missed(keys)
 
     async def end(self, *, finished: bool) -> None:
         """End the run, once all pages are settled."""
@@ -208,9 +209,9 @@ def _forget_missing(
     run: int,
     among: Collection[str] | None = None,
 ) -> None:
-    keys = [entry.key for entry in store.missing(run)]
-    if among is not None:
-        keys = [key for key in keys if key in among]
+    keys = [
+        entry.key for entry in store.missing(run) if among is None or entry.key in among
+    ]
     for start in range(0, len(keys), 1000):
         store.gone(keys[start : start + 1000])
 

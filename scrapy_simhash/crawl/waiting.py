@@ -32,13 +32,11 @@ class _Copy(NamedTuple):
 
     Attributes:
         key: the copy's own key.
-        priority: of its request, before it was put behind other pages.
         original: the entry of the page that it repeats; 0, which is none, for a page of
             an outage, which other crawlers do not know.
     """
 
     key: str
-    priority: int
     original: int
 
 
@@ -68,9 +66,10 @@ class Copies:
         if "playwright_page" not in judged.request.meta:
             self._queue.keep(verdict.key, judged.request, judged.response)
         if self._is_shared:
-            entry = max(0, verdict.matches[0].entry)
-            copy = _Copy(verdict.key, request.priority, entry)
-            self._put_back(request, copy)
+            copy = _Copy(verdict.key, max(0, verdict.matches[0].entry))
+            request.meta[COPY] = [*copy]
+            # It goes behind other pages, because each look at it costs a moment.
+            self._queue.put(request.replace(priority=request.priority - 1))
         else:
             self._dedup.follow(verdict, partial(self._settled, verdict.key, request))
 
@@ -81,16 +80,6 @@ class Copies:
         else:
             self._counts["crawled_again"] += 1
             self._queue.put_waited(key, request)
-
-    def _put_back(self, request: Request, copy: _Copy) -> None:
-        self._queue.put(
-            request.replace(
-                meta={**request.meta, COPY: [*copy]},
-                # It goes behind other pages, because each look at it costs a moment.
-                priority=copy.priority - 1,
-                dont_filter=True,
-            )
-        )
 
     async def look_at(self, request: Request) -> Response | None:
         """Return the response of a copy whose original failed, if it was kept.
@@ -103,7 +92,7 @@ class Copies:
         if not fate.done():
             # This comes first, because a crawler that is killed loses the requests in
             # its hands.
-            self._put_back(request, copy)
+            self._queue.put(request.copy())
             await self._pause(fate)
             _ignore(request, "waits for the page that it repeats")
         del self._fates[copy]
@@ -112,7 +101,7 @@ class Copies:
             # The response that was kept goes with it.
             _ignore(request, "repeats a page that was delivered")
         del request.meta[COPY]
-        request.priority = copy.priority
+        request.priority = request.priority + 1
         self._counts["crawled_again"] += 1
         return response
 

@@ -204,6 +204,7 @@ def test_a_page_that_came_after_all_is_not_told_as_failed():
     crawl.upkeep.ended("there", failed=False)
     crawl.upkeep.missed(["coming", "there", "missed"])
     crawl.round()
+    crawl.round()
     assert [(news.failed, news.delivered) for news in crawl.news] == [(["missed"], ["there"])]
 
 

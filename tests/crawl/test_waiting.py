@@ -97,7 +97,7 @@ class TakesOver(Pages):
     entry = 0
 
     async def start(self) -> AsyncIterator[Any]:
-        copy = [f"{self.base}/second", 0, self.entry]
+        copy = [f"{self.base}/second", self.entry]
         yield Request(f"{self.base}/second", dont_filter=True, meta={"depth": 1, COPY: copy})
 
 
