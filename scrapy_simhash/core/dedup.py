@@ -244,10 +244,12 @@ class Dedup:
         """Return the verdict, which may be provisional."""
         claim = await self._index.claim(arrival)
         if claim is None:
-            key = arrival.key
-            fingerprint = arrival.fingerprint
             return Verdict(
-                "skipped", key, "unavailable", fingerprint, excerpt=analysis.excerpt
+                "skipped",
+                arrival.key,
+                "unavailable",
+                arrival.fingerprint,
+                excerpt=analysis.excerpt,
             )
         verdict = verdict_of(arrival, claim, analysis.excerpt)
         declared = analysis.canonical

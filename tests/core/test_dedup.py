@@ -6,10 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from scrapy_simhash import Dedup, Document, SyncDedup, Verdict, named_recipe
+from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_existing
 from tests.pages import article, edited, html
 
@@ -79,6 +81,13 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path):
         return dedup.breaker.let_through
 
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
+
+
+def test_a_page_is_let_through_if_the_index_has_no_answer(dedup, monkeypatch):
+    monkeypatch.setattr(Breaker, "claim_all", Mock(side_effect=RuntimeError("a fault")))
+    verdict = dedup.check(text("a", article(1)))
+    assert (verdict.kind, verdict.key, verdict.reason) == ("skipped", "a", "unavailable")
+    assert verdict.fingerprint is not None
 
 
 # Delivery.

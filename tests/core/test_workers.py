@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Iterator
@@ -93,6 +94,10 @@ def crew(
     finally:
         workers.run(workers.close())
         workers.loop.close()
+        for thread in threading.enumerate():
+            if thread.name.startswith("simhash-analysis"):
+                thread.join(10)
+                assert not thread.is_alive()
 
 
 def digits(feature: str, bits: int) -> bytes:

@@ -119,6 +119,8 @@ def test_https_never_becomes_http_and_pages_of_browsers_do_not_wait(
     url = f"{scheme}://www.shop.example/b"
     response = made(asked.url, body=page(1, url), request=asked, protocol=protocol)
     assert (_canonical_url(asked, response) == url) is fetched
+    asked.meta["simhash_key"] = "a page that the project names"
+    assert _canonical_url(asked, response) is None
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
