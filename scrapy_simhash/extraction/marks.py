@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import SUBHEADING, TERM, TITLE, Element
+from scrapy_simhash.extraction.roles import CODE, SUBHEADING, TERM, TITLE, Element
 
 _DIGIT = re.compile(r"\d")
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly
@@ -118,12 +118,14 @@ def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
     """Yield the labels in the content with their values, such as ("Rooms", "3").
 
     A label is a term of a list or the head of a row in a table, or has a colon behind
-    it.
+    it. A program has neither labels nor values.
     """
-    lines = [*page.lines(own), ""]
-    terms = (page.roles & TERM != 0)[own].tolist()
-    for (text, value), is_term in zip(pairwise(lines), terms, strict=True):
-        name = text if is_term else ""
+    texts = pairwise([*page.lines(own), ""])
+    roles = pairwise([*page.roles[own].tolist(), 0])
+    for (text, value), (role, following) in zip(texts, roles, strict=True):
+        if (role | following) & CODE:
+            continue
+        name = text if role & TERM else ""
         if label := _label(text):
             name, value = label[1], text[label.end() :].strip() or value
         if name and value and max(len(name), len(value)) <= _LONGEST_PART:

@@ -45,6 +45,8 @@ AGAINST = LINK - 1
 SUBHEADING, ITEM = 1 << 12, 1 << 13
 #: The label of a value.
 TERM = 1 << 20
+#: What is shown as it is written, such as a program.
+CODE = 1 << 21
 OF_ITSELF = SUBHEADING | ITEM
 #: A field that a reader may write into. Its content is shown, but is never main text.
 FIELD = 1 << 14
@@ -90,6 +92,7 @@ _TAGS = {
     "main": MAIN | SECTION,
     "nav": NAVIGATION,
     "noscript": HIDDEN,
+    "pre": CODE,
     "section": SECTION,
     "textarea": FIELD,
     "th": TERM,

@@ -120,6 +120,12 @@ def test_what_stands_in_a_term_is_the_label(field):
     assert ("Size", "XL") in extract(page).pairs
 
 
+def test_a_program_has_neither_labels_nor_values():
+    code = "def brew(tea):\n    return tea\ntry: brew(7)"
+    page = f"<main><h1>Tea</h1><p>{'It brews tea. ' * 19}</p><p>Write:</p><pre>{code}</pre>Cups: 7"
+    assert extract(page).pairs == (("Cups", "7"),)
+
+
 def test_character_references_in_json_ld_are_read_as_the_characters():
     """Some sites write the references of an address at random."""
     ways = "mail &#64; tea", "mail &#x40; tea", "mail @ tea"
