@@ -44,7 +44,7 @@ _AGO_BEFORE, _AGO_AFTER = (
 )
 _AGO_UNSPACED = re.compile(".{1,3}?[前전]")
 _COPYRIGHT_OR_ID = re.compile(
-    r"(?:\bcopyright|©|\(c\))[\s©:]{0,3}(?:\d{4}\s?[-\u2013]\s?)?\d{4}\b"
+    r"(?:(?:\bcopyright|©|\(c\))[\s:]{0,3}){1,2}(?:\d{4}\s?[-\u2013]\s?)?\d{4}\b"
     r"|\brequest[ -]?id\b\W{0,3}[\w-]{6,64}",
     re.IGNORECASE,
 )
@@ -129,7 +129,10 @@ def is_same(facts: bytes, others: bytes, distance: int) -> bool:
 
 def lasting(line: str) -> str:
     """Return a line without the counts and ages in it, which a longer one may keep."""
-    return line if len(line) >= SHORT_LINE else _lasting(line)
+    if len(line) < SHORT_LINE:
+        return _lasting(line)
+    notice = _COPYRIGHT_OR_ID.match(line)
+    return line[notice.end() :] if notice else line
 
 
 # A site has the same short lines on each of its pages, and a page has them twice.

@@ -109,6 +109,7 @@ WRITTEN = """
     发布于2025年9月15日"""
 NUMBERS = {
     **{line.strip(): "" for line in WRITTEN.strip().splitlines()},
+    f"© Copyright 2019-2025, {'Jane Doe, ' * 12}": "",
     "KB5034441 Updated": "5034441",
     "Price updated: 245,000": "245,000",
     "Updated 20 November 2025, 2 rooms": "2",
