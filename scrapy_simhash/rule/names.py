@@ -32,10 +32,11 @@ _SEPARATOR = re.compile(
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"\w+")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers
-# anew.
+# anew. And what a mailing list puts before a subject: "[tea-users]".
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
     r"|\d{1,4}(?=[.)、:]))[\s.:)、\u2014\u2013-]+"
+    r"|\s*\[[^\W\d][\w .-]{1,40}\]\s{1,9}"
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )

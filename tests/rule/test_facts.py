@@ -71,10 +71,12 @@ OUTLINES = """
     13.8. Full text | 12.7. Full text
     Chapter 4. Full text | Chapter 12. Full text
     第 4 章 Full text | 第十二章 Full text
-    4. Full text | Full text"""
+    4. Full text | Full text
+    [tea-users] Full text | Full text"""
 NAMES = """
     SPI_commit | SPI_rollback
     Area 51 | Area 52
+    [2] Area | [3] Area
     7 wonders | 8 wonders
     operator< | operator++
     allocator | ~allocator"""
