@@ -39,8 +39,8 @@ SHORT_TEXT = 500
 LONG_TEXT = 1500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two views share most of a text. Releases that are farther apart than most of k have
-#: new sections, and two sites then share most of the sentences.
+#: Two views share most of a text. Two sites that are farther apart than most of k share
+#: most of the sentences.
 MOST = 3 / 4
 
 
@@ -151,6 +151,17 @@ class Pair:
         return self.size / LONG_TEXT
 
     @property
+    def clashes(self) -> float:
+        """The number of labels that have another value on the other page.
+
+        Labels are the form of a record. If few are the same, lines of comments or of a
+        program look like them.
+        """
+        a, b = self.a, self.b
+        others = a.pairs.replaced(b.pairs) - a.labels.replaced(b.labels)
+        return others if a.labels.is_like(b.labels) else 0
+
+    @property
     def is_one_template(self) -> bool:
         """True if the templates around both pages are much the same."""
         return self.a.rest.is_like(self.b.rest)
@@ -191,7 +202,7 @@ class Pair:
 
 def _far(pair: Pair) -> str:
     kin = pair.asked
-    if pair.near > {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}.get(kin, 1):
+    if pair.near > (1 / MOST if kin is Kinship.SITES else 1):
         return FAR
     # Short texts may come from one program.
     is_short = pair.size < SHORT_TEXT and kin in (
@@ -212,10 +223,11 @@ def _values(pair: Pair) -> str:
     if kin is Kinship.BRANCH:
         allowed = pair.most if pair.headings_alike else min(pair.most, 1)
     differ = a.numbers.replaced(b.numbers) > allowed
+    labels = max(allowed, 1) if kin is Kinship.BRANCH else 1
+    if kin is not Kinship.DOMAIN:  # which is asked for all that a page says
+        differ = differ or pair.clashes >= labels
     if kin is not Kinship.BRANCH or pair.is_view:
         differ = differ or a.words.replaced(b.words) > 0 or pair.lists_others
-    if pair.is_view:
-        differ = differ or a.pairs.replaced(b.pairs) >= 1
     # Variants declare one address as well, and one of them may have a price more.
     are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
     if kin is Kinship.TEXT or pair.is_thin or are_variants:
@@ -228,9 +240,7 @@ def _values(pair: Pair) -> str:
 def _are_records(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
     a, b = pair.a, pair.b
-    # Labels are the form of a record. Where few are the same, lines of comments look
-    # like them.
-    if a.pairs.replaced(b.pairs) >= 1 and a.labels.is_like(b.labels):
+    if pair.clashes >= 1:
         return True
     numbers = a.numbers.replaced(b.numbers) if pair.is_one_template else 0
     if pair.size < LONG_TEXT:

@@ -27,7 +27,7 @@ Case = tuple[Kinship, Facts, Facts, float, str]
 
 def farthest(kin: Kinship) -> float:
     """Return how many bits two texts may be apart."""
-    return {BRANCH: 36, SITES: 64}.get(kin, 48)
+    return 64 if kin is SITES else 48
 
 
 def salaried(salary: str, *, menu: tuple[str, ...] = ()) -> Facts:
@@ -76,6 +76,16 @@ def labels() -> Iterator[Case]:
         yield kin, salaried("40,000"), other, 0, "own-values"
         yield kin, salaried("50,000"), other, 0, COPY
         yield kin, STORY, other, 0, COPY
+    # A release has another value for each 1,500 bytes.
+    ages = [page(labels=["age", "hall"], pairs=[f"age {age}", "hall a"], size=2000) for age in "78"]
+    yield BRANCH, *ages, 0, COPY
+    yield BRANCH, *(replace(each, text_bytes=1400) for each in ages), 0, "own-values"
+    other = page(labels=["age", "hall"], pairs=["age 8", "hall b"], size=2000)
+    yield BRANCH, ages[0], other, 0, "own-values"
+    # A label that only one page has is no other value.
+    terms = (["age", "hall", *own] for own in ("b", "c"))
+    others = [page(labels=names, pairs=[f"{name} 7" for name in names]) for names in terms]
+    yield from ((kin, *others, 0, COPY) for kin in (VIEW, SITES))
 
 
 def sentences() -> Iterator[Case]:
