@@ -78,7 +78,9 @@ def test_a_label_with_several_values_is_that_of_comments_or_code():
 
 
 def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none():
-    found = units("", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Area", "")))
+    found = units(
+        "", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Guests", "5"), ("Area", ""))
+    )
     assert set(found.labels) == {"rooms", "seen"}
     assert set(found.pairs) == {"rooms\x003or4", "seen\x00views"}
 
