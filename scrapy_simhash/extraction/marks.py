@@ -3,12 +3,12 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain, compress, islice, pairwise
+from itertools import chain, islice, pairwise
 
 import numpy as np
 
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
-from scrapy_simhash.extraction.outline import Flags
+from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
 from scrapy_simhash.extraction.roles import CODE, SUBHEADING, TERM, TITLE, Element
 
@@ -146,11 +146,9 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         own: for each of its lines whether it is content.
         few: whether it has no main text, or one that stands in links.
     """
-    found = compress(page.holders, (own & page.in_links).tolist())
-    # One line may have many links, of which it begins with the first, and one element
-    # many lines.
-    holders = dict.fromkeys(el.getparent() if el.tag == "a" else el for el in found)
-    links = [*islice(chain.from_iterable(el.iter("a") for el in holders), MOST)]
+    # One line may have many links, and one element many lines.
+    blocks = _blocks(page, page.places[own & page.in_links])
+    links = [*islice(chain.from_iterable(el.iter("a") for el in blocks), MOST)]
     # All at once, because a call for each name takes longer than what it does.
     names = _DIGIT.sub("", "\0".join(map(_name_of, links))).split("\0")
     for link, name in zip(links, names, strict=False):
@@ -243,8 +241,10 @@ def _name_of(link: Element) -> str:
 
 def _links(page: Page, own: Flags) -> Iterator[Element]:
     """Return the links of a page that do not stand in its template alone."""
-    around = [el.getparent() if el.tag == "a" else el for el in page.holders]
-    apart = {*compress(around, (~own).tolist())}.difference(
-        compress(around, own.tolist())
-    )
+    apart = {*_blocks(page, np.setdiff1d(page.places[~own], page.places[own]))}
     return (el for el in page.body.iter("a") if el.getparent() not in apart)
+
+
+def _blocks(page: Page, places: Ints) -> list[Element]:
+    """Return the elements at some places, each once, in the order of the page."""
+    return [page.outline.elements[place] for place in np.unique(places).tolist()]

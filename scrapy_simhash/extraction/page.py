@@ -320,30 +320,22 @@ def encoded(html: str | bytes) -> bytes:
 
 def with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
-    cuts = []
+    pieces = []
     in_tag = False
     for start in range(0, len(data), _LONG_TAG):
-        end = start + _LONG_TAG
-        closed = data.rfind(b">", start, end)
-        if closed >= 0:
-            in_tag = data.find(b"<", closed, end) >= 0
-            continue
+        piece = data[start : start + _LONG_TAG]
+        _, end, rest = piece.rpartition(b">")
         # Inside the quotes of one long value, a cut changes nothing but the value.
-        if in_tag:
-            part = data[start:end]
-            if (
-                len(part.split()) + sum(map(part.count, (b'"', b"'", b"/")))
-                > _MANY_WORDS
-            ):
-                cuts.append(start)
-        in_tag = in_tag or data.find(b"<", start, end) >= 0
-    if not cuts:
-        return data
-    pieces = [
-        data[start:end]
-        for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)
-    ]
-    return b">".join(pieces)
+        if in_tag and not end and _words(piece) > _MANY_WORDS:
+            pieces.append(b">")
+        in_tag = b"<" in rest or (in_tag and not end)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _words(tag: bytes) -> int:
+    """Return how many words a part of a tag has, at most; quotes and slashes part them, too."""
+    return len(tag.split()) + sum(map(tag.count, (b'"', b"'", b"/")))
 
 
 def _body(root: Element) -> Element:
