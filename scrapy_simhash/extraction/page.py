@@ -391,7 +391,7 @@ def _value(el: Element) -> str:
     """Return what a field holds that a reader writes into or chooses.
 
     What was written into a form that asks for a page is the question, and no value of
-    the answer.
+    the answer. What a field itself writes when it is left empty is a prompt.
     """
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
@@ -400,7 +400,7 @@ def _value(el: Element) -> str:
         # All boxes of a form may have one value, and those that only show something
         # have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
-    elif kind not in _WRITTEN or _is_asked(el):
+    elif kind not in _WRITTEN or _is_asked(el) or f"'{value}'" in el.get("onblur", ""):
         return ""
     return single_spaced(value[:LONGEST_VALUE])
 

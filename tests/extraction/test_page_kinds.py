@@ -142,6 +142,11 @@ NOT_APART = {
     "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
     # No ticket has any of these owners.
     "question": page(f"{TEXT}<form method=GET><input name=owner value='{{4}}'></form>"),
+    # Before it was clicked into, a field of old pages says what belongs there.
+    "prompt": page(
+        f"{TEXT}<form method=post><input name=q value='{{4}}'"
+        " onblur=\"if (!this.value) this.value = '{4}'\"></form>"
+    ),
     # What a page calls itself is its heading, if it says something.
     "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
     "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
