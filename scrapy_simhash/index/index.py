@@ -311,8 +311,8 @@ class Index:
         time; else a new run.
         """
         now = self.now()
-        run, earlier = self._run_list.begin(resumed, now, now + self.spec.lease)
-        self._era = Era.of(run, earlier)
+        run = self._run_list.begin(resumed, now, now + self.spec.lease)
+        self._era = Era.of(run, self.runs())
         return run
 
     def end_run(self, *, finished: bool) -> None:

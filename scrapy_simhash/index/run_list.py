@@ -121,8 +121,8 @@ class RunList:
 
     def begin(
         self, resumed: int | Literal["last"] | None, now: float, expires: float
-    ) -> tuple[Run, list[Run]]:
-        """Join a run, or begin one; return it, and the runs of its spider."""
+    ) -> Run:
+        """Join a run, or begin one; return it without its entries."""
         # Entries may be counted of a higher run, if the list was lost.
         highest = max(map(run_of, self._store.counts().by_run), default=0)
         for cell in self._attempts():
@@ -135,8 +135,8 @@ class RunList:
                 cell.rows.append(row)
             row.run = row.run._replace(ended=None)
             row.living[self._crawler] = expires
-            joined = row.run, [each.run for each in cell.rows_of(self._spider)]
-        return joined
+            run = row.run
+        return run
 
     def renew(self, expires: float) -> None:
         """Let the crawler count as dead at a later time."""

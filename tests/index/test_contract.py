@@ -140,11 +140,8 @@ def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatc
     index.put(Entry(str(value), fp(value)) for value in values(9))
     sizes = list[int]()
     commit = index._store.commit
-
-    def counted(parts, lookups=None):
-        sizes.append(len(parts))
-        return commit(parts, lookups)
-
-    monkeypatch.setattr(index._store, "commit", counted)
+    monkeypatch.setattr(
+        index._store, "commit", lambda parts: sizes.append(len(parts)) or commit(parts)
+    )
     assert index.gone(keys) == 9
     assert sizes == [4, 4, 1]

@@ -103,15 +103,13 @@ def _spec_of(header: Mapping[str, str], client: Client) -> IndexSpec:
 
 def _stored_count(header: Mapping[str, str], client: Client) -> int:
     """Return the number of shards of an index, 0 if the header does not say."""
-    text = header.get("shards", "")
-    # a shard of another index is refused when it is opened
-    if not text or " of " in text:
-        return 0
-    if not (text.isdecimal() and 0 < int(text) <= MOST_SHARDS):
+    # A shard of another index has "3 of 24", and is refused when it is opened.
+    text = header.get("shards", "").partition(" of ")[0]
+    if text and not (text.isdecimal() and int(text) in range(1, MOST_SHARDS + 1)):
         raise StoreDamaged(
             f"{client.where} has a damaged header: it has {text!r} shards"
         )
-    return int(text)
+    return int(text or 0)
 
 
 def _check_server(client: Client) -> None:
