@@ -170,6 +170,12 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
     assert not learner.forecast(OLD(50)).may_wait
 
 
+def test_an_address_waits_once_and_one_to_be_spared_twice():
+    kinds = Forecast(SITE), Forecast(SITE, may_wait=True), Forecast(SITE, spared=True)
+    places = [[kind.place_behind(place) for place in range(3)] for kind in kinds]
+    assert places == [[0, 0, 0], [1, 1, 1], [1, 2, 2]]
+
+
 def test_a_host_that_makes_up_places_keeps_the_patterns_that_were_shared(monkeypatch):
     monkeypatch.setattr("scrapy_simhash.url_patterns.table.MOST_PLACES", 50)
     learner = Learner()
