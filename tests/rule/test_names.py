@@ -126,3 +126,12 @@ def test_siblings_in_a_manual_are_two_pages(head, names, methods):
         for name in names
     )
     assert not judged(("http://docs.test/0.html", one), ("http://docs.test/1.html", other)).is_copy
+
+
+def test_a_title_that_is_the_h1_as_well_is_one_name():
+    text = "".join(f"<p>{article(seed, 60)}</p>" for seed in range(4))
+    bare, headed = (
+        f"<title>The old mill</title>{head}{text}" for head in ("", "<h1>The old mill</h1>")
+    )
+    ruling = judged(("http://p.test/1", bare), ("http://p.test/news/2", headed))
+    assert ruling == (True, "like-headings")
