@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
-from scrapy_simhash.url_patterns.rows import MOST_ROWS
+from scrapy_simhash.url_patterns.rows import MOST_ROWS, Row
 from scrapy_simhash.url_patterns.table import MOST_PLACES
 
 SITE = "http://wiki.test"
@@ -41,7 +41,7 @@ def test_addresses_whose_like_were_copies_are_spared():
     assert spared(learner, ARTICLE) == 0
 
 
-@pytest.mark.parametrize("place", ["/old?id={}", "/a/b/c/d/e/f/g/h/i/j/{}?view=print"])
+@pytest.mark.parametrize("place", ["/old?id={}", "/a/b/c/d/e/f/g/h/i/j/k/l/{}?view=print"])
 def test_a_share_is_fetched_all_the_same(place):
     """Also of addresses that differ where no part is learned: a wall may have gone."""
     learner, url = Learner(), (SITE + place).format
@@ -168,6 +168,19 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
     assert learner.forecast(OLD(50)).may_wait
     fetch(learner, OLD(20))
     assert not learner.forecast(OLD(50)).may_wait
+
+
+def test_addresses_that_differ_in_a_hash_tell_nothing_of_others():
+    learner, url = Learner(), lambda n: f"{SITE}/git?h={n:016x}abc"
+    for n in range(200):
+        fetch(learner, url(n), f"{SITE}/git")
+    assert spared(learner, url) == 0
+
+
+def test_a_pattern_has_at_most_one_distinct_page_of_twenty():
+    bounds = [Learner().bound("a.test/?b=*", Row(100, 100, distinct=n)) for n in (5, 6)]
+    assert bounds[0] > 0.8
+    assert bounds[1] == 0
 
 
 def test_an_address_waits_once_and_one_to_be_spared_twice():
