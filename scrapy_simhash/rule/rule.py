@@ -126,19 +126,21 @@ class Pair:
         """The kinship by whose row of the table the pages are asked what only one of them has.
 
         A page without main text may be another record, and so it has to say the same.
+        Two releases or hosts with little text are asked what views are: names of cities
+        and results of votes are as near as two releases of a page, unless both declare
+        one canonical address under like headings.
         """
-        return Kinship.DOMAIN if self.is_thin and self.kin not in VIEWS else self.kin
+        if self.kin in VIEWS:
+            return self.kin
+        if self.is_thin:
+            return Kinship.DOMAIN
+        is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
+        is_little = self.size < LONG_TEXT and not is_one_page
+        return Kinship.VIEW if self.kin is Kinship.BRANCH and is_little else self.kin
 
     @property
     def is_view(self) -> bool:
-        """True of two views; branches with little text are asked the same, as cities on two hosts.
-
-        Names of cities and results of votes are as near as two releases of a page,
-        unless both pages declare one canonical address under like headings.
-        """
-        is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
-        is_little = self.size < LONG_TEXT and not is_one_page
-        return self.asked in VIEWS or (self.asked is Kinship.BRANCH and is_little)
+        return self.asked in VIEWS
 
     @property
     def size(self) -> float:
@@ -174,13 +176,12 @@ class Pair:
         releases, and two sites, which put their names into titles, have one name in
         common: a title, an ``h1``, or the title of a page that is the ``h1`` of the
         other, as of a print view. The title may be one for many pages, so two ``h1``
-        are not alike under it, unless two sites have a template each.
+        are not alike under it.
         """
         a, b = self.a, self.b
         if a.headings == b.headings or self.kin is Kinship.DOMAIN:
             return a.headings == b.headings
-        may_be_mirror = self.kin is Kinship.SITES and not self.is_one_template
-        if 0 != a.heading != b.heading != 0 and not may_be_mirror:
+        if 0 != a.heading != b.heading != 0:
             return False
         return bool({a.title, a.heading} & {b.title, b.heading} - {0})
 
@@ -201,52 +202,48 @@ class Pair:
 
 
 def _far(pair: Pair) -> str:
-    kin = pair.asked
-    if pair.near > (1 / MOST if kin is Kinship.SITES else 1):
+    if pair.near > (1 / MOST if pair.asked is Kinship.SITES else 1):
         return FAR
-    # Short texts may come from one program.
-    is_short = pair.size < SHORT_TEXT and kin in (
-        Kinship.BRANCH,
-        Kinship.SITES,
-        Kinship.TEXT,
-    )
+    may_share_program = pair.kin not in (*VIEWS, Kinship.DOMAIN) and not pair.is_thin
+    is_short = may_share_program and pair.size < SHORT_TEXT
     return "short" if is_short and pair.near > 1 / 2 else ""
 
 
 def _values(pair: Pair) -> str:
-    """Ask for numbers, words, fields and entries."""
+    """Ask for numbers, words, labels and entries."""
+    questions = {Kinship.BRANCH: _are_two_releases, Kinship.SITES: _are_records}
+    differ = questions.get(pair.asked, _have_own_values)
+    return "own-values" if differ(pair) else ""
+
+
+def _are_two_releases(pair: Pair) -> bool:
+    """Return whether more differs than a number or label here and there in a long text."""
+    numbers = pair.a.numbers.replaced(pair.b.numbers)
+    allowed = pair.most if pair.headings_alike else 1
+    return numbers > allowed or pair.clashes >= max(allowed, 1)
+
+
+def _are_records(pair: Pair) -> bool:
+    """Return whether two pages of two sites are records: of one program, or with like labels."""
+    a, b = pair.a.numbers, pair.b.numbers
+    numbers = a.replaced(b) if pair.is_one_template else 0
+    # A story has other counters around it, and of a record most numbers are its own.
+    is_story = pair.size >= LONG_TEXT and (numbers <= COUNTS or a.is_like(b))
+    return pair.clashes >= 1 or (numbers > 0 and not is_story)
+
+
+def _have_own_values(pair: Pair) -> bool:
     a, b, kin = pair.a, pair.b, pair.asked
-    if kin is Kinship.SITES:
-        return "own-values" if _are_records(pair) else ""
-    allowed: float = COUNTS if kin is Kinship.DECLARED else 0
-    # another release of a long text has another number here and there
-    if kin is Kinship.BRANCH:
-        allowed = pair.most if pair.headings_alike else min(pair.most, 1)
-    differ = a.numbers.replaced(b.numbers) > allowed
-    labels = max(allowed, 1) if kin is Kinship.BRANCH else 1
-    if kin is not Kinship.DOMAIN:  # which is asked for all that a page says
-        differ = differ or pair.clashes >= labels
-    if kin is not Kinship.BRANCH or pair.is_view:
-        differ = differ or a.words.replaced(b.words) > 0 or pair.lists_others
+    counts = COUNTS if kin is Kinship.DECLARED else 0
+    differ = a.numbers.replaced(b.numbers) > counts or a.words.replaced(b.words) > 0
+    differ = differ or pair.lists_others
     # Variants declare one address as well, and one of them may have a price more.
     are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
     if kin is Kinship.TEXT or pair.is_thin or are_variants:
         differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
     if kin is Kinship.DOMAIN:
-        differ = differ or (a.said != b.said and not a.sentences.added(b.sentences))
-    return "own-values" if differ else ""
-
-
-def _are_records(pair: Pair) -> bool:
-    """Return whether two pages of two sites are records: of one program, or with like labels."""
-    a, b = pair.a, pair.b
-    if pair.clashes >= 1:
-        return True
-    numbers = a.numbers.replaced(b.numbers) if pair.is_one_template else 0
-    if pair.size < LONG_TEXT:
-        return numbers > 0
-    # A story has other counters around it, and of a record most numbers are its own.
-    return numbers > COUNTS and not a.numbers.is_like(b.numbers)
+        return differ or (a.said != b.said and not a.sentences.added(b.sentences))
+    return differ or pair.clashes >= 1
 
 
 def _sentences(pair: Pair) -> str:

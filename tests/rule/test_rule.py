@@ -223,10 +223,10 @@ def publications() -> Iterator[Case]:
     for one, second, ruled in (
         (page(5, 0), page(5, 7), COPY),
         (page(5, 6), page(5, 7), "other-heading"),
-        (page(5, 6), page(5, 7, menu=MENU), COPY),
+        (page(5, 6), page(5, 7, menu=MENU), "same-text"),
+        (page(5, 6), page(5, 7, menu=MENU, size=450), "other-heading"),
         (page(4, 6), page(5, 6), COPY),
         (page(5, 6), page(4, 5), "other-heading"),
-        (page(5, 6), page(4, 5, menu=MENU), COPY),
         (page(5, 6), page(4, 7), "other-heading"),
         (page(0, 0), page(0, 7), "other-heading"),
     ):
