@@ -480,8 +480,13 @@ def _close_drawings(found: Iterable[Element]) -> None:
 def _head(page: Page) -> None:
     """Make an ``h1`` of the first line that is the whole title, and no link."""
     title = page.title.casefold()
-    for line, (text, el) in enumerate(zip(page.texts, page.holders, strict=True)):
-        if text.casefold() == title and not len(el) and el.tag != "a":
+    named = [
+        (line, el)
+        for line, (text, el) in enumerate(zip(page.texts, page.holders, strict=True))
+        if text.casefold() == title and el.tag != "a"
+    ]
+    for line, el in named[:_MAX_HEADINGS]:
+        if inner_text(el).casefold() == title:
             el.tag = "h1"
             page.titles["h1"] = [(line, el)]
             break

@@ -280,7 +280,8 @@ def test_a_line_that_is_the_title_is_the_heading_of_a_page_without_h1():
     """Old templates have it in a cell, and show slides above it."""
     slides = f"<div><div><h4>Awards</h4><p>{article(8, 60)}</p></div></div>"
     list_of_links = "".join(f"<br><a href=/{name}>{name}</a>" for name in ("Lamp", "Desk"))
-    text = f"<table><tr><td>THE OLD MILL</table><table><tr><td><p>{SAID}{list_of_links}</table>"
+    text = "<table><tr><td><img src=/icon.gif>THE OLD MILL</table>"
+    text += f"<table><tr><td><p>{SAID}{list_of_links}</table>"
     found = extract(page(f"{slides}<a href=/mill>The old mill</a><div>{text}</div>{BOX}"))
     assert found.headings == ("THE OLD MILL",)
     assert {"Lamp", "Desk"} <= found.listed
