@@ -46,23 +46,6 @@ def test_an_index_goes_to_another_store_and_back_unchanged(stores, tmp_path, cap
         assert old.spec == new.spec
 
 
-@pytest.mark.parametrize("scope", ["global", "host"])
-def test_the_sites_of_a_new_index_are_spread_if_the_settings_compare_each_alone(
-    scope, tmp_path, monkeypatch
-):
-    opened: list[bool] = []
-
-    def noted(url: str, spec: IndexSpec) -> Index:
-        opened.append(spec.scoped)
-        return open_index(url, spec)
-
-    monkeypatch.setattr("scrapy_simhash.commands.import_.open_index", noted)
-    url = filled(tmp_path / "one.sqlite", entries(1))
-    settings = {"SIMHASH_SCOPE": scope}
-    assert simhash("import", url, "--index", tmp_path / "two.sqlite", settings=settings) == 0
-    assert opened == [scope == "host"]
-
-
 def test_pages_in_progress_are_left_out(tmp_path, capsys):
     url = filled(tmp_path / "one.sqlite", entries(1))
     with closing(open_existing(url)) as index:
