@@ -127,7 +127,9 @@ def test_a_flooded_leaf_keeps_the_newest_entries_of_each_bucket(client, url, ope
     index.put([Entry("early", fp(early))])
     index.put(Entry(f"{n}", fp(n * three)) for n in range(1, count + 1))
     assert max(client.strlen(leaf) for leaf in client.keys("*;*")) < 6 * 2 * KEY_LIMIT
-    assert [keep(index, value ^ three) for value in (early, count * three)] == ["duplicate"] * 2
+    # These share the flooded block alone with an entry.
+    near = [value ^ three << 15 for value in (early, (count - 60) * three, count * three)]
+    assert [keep(index, value) for value in near] == ["duplicate"] * 3
 
 
 def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened, monkeypatch):
