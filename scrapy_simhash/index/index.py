@@ -211,7 +211,8 @@ class Index:
             positions = written.get(decision, ())
             if positions is None:
                 continue
-            decision.place(positions)
+            if positions:
+                decision.place(positions)
             claims |= decision.claims
             for position, record in decision.changed.items():
                 if record and record.state.owner is not None:

@@ -249,12 +249,12 @@ class RedisStore:
         for shard in self._shards[after % len(self._shards) :]:
             last = shard.last_place()
             values = self._values(shard, last) if blocks else None
+            # The position is in one shard; the others are read from their start.
             for position, stored in shard.entries(shard.place(after), last):
                 if values is not None:
                     blocks_of_entry = values[shard.place(position)].tobytes()
                     stored = stored._replace(content=stored.content + blocks_of_entry)
                 yield position, stored
-            after = 0
 
     def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries up to a place, shape (n, blocks).
