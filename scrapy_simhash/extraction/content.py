@@ -213,8 +213,10 @@ def _subject(lines: _Lines, is_likely: Flags) -> tuple[Flags, bool]:
     said = below & lines.is_said
     if lines.size(below) > (_MUCH + 1) * lines.size(said):
         said = below
-    everything = np.ones_like(said)
-    return next(filter(np.any, (said, below, lines.is_said)), everything), True
+    for found in (said, below, lines.is_said):
+        if found.any():
+            return found, True
+    return np.ones_like(said), True
 
 
 def _region(lines: _Lines, subject: Flags, share: float) -> int:
@@ -261,9 +263,9 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     single = is_short & ~follows & ~own & ~lines.is_sites
     terms = page.roles & TERM != 0
     own |= single & (terms | np.append(False, terms[:-1]))
-    own[
-        [line for line in np.flatnonzero(single).tolist() if _is_fact(page.texts[line])]
-    ] = True
+    single &= ~own
+    for line in np.flatnonzero(single).tolist():
+        own[line] = _is_fact(page.texts[line])
     return own
 
 
@@ -331,10 +333,8 @@ def _labels_of_counts(lines: _Lines, own: Flags) -> dict[int, str]:
     """Return by its line the label of each count that stands in no element with a long text."""
     page = lines.page
     parents = page.outline.parents[page.places]
-    with_text = (
-        np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers)) > 0
-    )
-    short = np.flatnonzero(own & lines.is_said & ~with_text[parents]).tolist()
+    texts = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers))
+    short = np.flatnonzero(own & lines.is_said & (texts[parents] == 0)).tolist()
     matches = ((line, _COUNT.match(page.texts[line])) for line in short)
     return {line: match[1] for line, match in matches if match}
 

@@ -64,10 +64,8 @@ def first_look(page: Page, numbers: Ints) -> Floats:
         page: the page.
         numbers: of its lines; at least one.
     """
-    sizes, texts = (
-        page.sizes[numbers],
-        [page.texts[number] for number in numbers.tolist()],
-    )
+    sizes = page.sizes[numbers]
+    texts = [page.texts[number] for number in numbers.tolist()]
     linked = np.minimum(page.linked[numbers] / page.lengths[numbers], 1)
     text = sizes * (1 - linked)
     groups = page.outline.groups(page.places[numbers])
@@ -158,9 +156,8 @@ def _rows(count: int, *rows: npt.ArrayLike) -> Floats:
 
 def _mean(kinds: Ints, weights: Floats, gains: Floats) -> Floats:
     """Return for each line the mean likelihood of the lines of its kind."""
-    return (np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9))[
-        kinds
-    ]
+    means = np.bincount(kinds, gains) / np.maximum(np.bincount(kinds, weights), 1e-9)
+    return means[kinds]
 
 
 def _mean_beside(most: int, weights: Floats, gains: Floats) -> Floats:
