@@ -480,12 +480,11 @@ def _close_drawings(found: Iterable[Element]) -> None:
 def _head(page: Page) -> None:
     """Make an ``h1`` of the first line that is the whole title, and no link."""
     title = page.title.casefold()
-    named = [
-        (line, el)
-        for line, (text, el) in enumerate(zip(page.texts, page.holders, strict=True))
-        if text.casefold() == title and el.tag != "a"
-    ]
-    for line, el in named[:_MAX_HEADINGS]:
+    lines = np.flatnonzero(page.lengths == len(page.title)).tolist()
+    alike = [line for line in lines if page.texts[line].casefold() == title]
+    named = [line for line in alike if page.holders[line].tag != "a"]
+    for line in named[:_MAX_HEADINGS]:
+        el = page.holders[line]
         if inner_text(el).casefold() == title:
             el.tag = "h1"
             page.titles["h1"] = [(line, el)]
