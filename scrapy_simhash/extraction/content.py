@@ -57,6 +57,7 @@ _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
     r"|\u0440\u0443\u0431)"
 )
+_DIGIT = re.compile(r"\d")
 # No piece of an id, such as 4f3a9c21.
 _NUMBER = re.compile(r"(?<!\w)\d[\d.,:/-]*(?!\w)")
 # Two in a line are the quote of a share, and what it gained.
@@ -310,6 +311,8 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
 
 def _is_fact(text: str) -> bool:
     """Return whether a line is a field by itself: with a price, a quote or many numbers."""
+    if not _DIGIT.search(text):
+        return False
     is_long = len(_NUMBER.findall(text)) >= _MANY_NUMBERS
     return is_long or bool(_PRICE.search(text)) or len(_QUOTE.findall(text)) > 1
 

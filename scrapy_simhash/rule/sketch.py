@@ -188,8 +188,10 @@ def _unnamed(extraction: Extraction) -> list[str]:
     return [line for line in lines if " ".join(line.split()) not in names]
 
 
-def _undated(lines: Iterable[str]) -> list[str]:
+def _undated(lines: list[str]) -> list[str]:
     """Return lines, the short ones without the date on which the page was written or changed."""
+    if not _YEAR.search("\n".join(lines)):
+        return lines
     return [
         _DATELINE.sub(r"\g<word>\g<after>", line)
         if len(line) < SHORT_LINE and _YEAR.search(line)
