@@ -211,19 +211,22 @@ def _far(pair: Pair) -> str:
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, labels and entries."""
-    questions = {Kinship.BRANCH: _are_two_releases, Kinship.SITES: _are_records}
+    questions = {
+        Kinship.BRANCH: _are_records_in_releases,
+        Kinship.SITES: _are_records_on_sites,
+    }
     differ = questions.get(pair.asked, _have_own_values)
     return "own-values" if differ(pair) else ""
 
 
-def _are_two_releases(pair: Pair) -> bool:
-    """Return whether more differs than a number or label here and there in a long text."""
+def _are_records_in_releases(pair: Pair) -> bool:
+    """Return whether more differs than a number or a label here and there in a long text."""
     numbers = pair.a.numbers.replaced(pair.b.numbers)
     allowed = pair.most if pair.headings_alike else 1
     return numbers > allowed or pair.clashes >= max(allowed, 1)
 
 
-def _are_records(pair: Pair) -> bool:
+def _are_records_on_sites(pair: Pair) -> bool:
     """Return whether two pages of two sites are records: of one program, or with like labels."""
     a, b = pair.a.numbers, pair.b.numbers
     numbers = a.replaced(b) if pair.is_one_template else 0
@@ -233,6 +236,7 @@ def _are_records(pair: Pair) -> bool:
 
 
 def _have_own_values(pair: Pair) -> bool:
+    """Return whether each page has a value in the place of another, or one has more."""
     a, b, kin = pair.a, pair.b, pair.asked
     counts = COUNTS if kin is Kinship.DECLARED else 0
     differ = a.numbers.replaced(b.numbers) > counts or a.words.replaced(b.words) > 0
