@@ -183,6 +183,13 @@ def test_a_pattern_has_at_most_one_distinct_page_of_twenty():
     assert bounds[1] == 0
 
 
+def test_what_is_no_address_is_fetched_and_teaches_nothing():
+    learner = Learner()
+    for _ in range(20):
+        assert fetch(learner, "data:,x", ARTICLE(1)) == Forecast("data:,x")
+    assert not [*learner.table]
+
+
 def test_an_address_waits_once_and_one_to_be_spared_twice():
     kinds = Forecast(SITE), Forecast(SITE, may_wait=True), Forecast(SITE, spared=True)
     places = [[kind.place_behind(place) for place in range(3)] for kind in kinds]
