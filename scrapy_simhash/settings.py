@@ -90,11 +90,10 @@ class FilterSettings:
             SettingError: one line that names the setting and says what it may be.
         """
         refuse_unknown(settings)
-        checked = {}
-        for each in fields(cls):
-            checked[each.name] = _read_setting(
-                settings, each.name, each.metadata["read"]
-            )
+        checked = {
+            each.name: _read_setting(settings, each.name, each.metadata["read"])
+            for each in fields(cls)
+        }
         checked["recipe"] = _changed(checked["recipe"], settings)
         checked["namespace"] = _namespace(settings)
         checked["index_url"] = named_url(

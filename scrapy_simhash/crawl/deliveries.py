@@ -105,22 +105,14 @@ class Delivery:
         self.items_on_the_way = max(0, self.items_on_the_way - 1)
         if self.key is not None:
             self.upkeep.ended(self.key, failed=failed)
-        claim = self._claim_of(item, key)
-        if claim is not None:
-            self._end_claims([claim], failed=failed)
+        # A pipeline may have changed its key, or made another item with the same key.
+        claims = [claim for claim in self._claims if claim.item is item]
+        claims = claims or [claim for claim in self._claims if claim.key == key]
+        if claims:
+            self._end_claims(claims[:1], failed=failed)
         elif failed:  # it may be any of them
             self._end_claims(self._claims, failed=True)
         self._end_last_claims()
-
-    def _claim_of(self, item: Any, key: str | None) -> _Claim | None:
-        """Return the claim of an item, whose key a pipeline may have changed.
-
-        A pipeline may also have made another item with the same key.
-        """
-        for claim in self._claims:
-            if claim.item is item:
-                return claim
-        return next((claim for claim in self._claims if claim.key == key), None)
 
     def _end_last_claims(self) -> None:
         """End the claims of which another item, or None, was made, once all items have ended."""

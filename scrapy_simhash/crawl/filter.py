@@ -217,8 +217,7 @@ class CrawlFilter:
 
     async def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
-        if self.queue.refused:
-            self.queue.retry()
+        self.queue.retry()
         if self.preferred is not None:
             self.preferred.give_up()
         self._publish_counts()
