@@ -90,6 +90,11 @@ def test_a_page_is_let_through_if_the_index_has_no_answer(dedup, monkeypatch):
     assert verdict.fingerprint is not None
 
 
+@pytest.mark.parametrize("scope", ["global", "domain", "host"])
+def test_an_index_is_told_whether_its_pages_have_scopes_by_which_a_cluster_spreads_them(scope):
+    assert Dedup(scope=scope, processes=0).breaker.spec.scoped is (scope != "global")
+
+
 # Delivery.
 
 
