@@ -217,7 +217,8 @@ class CrawlFilter:
 
     async def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
-        self.queue.retry()
+        if self.queue.refused:
+            self.queue.retry()
         if self.preferred is not None:
             self.preferred.give_up()
         self._publish_counts()

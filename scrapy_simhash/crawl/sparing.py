@@ -202,7 +202,9 @@ class Sparing:
             return
         if verdict.kind == "revisit" and self._came_by(url, verdict.key):
             return  # the page was crawled once more, as somebody wished
-        original = verdict.key if verdict.kind == "revisit" else verdict.original or ""
+        original = verdict.matches[0].key if verdict.matches else ""
+        if verdict.kind == "revisit":
+            original = verdict.key
         visit = Visit(
             key=verdict.key,
             original=original,
