@@ -185,7 +185,13 @@ def _unnamed(extraction: Extraction) -> list[str]:
     headings = (extraction.title, *extraction.headings)
     names = {" ".join(heading[:LONGEST].split()) for heading in headings}
     lines = extraction.content[:LONGEST].split("\n")
-    return [line for line in lines if " ".join(line.split()) not in names]
+    # To split and join a long line takes far longer than to look at its beginning.
+    words = tuple(name.partition(" ")[0] for name in names)
+    return [
+        line
+        for line in lines
+        if not line.lstrip().startswith(words) or " ".join(line.split()) not in names
+    ]
 
 
 def _undated(lines: list[str]) -> list[str]:
