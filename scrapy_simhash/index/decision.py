@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
-from scrapy_simhash.index.lookups import Lookups, Near
+from scrapy_simhash.index.lookups import Near
 from scrapy_simhash.index.store import Found, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
@@ -329,7 +329,7 @@ def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match,
 
 def decisions_on(
     pages: Mapping[int, Arrival],
-    lookups: Lookups,
+    twins: Sequence[Near],
     seen: Found,
     records: Mapping[int, Record],
     terms: Terms,
@@ -338,12 +338,12 @@ def decisions_on(
 
     Args:
         pages: the pages of a call that have no answer yet.
-        lookups: the look-ups of the call.
+        twins: for each page of the call, the distances and numbers of the earlier ones
+            near it.
         seen: the entries near the pages.
         records: these entries; those that cannot be read are missing.
         terms: the values that the claims share.
     """
-    twins = lookups.twins()
     near = {
         number: [
             *seen.near.get(number, ()),

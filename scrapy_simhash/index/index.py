@@ -189,7 +189,9 @@ class Index:
         for _ in attempts():
             records = self._records(seen.entries)
             left = {n: page for n, page in enumerate(arrivals) if n not in claims}
-            decisions = decisions_on(left, lookups, seen, records, self._terms())
+            decisions = decisions_on(
+                left, lookups.twins(), seen, records, self._terms()
+            )
             seen = self._commit(decisions, lookups, seen, claims)
             if len(claims) == len(arrivals):
                 break

@@ -162,8 +162,10 @@ class RedisStore:
             Shard(client, spec, name, number, count)
             for number, name in enumerate(hash_tags(client.address.name, count))
         ]
-        self.time = self._shards[0].time
         self.close = client.close
+
+    def time(self) -> float:
+        return self._shards[0].time()
 
     # Commits.
 
