@@ -92,7 +92,9 @@ class Client:
                 cursor, keys, *_ = self.call(
                     "SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000
                 )
-                names |= {key.decode()[1 : -len("}:meta")] for key in keys}
+                names |= {
+                    key.decode("utf-8", "replace")[1 : -len("}:meta")] for key in keys
+                }
                 if cursor in (b"0", 0):
                     break
         return sorted(names)

@@ -21,17 +21,12 @@ MOST_SHARDS = 1024
 # Options that redis-py does not have.
 _OURS = ("name", "shards")
 # Answers are bytes here, and come from a master, whatever the user's other clients
-# want; and a URL has its hosts in one place.
-_UNHEEDED = (
-    "decode_responses",
-    "read_from_replicas",
-    "load_balancing_strategy",
-    "host",
-    "port",
-)
-# Options that are objects, which no text names.
-_OBJECTS = set(
-    "cache cache_config connection_pool credential_provider driver_info event_dispatcher"
+# want.
+_UNHEEDED = ("decode_responses", "read_from_replicas", "load_balancing_strategy")
+# Options of redis-py that are objects, which no text names, or that a URL has before its
+# path.
+_NO_OPTIONS = set(
+    "host port cache cache_config connection_pool credential_provider driver_info event_dispatcher"
     " maint_notifications_config oss_cluster_maint_notifications_handler redis_connect_func retry"
     " socket_keepalive_options ssl_ocsp_context".split()
 )
@@ -88,6 +83,9 @@ def parse_location(url: str) -> Location:
         ValueError: it is of no known form; the message does not show what may be a
             password.
     """
+    # A variable may have a line with its end, and a scheme is of any case.
+    url = re.sub("[\t\r\n]", "", url).strip()
+    url = re.sub("[^:]+", lambda scheme: scheme[0].lower(), url, count=1)
     found = _URL.fullmatch(url)
     if found:
         parts = _Parts(*found.groups(""))
@@ -109,10 +107,17 @@ def parse_location(url: str) -> Location:
 
 
 def _hosts(parts: _Parts) -> list[tuple[str, int]]:
-    """Return hosts and ports; nothing if one of them is no host or port."""
+    """Return hosts and ports; nothing if one of them is no host or port.
+
+    The zone of an address follows %25 (RFC 6874).
+    """
     hosts = [_HOST.fullmatch(host) for host in parts.place.split(",")]
     default = _PORTS.get(parts.topology, 0)
-    found = [(host[1].strip("[]"), int(host[2] or default)) for host in hosts if host]
+    found = [
+        (unquote(host[1]).strip("[]"), int(host[2] or default))
+        for host in hosts
+        if host
+    ]
     is_whole = len(found) == len(hosts) and all(port < 1 << 16 for _, port in found)
     return found if is_whole else []
 
@@ -201,8 +206,8 @@ def _client(
     if topology == "cluster":
         known |= {*signature(RedisCluster).parameters}
     # redis-py passes over options without a value.
-    if unknown := sorted(options.keys() - (known - _OBJECTS)):
-        meant = get_close_matches(unknown[0][:80], known - _OBJECTS, 1)
+    if unknown := sorted(options.keys() - (known - _NO_OPTIONS)):
+        meant = get_close_matches(unknown[0][:80], known - _NO_OPTIONS, 1)
         hint = f"; did you mean {meant[0]}?" if meant else ""
         raise ValueError(f"a URL of an index has no option {unknown[0]}{hint}")
     client = dict(parse_url(f"redis://?{urlencode(options)}"))

@@ -5,7 +5,8 @@ import tracemalloc
 
 import pytest
 
-from scrapy_simhash.index.store import StoreDamaged
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.store import StoreDamaged, StoreMissing
 from scrapy_simhash.index.values import KEY_LIMIT, Entry
 from tests.index.promises.made import fp, keep, page, query, release, values
 
@@ -22,6 +23,12 @@ def test_entries_that_were_evicted_are_gone(client, url, opened):
     assert keep(index, kept ^ 1) == keep(index, own ^ 1) == "unique"
     assert keep(index, kept) == keep(index, own) == "duplicate"
     assert {match.key for match in query(index, fp(kept))} == {str(kept ^ 1)}
+
+
+def test_an_index_is_missing_beside_one_whose_name_is_no_text(client, url):
+    client.set(b"{\xff}:meta", "")
+    with pytest.raises(StoreMissing, match="there is no index"):
+        open_existing(url)
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])

@@ -32,6 +32,7 @@ def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():
         ("redis://h?retry=3", "no option retry$"),
         ("redis://h?nmae=shop", "no option nmae; did you mean name?"),
         ("redis://h?path=/r.sock", "no option path"),
+        ("redis://h?port=1", "no option port"),
         ("redis+sentinel://h/m?sentinel_socket_timeout=soon", "socket_timeout"),
         ("redis://u:secret@h:1/one", "redis://h:1/one: the database must be a number"),
         ("redis+sentinel://h:1/s?socket_timeuot=1", "socket_timeuot"),
@@ -64,6 +65,15 @@ def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
     with pytest.raises(ValueError, match=named) as error, opened(url):
         pass
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["REDIS+Cluster://{}", " redis://{}", "redis://{}\n?name=shop"])
+def test_the_case_of_a_scheme_and_blanks_around_a_url_do_not_matter(url):
+    assert parse_location(url.format("H:1")).hosts == [("H", 1)]
+
+
+def test_the_zone_of_an_address_is_percent_encoded():
+    assert parse_location("redis://[fe80::1%25eth0]").client["host"] == "fe80::1%eth0"
 
 
 @pytest.mark.parametrize(
