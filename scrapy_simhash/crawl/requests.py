@@ -23,8 +23,8 @@ QUEUED = "simhash_queued"
 PREFERRED = "simhash_preferred"
 #: The request of a page that has waited has the page's key here.
 WAITED = "simhash_waited"
-#: The request of a copy in a queue in Redis has the page's key and the entry of its
-#: original here.
+#: The request of a copy in a queue in Redis has the page's key, and the entry and the
+#: key of its original here.
 COPY = "simhash_copy"
 #: A request that was put back into the queue, because its page may be a copy, has its
 #: distance behind the others here.

@@ -32,12 +32,15 @@ class _Copy(NamedTuple):
 
     Attributes:
         key: the copy's own key.
-        original: the entry of the page that it repeats; 0, which is none, for a page of
-            an outage, which other crawlers do not know.
+        entry: of the page that it repeats; 0, which is none, for a page of an outage,
+            which other crawlers do not know.
+        original: the key of that page. A crawler that has an index of its machine may
+            have another page at the entry.
     """
 
     key: str
-    original: int
+    entry: int
+    original: str
 
 
 class Copies:
@@ -66,7 +69,8 @@ class Copies:
         if "playwright_page" not in judged.request.meta:
             self._queue.keep(verdict.key, judged.request, judged.response)
         if self._is_shared:
-            copy = _Copy(verdict.key, max(0, verdict.matches[0].entry))
+            original = verdict.matches[0]
+            copy = _Copy(verdict.key, max(0, original.entry), original.key)
             request.meta[COPY] = [*copy]
             # It goes behind other pages, because each look at it costs a moment.
             self._queue.put(request.replace(priority=request.priority - 1))
@@ -97,7 +101,7 @@ class Copies:
             _ignore(request, "waits for the page that it repeats")
         del self._fates[copy]
         response = self._queue.take_response(copy.key)
-        if fate.result():
+        if fate.result() and await self._is_known(copy.original):
             # The response that was kept goes with it.
             _ignore(request, "repeats a page that was delivered")
         del request.meta[COPY]
@@ -108,8 +112,11 @@ class Copies:
     def _follow(self, copy: _Copy) -> asyncio.Future[bool]:
         fate: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._fates[copy] = fate
-        self._dedup.upkeep.follow_entry(copy.original, fate.set_result)
+        self._dedup.upkeep.follow_entry(copy.entry, fate.set_result)
         return fate
+
+    async def _is_known(self, key: str) -> bool:
+        return bool(await self._dedup.ask(lambda index: index.entries_of([key])))
 
     async def _pause(self, fate: asyncio.Future[bool]) -> None:
         """Hold the slot of a request for a moment, because another look would tell no more."""

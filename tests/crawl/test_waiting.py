@@ -13,7 +13,7 @@ from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import COPY
 from scrapy_simhash.crawl.waiting import Copies
-from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
+from tests.crawl.spiders import FailingLate, Pages, answering, paths, settled, until
 from tests.pages import article, html
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
@@ -97,7 +97,10 @@ class TakesOver(Pages):
     entry = 0
 
     async def start(self) -> AsyncIterator[Any]:
-        copy = [f"{self.base}/second", self.entry]
+        async for request in super().start():
+            yield request
+            await settled(self)
+        copy = [f"{self.base}/second", self.entry, f"{self.base}/first"]
         yield Request(f"{self.base}/second", dont_filter=True, meta={"depth": 1, COPY: copy})
 
 
@@ -113,6 +116,16 @@ def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_wa
     crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
     assert paths(crawled) == (["/second"] if fate == "failed" else [])
     assert twins.hits["/second"] == (fate != "delivered")
+
+
+def test_a_copy_is_crawled_if_its_original_is_in_the_index_of_another_crawler(
+    crawl, twins, on_redis, monkeypatch
+):
+    """The number of its entry is another page's here."""
+    index = on_redis | {"SIMHASH_INDEX_URL": "memory://"}
+    monkeypatch.setattr(TakesOver, "entry", 1)
+    crawled = crawl(TakesOver, settings=index, site=twins, paths=["/other"])
+    assert paths(crawled) == ["/other", "/second"]
 
 
 def test_a_copy_is_queued_again_before_anything_is_waited_for(crawl, twins, on_redis, monkeypatch):
