@@ -2,6 +2,8 @@
 
 import logging
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,32 @@ def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
     # A line has an excerpt of the main text.
     assert all(0 < len(line.text) <= 1000 for line in (first, second))
     assert first.text.startswith(article(1)[:30])
+
+
+INTERRUPTED = """
+import os, signal, scrapy
+
+class Interrupted(scrapy.Spider):
+    name = "interrupted"
+    start_urls = ["data:text/html,page"]
+
+    def parse(self, response):
+        os.killpg(0, signal.SIGINT)
+"""
+
+
+def test_a_crawl_that_ctrl_c_ends_has_its_log_and_its_summary(log):
+    """As a terminal does: the signal goes to the workers, too."""
+    log.with_name("spider.py").write_text(INTERRUPTED)
+    chosen = {"ADDONS": '{"scrapy_simhash.Addon": 500}', "SIMHASH_LOG": log, "SIMHASH_PROCESSES": 1}
+    options = [part for name, value in chosen.items() for part in ("-s", f"{name}={value}")]
+    command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", *options]
+    done = subprocess.run(
+        command, cwd=log.parent, capture_output=True, text=True, timeout=60, start_new_session=True
+    )
+    assert "Near-duplicates of interrupted: 1 page judged" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [line.reason for line in read_log([log])] == ["too_short"]
 
 
 @pytest.mark.parametrize(
