@@ -10,7 +10,7 @@ import numpy as np
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
-from scrapy_simhash.extraction.roles import CODE, SUBHEADING, TERM, TITLE, Element
+from scrapy_simhash.extraction.roles import CODE, SUBHEADING, TERM, Element
 
 _DIGIT = re.compile(r"\d")
 #: Bytes, without spaces, of a page that shows little, and of one that shows hardly
@@ -63,7 +63,9 @@ def _after_labels(page: Page, links: Flags) -> Flags:
     That is a term, or a name before a lone link.
     """
     terms = page.roles & TERM != 0
-    labels = ~page.in_links & (page.roles & (SUBHEADING | TITLE) == 0)
+    labels = ~page.in_links & (page.roles & SUBHEADING == 0)
+    if page.has_h1 and (heading := page.heading_line) is not None:
+        labels[heading : heading + 1] = False
     follows = links[1:] & labels[:-1]
     found: Flags = follows & terms[:-1] & ~terms[1:]
     follows[:-1] &= ~page.in_links[2:]
@@ -118,14 +120,13 @@ def pairs(page: Page, own: Flags) -> Iterator[tuple[str, str]]:
     """Yield the labels in the content with their values, such as ("Rooms", "3").
 
     A label is a term of a list or the head of a row in a table, or has a colon behind
-    it. A program has neither labels nor values.
+    it. A program below a label is no value of it.
     """
     texts = pairwise([*page.lines(own), ""])
     roles = pairwise([*page.roles[own].tolist(), 0])
-    for (text, value), (role, following) in zip(texts, roles, strict=True):
-        if (role | following) & CODE:
-            continue
+    for (text, following), (role, role_below) in zip(texts, roles, strict=True):
         name = text if role & TERM else ""
+        value = following if name or not role_below & CODE else ""
         if label := _label(text):
             name, value = label[1], text[label.end() :].strip() or value
         if name and value and max(len(name), len(value)) <= _LONGEST_PART:

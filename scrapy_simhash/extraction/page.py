@@ -19,7 +19,15 @@ from scrapy_simhash.extraction.declared import (
 )
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.outline import Flags, Ints, Outline
-from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
+from scrapy_simhash.extraction.roles import (
+    AGAINST,
+    HINTS,
+    INLINE_TAGS,
+    NAMED_FOOTER,
+    UNSEEN_TAGS,
+    Element,
+    role_and_class,
+)
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
@@ -103,6 +111,7 @@ class Page:
         canonical: the address that it declares canonical, resolved; or nothing.
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before
             it.
+        has_h1: there is an ``h1`` in its source.
         title: the text of ``<title>``.
         elements: all elements that are looked at, in document order.
         outline: those that stand around lines.
@@ -126,7 +135,8 @@ class Page:
         self.titles: dict[str, list[tuple[int, Element]]]
         self.titles = {"h1": [], "h2": [], "h3": [], "h4": []}
         self._read_lines()
-        if self.title and not self.titles["h1"]:
+        self.has_h1 = bool(self.titles["h1"])
+        if self.title and not self.has_h1:
             _head(self)
         _rename(self)
         headings = [el for _, el in self.titles["h1"][:3]]
@@ -271,8 +281,7 @@ class Page:
         """
         if found := _texts((el for _, el in self.titles["h1"][:12]), 3):
             return found
-        blocks = self.outline.elements
-        named = (el for el in blocks if "title" in el.get("class", "").split())
+        named = (el for el in self.elements if "title" in el.get("class", "").split())
         return _texts(islice(named, _MAX_HEADINGS), 1)
 
 
@@ -391,7 +400,7 @@ def _value(el: Element) -> str:
     """Return what a field holds that a reader writes into or chooses.
 
     What was written into a form that asks for a page is the question, and no value of
-    the answer. What a field itself writes when it is left empty is a prompt.
+    the answer. A prompt is none either.
     """
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
@@ -400,9 +409,15 @@ def _value(el: Element) -> str:
         # All boxes of a form may have one value, and those that only show something
         # have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
-    elif kind not in _WRITTEN or _is_asked(el) or f"'{value}'" in el.get("onblur", ""):
+    elif kind not in _WRITTEN or _is_asked(el) or _is_prompt(el, value):
         return ""
     return single_spaced(value[:LONGEST_VALUE])
+
+
+def _is_prompt(field: Element, value: str) -> bool:
+    """Return whether a field takes away its value when it is clicked, and writes it again."""
+    clicked = field.get("onfocus", "") or field.get("onclick", "")
+    return all(f"'{value}'" in code for code in (clicked, field.get("onblur", "")))
 
 
 def _is_asked(field: Element) -> bool:
@@ -478,17 +493,30 @@ def _close_drawings(found: Iterable[Element]) -> None:
 
 
 def _head(page: Page) -> None:
-    """Make an ``h1`` of the first line that is the whole title, and no link."""
+    """Make an ``h1`` of the first line that is the whole title, but no link or part of the site.
+
+    It stands in the first half of what is said, because nothing above a heading may count.
+    """
     title = page.title.casefold()
-    lines = np.flatnonzero(page.lengths == len(page.title)).tolist()
+    said = np.flatnonzero(~page.in_links)
+    upper = said[: len(said) // 2]
+    lines = upper[page.lengths[upper] == len(page.title)].tolist()
     alike = [line for line in lines if page.texts[line].casefold() == title]
     named = [line for line in alike if page.holders[line].tag != "a"]
     for line in named[:_MAX_HEADINGS]:
         el = page.holders[line]
-        if inner_text(el).casefold() == title:
+        if inner_text(el).casefold() == title and not _is_sites(el):
             el.tag = "h1"
             page.titles["h1"] = [(line, el)]
             break
+
+
+def _is_sites(el: Element) -> bool:
+    """Return whether an element stands in a part of the site, by tags and plain names."""
+    # The names of the whole body tell nothing of a line in it.
+    around = [el, *el.iterancestors()][:-2]
+    roles = [role_and_class(each.tag, each.items())[0] for each in around]
+    return any(role & (AGAINST & ~HINTS | NAMED_FOOTER) for role in roles)
 
 
 def _rename(page: Page) -> None:

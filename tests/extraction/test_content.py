@@ -288,6 +288,15 @@ def test_a_line_that_is_the_title_is_the_heading_of_a_page_without_h1():
     assert not extract(page(f"{slides}<p>The old mill in May</p>")).headings
 
 
+@pytest.mark.parametrize("place", ["footer", "div class=footer", "header", "nav", "div"])
+def test_a_line_that_is_the_title_is_no_heading_in_a_part_of_the_site_or_below_the_rest(place):
+    """All pages of a site may have its name there."""
+    fields = "<div>First floor</div><div>By the river</div>"
+    found = extract(page(f"{fields}<{place}><p>The old mill</p></{place.split()[0]}>"))
+    assert not found.headings
+    assert {"First floor", "By the river"} <= {*found.content.split("\n")}
+
+
 def test_fields_of_all_entries_are_content_if_one_entry_has_three():
     fields = ["Rooms: 1</div><div>Floor: 5</div><div>Doors: 6", "Rooms: 2", "Rooms: 3"]
     flats = "".join(POST.format(n, *flat) for n, flat in enumerate(zip(fields, LONG, strict=True)))

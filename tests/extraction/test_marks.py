@@ -97,6 +97,13 @@ def test_a_link_that_has_a_label_is_a_value_with_its_digits(field):
     assert "90 123 457" not in extract(f"{page % 4}<p><a href='/call'>90 123 457</a></p>").content
 
 
+@pytest.mark.parametrize("name", ["<h1>Tea house</h1><h1>Phone</h1>", "<p>Ann Lee</p>"])
+def test_a_later_h1_and_a_line_that_is_the_title_are_labels_of_a_link(name):
+    field = f"{name}<p><a href='/call'>90 123 457</a></p>"
+    text = f"<p>{'The house by the sea serves tea. ' * 9}</p>"
+    assert "90 123 457" in extract(f"<title>Ann Lee</title><body>{field}{text}").content
+
+
 @pytest.mark.parametrize(
     "link",
     [
@@ -120,10 +127,12 @@ def test_what_stands_in_a_term_is_the_label(field):
     assert ("Size", "XL") in extract(page).pairs
 
 
-def test_a_program_has_neither_labels_nor_values():
-    code = "def brew(tea):\n    return tea\ntry: brew(7)"
-    page = f"<main><h1>Tea</h1><p>{'It brews tea. ' * 19}</p><p>Write:</p><pre>{code}</pre>Cups: 7"
-    assert extract(page).pairs == (("Cups", "7"),)
+def test_a_program_is_no_value_of_the_line_above_it():
+    """But a line has its value before a program, and a term has it in one."""
+    code = "<pre>brew(7)</pre>"
+    text = f"<p>Write:</p>{code}<p>Cups: 7</p>{code}<dl><dt>Call</dt><dd>{code}</dl>"
+    page = f"<main><h1>Tea</h1><p>{'It brews tea. ' * 19}</p>{text}</main>"
+    assert extract(page).pairs == (("Cups", "7"), ("Call", "brew(7)"))
 
 
 def test_character_references_in_json_ld_are_read_as_the_characters():

@@ -108,6 +108,11 @@ APART = {
     # All boxes of a form may have one value, and those of a table of features have none.
     "boxes": page("<input type=checkbox{2}> Lift<p><input type=checkbox{3}> Garage" + TEXT),
     "data in a form": page(f"{TEXT}<form method=post><input name=owner value='{{4}}'></form>"),
+    "data that a form restores": page(
+        f"{TEXT}<form method=post><input name=owner value='{{4}}'"
+        " onblur=\"if (!this.value) this.value = '{4}'\"></form>"
+    ),
+    "link of the class title": page(f"{TEXT}<p><a class=title href=/7>Lamp {{0}}</a>"),
     "data for a script": page(f"{TEXT}<form><input name=owner value='{{4}}'></form>"),
     "data that no reader writes": page(
         f"{TEXT}<form method=get><input name=owner readonly value='{{4}}'></form>"
@@ -145,6 +150,7 @@ NOT_APART = {
     # Before it was clicked into, a field of old pages says what belongs there.
     "prompt": page(
         f"{TEXT}<form method=post><input name=q value='{{4}}'"
+        " onfocus=\"if (this.value == '{4}') this.value = ''\""
         " onblur=\"if (!this.value) this.value = '{4}'\"></form>"
     ),
     # What a page calls itself is its heading, if it says something.
