@@ -154,14 +154,13 @@ class Pair:
 
     @property
     def clashes(self) -> float:
-        """The number of labels that have another value on the other page.
+        """The number of labels that are others or have another value, if most are shared.
 
         Labels are the form of a record. If few are the same, lines of comments or of a
         program look like them.
         """
         a, b = self.a, self.b
-        others = a.pairs.replaced(b.pairs) - a.labels.replaced(b.labels)
-        return others if a.labels.is_like(b.labels) else 0
+        return a.pairs.replaced(b.pairs) if a.labels.is_like(b.labels) else 0
 
     @property
     def is_one_template(self) -> bool:
@@ -223,7 +222,8 @@ def _are_records_in_releases(pair: Pair) -> bool:
     """Return whether more differs than a number or a label here and there in a long text."""
     numbers = pair.a.numbers.replaced(pair.b.numbers)
     allowed = pair.most if pair.headings_alike else 1
-    return numbers > allowed or pair.clashes >= max(allowed, 1)
+    values = pair.clashes - pair.a.labels.replaced(pair.b.labels)
+    return numbers > allowed or values >= max(allowed, 1)
 
 
 def _are_records_on_sites(pair: Pair) -> bool:
@@ -247,7 +247,7 @@ def _have_own_values(pair: Pair) -> bool:
         differ = differ or a.numbers.added(b.numbers) > 0 or a.words.added(b.words) > 0
     if kin is Kinship.DOMAIN:
         return differ or (a.said != b.said and not a.sentences.added(b.sentences))
-    return differ or pair.clashes >= 1
+    return differ or a.pairs.replaced(b.pairs) >= 1
 
 
 def _sentences(pair: Pair) -> str:

@@ -82,10 +82,13 @@ def labels() -> Iterator[Case]:
     yield BRANCH, *(replace(each, text_bytes=1400) for each in ages), 0, "own-values"
     other = page(labels=["age", "hall"], pairs=["age 8", "hall b"], size=2000)
     yield BRANCH, ages[0], other, 0, "own-values"
-    # A label that only one page has is no other value.
-    terms = (["age", "hall", *own] for own in ("b", "c"))
-    others = [page(labels=names, pairs=[f"{name} 7" for name in names]) for names in terms]
-    yield from ((kin, *others, 0, COPY) for kin in (VIEW, SITES))
+    # A label that only one page has is no other value of a release.
+    terms = (["age", "hall", "rent", *own] for own in (["beds"], ["doors"]))
+    flats = [
+        page(labels=names, pairs=[f"{name} 7" for name in names], size=2000) for names in terms
+    ]
+    yield BRANCH, *flats, 0, COPY
+    yield from ((kin, *flats, 0, "own-values") for kin in (VIEW, DECLARED, SITES))
 
 
 def sentences() -> Iterator[Case]:
