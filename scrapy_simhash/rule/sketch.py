@@ -225,8 +225,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the values of the labels that have one value."""
     values = defaultdict[str, set[str]](set)
     for label, value in pairs:
-        line = lasting(f"{label}: {value}")  # "Guests: 5" is a count
-        if said := "".join(line[len(label) + 1 :].split()):
+        if said := "".join(lasting(value).split()):
             values[normalise(label)].add(said.lower())
     return {label: said.pop() for label, said in values.items() if len(said) == 1}
 

@@ -104,8 +104,8 @@ def _spaced(text: str) -> str:
 
 @functools.cache
 def _sorts() -> npt.NDArray[np.uint8]:
-    """Return the sort of each character up to U+FFFF, which has none, by its code point."""
-    characters = "".join(map(chr, range(0x10000)))
+    """Return the sort of each character up to U+1FFFF, by its code point; later ones have none."""
+    characters = "".join(map(chr, range(0x20000)))
     found = _SORTS.finditer(characters)
     return np.fromiter((each.lastindex or 0 for each in found), np.uint8)
 
@@ -131,7 +131,8 @@ def lasting(line: str) -> str:
     """Return a line without the counts and ages in it, which a longer one may keep."""
     if len(line) < SHORT_LINE:
         return _lasting(line)
-    notice = _COPYRIGHT_OR_ID.match(line)
+    # "(c)" may be the third item of a list.
+    notice = None if line.startswith("(") else _COPYRIGHT_OR_ID.match(line)
     return line[notice.end() :] if notice else line
 
 

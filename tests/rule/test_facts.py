@@ -77,6 +77,7 @@ NAMES = """
     SPI_commit | SPI_rollback
     Area 51 | Area 52
     [2] Area | [3] Area
+    [Solved] Area | Area
     7 wonders | 8 wonders
     operator< | operator++
     allocator | ~allocator"""

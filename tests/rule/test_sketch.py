@@ -78,11 +78,13 @@ def test_a_label_with_several_values_is_that_of_comments_or_code():
 
 
 def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none():
-    found = units(
-        "", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Guests", "5"), ("Area", ""))
-    )
+    found = units("", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Area", "")))
     assert set(found.labels) == {"rooms", "seen"}
     assert set(found.pairs) == {"rooms\x003or4", "seen\x00views"}
+
+
+def test_a_label_that_counts_guests_may_be_that_of_a_flat():
+    assert units("", pairs=(("Guests", "5"),)).pairs != units("", pairs=(("Guests", "6"),)).pairs
 
 
 @pytest.mark.parametrize("amount", ["$74", "74 €", "1,074.00", "74.50"])
@@ -112,6 +114,7 @@ WRITTEN = """
 NUMBERS = {
     **{line.strip(): "" for line in WRITTEN.strip().splitlines()},
     f"© Copyright 2019-2025, {'Jane Doe, ' * 12}": "",
+    f"(c) 3000 crowns of {'each house, ' * 12}": "3000",
     "KB5034441 Updated": "5034441",
     "Price updated: 245,000": "245,000",
     "Updated 20 November 2025, 2 rooms": "2",
