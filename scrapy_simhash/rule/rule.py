@@ -39,8 +39,8 @@ SHORT_TEXT = 500
 LONG_TEXT = 1500
 #: This many numbers of a page may be counts of visits.
 COUNTS = 3
-#: Two views share most of a text. Two sites that are farther apart than most of k share
-#: most of the sentences.
+#: Two views share most of a text. Two releases are no farther apart than most of k,
+#: and two sites that are share most of the sentences.
 MOST = 3 / 4
 
 
@@ -201,7 +201,8 @@ class Pair:
 
 
 def _far(pair: Pair) -> str:
-    if pair.near > (1 / MOST if pair.asked is Kinship.SITES else 1):
+    farthest = {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}
+    if pair.near > (1 if pair.is_thin else farthest.get(pair.kin, 1)):
         return FAR
     may_share_program = pair.kin not in (*VIEWS, Kinship.DOMAIN) and not pair.is_thin
     is_short = may_share_program and pair.size < SHORT_TEXT

@@ -27,7 +27,7 @@ Case = tuple[Kinship, Facts, Facts, float, str]
 
 def farthest(kin: Kinship) -> float:
     """Return how many bits two texts may be apart."""
-    return 64 if kin is SITES else 48
+    return {BRANCH: 36, SITES: 64}.get(kin, 48)
 
 
 def salaried(salary: str, *, menu: tuple[str, ...] = ()) -> Facts:
