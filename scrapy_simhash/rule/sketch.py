@@ -64,8 +64,8 @@ class Units(NamedTuple):
 
     Attributes:
         numbers: as they are written, without ages and counts of visits.
-        fields: short lines, and longer ones with a number, each with the one before it,
-            which may be its label; and the marks of the page.
+        fields: short lines, each with the one before it, which may be its label; longer
+            ones with a number; and the marks of the page.
         sentences: of the main text, without digits.
         words: short sentences, such as a colour; and amounts of money, which are no
             counts.
@@ -207,17 +207,17 @@ def _undated(lines: list[str]) -> list[str]:
 
 
 def _fields(lines: Iterable[str], marks: Iterable[str]) -> set[str]:
-    """Return short lines, longer ones with a number, each with the one before it; and the marks."""
+    """Return short lines, each with the one before it, longer ones with a number, and the marks."""
     fields = {f"\0{mark}" for mark in marks}
     label = ""
     for line in lines:
-        is_field = len(line) < _SENTENCE
+        is_short = len(line) < _SENTENCE
         # A list may have the same number beside another entry.
-        is_field = is_field or (len(line) < SHORT_LINE and bool(_NUMBER.search(line)))
+        is_field = is_short or (len(line) < SHORT_LINE and bool(_NUMBER.search(line)))
         value = "".join(lasting(line).split()) if is_field else ""
         if value:
-            fields.add(f"{label}\0{value}")
-        label = value
+            fields.add(f"{label}\0{value}" if is_short else f"\0{value}")
+        label = value if is_short else ""
     return fields
 
 

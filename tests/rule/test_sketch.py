@@ -67,6 +67,11 @@ def test_a_line_with_a_number_is_a_field_though_another_line_has_the_number_too(
     assert units(album).fields != units(other).fields
 
 
+def test_entries_with_numbers_are_the_same_fields_in_another_order():
+    wines = ["Chardonnay of the lake - 2011", "Merlot of the hills - 2009", "Pinot - 2012"]
+    assert units("\n".join(wines)).fields == units("\n".join(reversed(wines))).fields
+
+
 def test_a_name_with_signs_is_no_sentence():
     oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
     assert oslo.words != rome.words
