@@ -276,13 +276,14 @@ class Page:
     def headings(self) -> tuple[str, ...]:
         """The texts of the first three ``<h1>`` that have any.
 
-        A page without them is called by its first element of the class ``title``, as
-        doxygen's are.
+        A page without them is called by its first element of the class ``title``, too,
+        as doxygen's are.
         """
-        if found := _texts((el for _, el in self.titles["h1"][:12]), 3):
+        found = _texts((el for _, el in self.titles["h1"][:12]), 3)
+        if found and self.has_h1:
             return found
         named = (el for el in self.elements if "title" in el.get("class", "").split())
-        return _texts(islice(named, _MAX_HEADINGS), 1)
+        return (*dict.fromkeys(found + _texts(islice(named, _MAX_HEADINGS), 1)),)
 
 
 def _texts(elements: Iterable[Element], most: int) -> tuple[str, ...]:

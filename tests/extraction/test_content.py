@@ -288,6 +288,12 @@ def test_a_line_that_is_the_title_is_the_heading_of_a_page_without_h1():
     assert not extract(page(f"{slides}<p>The old mill in May</p>")).headings
 
 
+def test_an_element_of_the_class_title_names_a_page_beside_the_line_that_is_the_title():
+    lines = "<p class=title>The old mill</p>", "<p>The old mill</p><p><a class=title>Lamp 7</a>"
+    found = [extract(page(f"{line}<p>{SAID}</p>" + BOX)).headings for line in lines]
+    assert found == [("The old mill",), ("The old mill", "Lamp 7")]
+
+
 @pytest.mark.parametrize("place", ["footer", "div class=footer", "header", "nav", "div"])
 def test_a_line_that_is_the_title_is_no_heading_in_a_part_of_the_site_or_below_the_rest(place):
     """All pages of a site may have its name there."""
