@@ -126,7 +126,10 @@ def content_of(page: Page, is_likely: Flags) -> Content:
     lines = _lines_of(page, is_likely)
     own = _own(lines, is_likely)
     title = page.title.casefold()
-    if not any(name.casefold() in title for name in page.headings):
+    names = {name.casefold() for name in page.headings}
+    if not page.has_h1:
+        names.discard(title)  # it may be the site's
+    if not any(name in title for name in names):
         in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
         own |= _may_be_name(lines, lines.is_said & ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)

@@ -288,6 +288,11 @@ def test_a_line_that_is_the_title_is_the_heading_of_a_page_without_h1():
     assert not extract(page(f"{slides}<p>The old mill in May</p>")).headings
 
 
+def test_a_page_without_h1_may_have_its_name_in_the_header_of_the_site():
+    text = page(f"<p>The old mill</p><p>{SAID}</p>", "<header><p>Flat seven</p></header>")
+    assert "Flat seven" in extract(text).own
+
+
 def test_an_element_of_the_class_title_names_a_page_beside_the_line_that_is_the_title():
     lines = "<p class=title>The old mill</p>", "<p>The old mill</p><p><a class=title>Lamp 7</a>"
     found = [extract(page(f"{line}<p>{SAID}</p>" + BOX)).headings for line in lines]
