@@ -58,7 +58,7 @@ class Copies:
         self._queue = queue
         self._counts = counts
         self._is_shared = uses_scrapy_redis(crawler.settings)
-        # Whether the originals of copies in Redis were delivered, once that is known.
+        # They tell whether the originals of copies in Redis were delivered.
         self._fates: LRUCache[_Copy, asyncio.Future[bool]] = LRUCache(100_000)
 
     def wait(self, judged: Judged) -> None:

@@ -32,11 +32,12 @@ _SEPARATOR = re.compile(
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"\w+")
 # An outline number: "13.8.", "Chapter 4.", "A.1", "第 4 章". Another release numbers
-# anew. And what a mailing list puts before a subject: "[tea-users]".
+# anew. And what a mailing list puts before a subject: "[tea-users]"; "[New-York]" is a
+# place.
 _OUTLINE = re.compile(
     r"\s*(?:(?:chapter|part|section|appendix)\s{1,9}[\divxlc]{1,9}|[a-z]?\d{1,4}(?:\.\d{1,4}){1,6}"
     r"|\d{1,4}(?=[.)、:]))[\s.:)、\u2014\u2013-]+"
-    r"|\s*\[(?:[^\W\d_]{1,20}-){1,3}[^\W\d_]{1,20}\]\s{1,9}"
+    r"|\s*\[(?-i:[a-z]{1,20}-){1,3}(?-i:[a-z]{1,20})\]\s{1,9}"
     r"|\s*第\s{0,9}[\d一二三四五六七八九十百零]{1,9}\s{0,9}[章节節部分编編篇条回]\s*",
     re.IGNORECASE,
 )
@@ -51,9 +52,10 @@ class Names(NamedTuple):
 
     Attributes:
         headings: 24-bit hash of the whole title and the first three ``h1``.
-        title: 24-bit hash of the page's own part of the title, without outline number.
-        heading: 24-bit hash of the ``h1`` that stands in the title, without outline
-            number; if none does, of the last of the first three, because themes have
+        title: 24-bit hash of the page's own part of the title, without outline number
+            or mailing list.
+        heading: 24-bit hash of the ``h1`` that stands in the title, without them, too;
+            if none does, of the last of the first three, because themes have
             the site's name in the first.
         unsaid: the words of the ``h1``, or else of the title, that the text does not
             have, their numbers, and their signs, such as those of an operator.
@@ -107,7 +109,7 @@ def _name_in(title: str, headings: list[str], site: str, text: str) -> str:
 
 
 def _unnumbered(heading: str) -> str:
-    """Return the letters, digits and signs of a heading without the outline number before it."""
+    """Return the letters, digits and signs of a heading after an outline number or mailing list."""
     number = _OUTLINE.match(heading)
     name = heading[number.end() :] if number else heading
     return _plain(name) if has_words(name) else ""

@@ -78,6 +78,7 @@ NAMES = """
     Area 51 | Area 52
     [2] Area | [3] Area
     [Solved] Area | Area
+    [New-York] Area | [Los-Angeles] Area
     7 wonders | 8 wonders
     operator< | operator++
     allocator | ~allocator"""
