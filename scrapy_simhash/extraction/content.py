@@ -131,7 +131,7 @@ def content_of(page: Page, is_likely: Flags) -> Content:
         names.discard(title)  # it may be the site's
     if not any(name in title for name in names):
         in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
-        own |= _may_be_name(lines, lines.is_said & ~own & (in_header | ~lines.is_sites))
+        own |= _may_be_name(lines, ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)
     # Links are text of lists alone, and none are those to the next mail.
     text = is_likely & own & (is_list | lines.is_said)
