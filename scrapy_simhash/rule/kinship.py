@@ -65,34 +65,30 @@ def kinship(key: str, other: str) -> Kinship:
     a = _place(key)
     b = _place(other)
     is_one_query = a.query == b.query
-    is_one_host = a.host == b.host or not (a.host and b.host)
-    if (
-        a.host
-        and a.host == b.host
-        and is_one_query
-        and _one_ends_the_other(a.path, b.path)
-    ):
-        return Kinship.ADDRESS if a.path == b.path else Kinship.VIEW
-    if is_one_host and _is_view(a, b):
-        return Kinship.VIEW
-    if not is_one_host and registered_domain(a.host) != registered_domain(b.host):
+    if not (a.host and b.host):
+        return Kinship.DOMAIN
+    if a.host == b.host:
+        if is_one_query and a.path == b.path:
+            return Kinship.ADDRESS
+        if _is_view(a, b):
+            return Kinship.VIEW
+    elif registered_domain(a.host) != registered_domain(b.host):
         return Kinship.SITES
-    is_branch = _released(a) == _released(b)
-    if not is_one_host:
-        is_branch = is_branch or a.name == b.name or a.path == b.path
-    is_branch = is_branch and is_one_query and bool(a.host and b.host)
+    elif is_one_query and (a.name == b.name or a.path == b.path):
+        return Kinship.BRANCH
+    is_branch = is_one_query and _released(a) == _released(b)
     return Kinship.BRANCH if is_branch else Kinship.DOMAIN
 
 
 def _is_view(a: Place, b: Place) -> bool:
     """Return whether two addresses of a host are of two views of one page."""
+    if a.path == b.path and not _names_another(a.query, b.query):
+        return True
+    if a.query == b.query and (a.path.endswith(b.path) or b.path.endswith(a.path)):
+        return True  # a shop puts categories before a path
     if _names(a.query, b.path) or _names(b.query, a.path):
         return True
-    if _is_print_view(f"{a.path}?{a.query}", f"{b.path}?{b.query}"):
-        return True
-    if a.path != b.path or a.query == b.query:
-        return False
-    return not _names_another(a.query, b.query)
+    return _is_print_view(f"{a.path}?{a.query}", f"{b.path}?{b.query}")
 
 
 def _released(place: Place) -> str:
@@ -101,20 +97,12 @@ def _released(place: Place) -> str:
     return f"{host} {_RELEASE.sub('', place.path, 1)}"
 
 
-def _one_ends_the_other(path: str, other: str) -> bool:
-    """Return whether a path ends with the other one: a shop puts categories before it."""
-    short, long = sorted((path, other), key=len)
-    return short == long or (short != "/" and long.endswith(short))
-
-
 def _names(query: str, path: str) -> bool:
     """Return whether a query has the end of a path: a wiki has /Flour as ?title=Flour, too."""
-    if not query:  # as of most addresses
-        return False
     whole = unquote(path)
-    values = (value for _, value in parse_qsl(query))
     return any(
-        whole.endswith(f"/{value}") and not value.isdecimal() for value in values
+        whole.endswith(f"/{value}") and not value.isdecimal()
+        for _, value in parse_qsl(query)
     )
 
 
@@ -128,10 +116,10 @@ def _is_print_view(one: str, other: str) -> bool:
 
 def _names_another(query: str, other: str) -> bool:
     """Return whether both have something that the other lacks, or one has a number more."""
-    pairs, others = ({*filter(None, each.split("&"))} for each in (query, other))
-    apart = pairs ^ others
-    values = (parameter.partition("=")[2] for parameter in apart)
-    return not (pairs <= others or others <= pairs) or any(map(str.isdecimal, values))
+    a = {*parse_qsl(query, keep_blank_values=True)}
+    b = {*parse_qsl(other, keep_blank_values=True)}
+    is_part = a <= b or b <= a
+    return not is_part or any(value.isdecimal() for _, value in a ^ b)
 
 
 @lru_cache(maxsize=4096)
