@@ -103,12 +103,11 @@ class Facts:
     state: int
 
     def to_bytes(self) -> bytes:
-        parts = [getattr(self, name).to_bytes() for name in SKETCHES]
-        parts += [
+        sketches = b"".join(getattr(self, name).to_bytes() for name in SKETCHES)
+        return sketches + b"".join(
             getattr(self, name).to_bytes(size, "little")
             for name, size in _SIZES.items()
-        ]
-        return b"".join(parts)
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Facts:
