@@ -22,7 +22,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 import scrapy_simhash
-from benchmarks import preempt
+from benchmarks import comparison, preempt
 from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
@@ -239,10 +239,20 @@ def test_how_it_decides_has_the_limits_of_the_rule():
 
 def test_security_tells_how_many_pages_a_site_can_hide():
     (text,) = re.findall(r"`python -m benchmarks.preempt`(.*?)\.\s", PAGES["security"], re.DOTALL)
-    told = re.findall(r"(\d+)%(?: of 480 words replaced)?, (\d+)", text)
-    assert len(told) > 2
+    told = re.findall(r"(\d+)%(?:\s+of\s+480\s+words\s+replaced)?, (\d+)", text)
+    assert len(told) == text.count("%")
     for share, pages in told:
         assert sum(hides for _, hides in preempt.distances(int(share) / 100)) == int(pages)
+
+
+def test_the_readme_tells_what_the_classic_recipe_finds():
+    site = comparison.Newsroom()
+    pages = [page for page in site.pages.values() if page.answer.status == 200]
+    pages = [page for page in pages if page.answer.content_type.startswith("text/html")]
+    measured = comparison.measure(lambda: comparison.this_filter("classic"), pages)
+    (row,) = re.findall(r'^\| .*"classic"`.*\| (\d+) \| (\d+) \|$', README, re.M)
+    assert tuple(map(int, row)) == measured[:2]
+    assert f"It finds {row[0]} of 20 copies" in PAGES["faq"]
 
 
 def test_llms_txt_names_every_page_once():
