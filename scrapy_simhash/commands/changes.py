@@ -118,7 +118,7 @@ def _logged(
     lack = (
         f"the log has no page of run {chosen.number}, so"
         if logs
-        else "without a dedup log,"
+        else "without --log dedup.jsonl,"
     )
     sys.stderr.write(
         f"{lack} only missing and failed pages are known; a crawl writes it with "

@@ -82,7 +82,7 @@ def test_without_a_log_of_the_run_only_missing_pages_are_listed(three_days, tmp_
     other = tmp_path / "other.jsonl"
     other.write_text(log_line("http://a.example/"))
     for options, why in (
-        ([], "without a dedup log, only missing and failed pages"),
+        ([], "without --log dedup.jsonl, only missing and failed pages"),
         (["--log", str(other)], "the log has no page of run 3, so only missing and failed pages"),
     ):
         assert simhash("changes", *three_days[:2], *options) == 0
