@@ -96,7 +96,7 @@ def test_spaces_marks_and_lines_are_no_change():
 
 @pytest.mark.parametrize(
     "texts",
-    ["19.90 1990 -19.90 $19.90 €19.90", "US us", "re-sign resign", "\U0001e955 -\U0001e955"],
+    ["19.90 1990 -19.90 19.90- $19.90 €19.90", "US us", "re-sign resign", "\U0001e955 -\U0001e955"],
 )
 def test_signs_marks_beside_a_number_capitals_and_where_a_word_ends_are_a_change(texts):
     assert len({*map(state_of, texts.split())}) == len(texts.split())
