@@ -7,7 +7,7 @@ import numpy as np
 from scrapy_simhash.extraction.likelihood import likelihoods
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page, is_picture, sizes_of
-from scrapy_simhash.extraction.roles import FIELD, TITLE
+from scrapy_simhash.extraction.roles import TITLE
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han
 # characters, which say about as much.
@@ -57,7 +57,7 @@ def with_short_lines(page: Page, weights: Ints, own: Flags) -> Ints:
     alike = manners[:-1] == manners[1:]
     between = alike * np.minimum(weights[long[:-1]], weights[long[1:]])
     is_short: Flags = own & (page.sizes < MIN_LINE) & (2 * page.linked < page.lengths)
-    short = np.flatnonzero(is_short & (page.roles & (TITLE | FIELD) == 0))
+    short = np.flatnonzero(is_short & (page.roles & TITLE == 0))
     weights = weights.copy()
     weights[short] = np.concatenate(([0], between, [0]))[np.searchsorted(long, short)]
     return weights
@@ -74,9 +74,7 @@ def is_thin(page: Page, text: Flags) -> bool:
 
 def candidates(page: Page) -> Ints:
     """Return the numbers of the lines that may be main text."""
-    return np.flatnonzero(
-        (page.sizes >= MIN_LINE) & (page.roles & (TITLE | FIELD) == 0)
-    )
+    return np.flatnonzero((page.sizes >= MIN_LINE) & (page.roles & TITLE == 0))
 
 
 def thin_text(page: Page, lines: Iterable[str]) -> str:

@@ -87,13 +87,12 @@ class Outline:
                     role &= ~(_REFUTED | NAMED_FOOTER)
                 elif role & (HEADER | FOOTER) and not roles[parent] & SECTION:
                     role |= OUTER
-                shapes = tag in FLOW_TAGS or (tag == "div" and name.startswith("sect"))
                 parents.append(parent)
                 roles.append(roles[parent] & _INHERITED | role)
                 kinds.append(known_kinds.setdefault((tag, name), place))
                 made = (kinds[parent], kinds[place])
                 manners.append(known_manners.setdefault(made, place))
-                around.append(around[parent] if shapes else place)
+                around.append(around[parent] if tag in FLOW_TAGS else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]
         for place in range(len(parents) - 1, 0, -1):

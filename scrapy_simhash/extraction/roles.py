@@ -48,8 +48,6 @@ TERM = 1 << 20
 #: What is shown as it is written, such as a program.
 CODE = 1 << 21
 OF_ITSELF = SUBHEADING | ITEM
-#: A field that a reader may write into. Its content is shown, but is never main text.
-FIELD = 1 << 14
 #: A footer by its very name, as pages had it before there was a tag. It plays no part
 #: in what is main text, which knows names by their parts.
 NAMED_FOOTER = 1 << 15
@@ -94,7 +92,6 @@ _TAGS = {
     "noscript": HIDDEN,
     "pre": CODE,
     "section": SECTION,
-    "textarea": FIELD,
     "th": TERM,
 }
 _ARIA_ROLES = {
