@@ -218,7 +218,7 @@ def test_main_text_is_part_of_the_content():
 
 
 NAMED = {
-    "a heading that is a link": "<h3><a href=/ann>Ann Berg</a></h3>",
+    "a heading": "<h3>Ann Berg</h3>",
     "a heading with a number": "<h4>Member 4711</h4>",
     "bold": "<p><b>Ann Berg</b></p>",
     "the head of a box": "<div class=panel-heading>Ann Berg</div>",
@@ -242,14 +242,24 @@ BESIDE = {
 }
 
 
+def profile(layout, name):
+    body = page(BESIDE[layout].format(name + NOTHING, STORIES))
+    body = body.replace("<title>The old mill", "<title>Profile")
+    return extract(body, url="http://a.test/u/7?id=4711")
+
+
 @pytest.mark.parametrize("layout", BESIDE)
 @pytest.mark.parametrize("named", NAMED)
 def test_a_name_beside_teasers_is_content_on_a_page_without_text(named, layout):
     """The heading of the page is unknown, and most of the text is the site's."""
-    body = page(BESIDE[layout].format(NAMED[named] + NOTHING, STORIES))
-    body = body.replace("<title>The old mill", "<title>Profile")
-    content = extract(body, url="http://a.test/u/7?id=4711").own.split("\n")
+    content = profile(layout, NAMED[named]).content.split("\n")
     assert {"Ann Berg", "Member 4711", "No. 4711"} & {*content}
+
+
+@pytest.mark.parametrize("layout", BESIDE)
+def test_a_heading_that_is_a_link_is_content_on_a_page_without_text(layout):
+    linked = "<h3><a href=/ann>Ann Berg</a></h3>"
+    assert "Ann Berg" in profile(layout, linked).own.split("\n")
 
 
 def test_a_name_in_the_sites_header_is_content_unless_the_title_has_it_or_an_h1():

@@ -249,6 +249,8 @@ def thin() -> Iterator[Case]:
     yield SITES, page(4, 6, thin=True), page(5, 6, thin=True, numbers="3"), 0, "own-values"
     pictures = [page(listed=["logo", name], thin=True) for name in ("dawn", "dusk")]
     yield VIEW, *pictures, 10, "own-values"
+    # A counter more is a value more, even where one declares the address of the other.
+    yield DECLARED, plain, page(numbers=["14"], thin=True), 10, "own-values"
 
 
 QUESTIONS = (
