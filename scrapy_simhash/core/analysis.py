@@ -54,7 +54,7 @@ class PageAnalysis:
     Attributes:
         fingerprint: of the main text; of a page without main text, of all that it
             shows.
-        facts: 78 bytes by which the rule tells the page from others.
+        facts: 80 bytes by which the rule tells the page from others.
         reason: why there is no fingerprint.
         excerpt: a line of the main text, if it was asked for; below it, the first lines
             that tell the page from others.

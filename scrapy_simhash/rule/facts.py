@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
 from io import BytesIO
-from operator import xor
+from itertools import chain
 from typing import Any
 
 from scrapy_simhash.extraction.extractor import Extraction
@@ -42,6 +41,7 @@ _SIZES = {
     "title": 3,
     "heading": 3,
     "said": 3,
+    "values": 2,
     "canonical": 3,
     "text_bytes": 3,
     "thin": 1,
@@ -50,20 +50,25 @@ _SIZES = {
 }
 #: The units in the sample of the site's own lines.
 _SAMPLE = 32
-#: The sorts of units that together are what a page says.
-_SAID = ("numbers", "fields", "all_sentences", "words", "unsaid")
+#: The sorts of units in each digest: all that a page says, and its values alone.
+_DIGESTS = {
+    "said": ("numbers", "fields", "all_sentences", "words", "unsaid"),
+    "values": ("numbers", "words"),
+}
 #: The bytes of the facts of a page: sketches, with their sizes, and numbers.
 FACTS_SIZE = sum(SKETCHES.values()) // 8 + len(SKETCHES) + sum(_SIZES.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about a page beside its fingerprint, in 78 bytes.
+    """Facts about a page beside its fingerprint, in 80 bytes.
 
     Attributes:
         headings, title, heading: what it calls itself; see :mod:`.names`.
         said: 24-bit hash of all numbers, fields and sentences of the content, see
             :mod:`.sketch`, and of what the text lacks of the heading.
+        values: 16-bit hash of all numbers and words, because a sketch does not tell two
+            values that share a bit.
         canonical: 24-bit hash of the address that the page declares canonical; 0 if it
             declares none, or the front page of a site, as all pages of some sites do.
         text_bytes: length of the normalised main text in UTF-8, because in characters a
@@ -88,6 +93,7 @@ class Facts:
     title: int
     heading: int
     said: int
+    values: int
     canonical: int
     text_bytes: int
     thin: bool
@@ -146,9 +152,12 @@ def facts_of(
     names = names_of(extraction, text, key)
     hashes = _hashes(extraction, names.unsaid, int.from_bytes(key[:8], "little"))
     sketches = {sort: sketch(hashes[sort], width) for sort, width in SKETCHES.items()}
+    digests = {
+        name: digest(chain.from_iterable(hashes[sort] for sort in sorts), _SIZES[name])
+        for name, sorts in _DIGESTS.items()
+    }
     return Facts(
-        **names._asdict() | sketches,
-        said=reduce(xor, (digest(hashes[sort]) for sort in _SAID)),
+        **names._asdict() | sketches | digests,
         canonical=address_hash(extraction.canonical),
         text_bytes=size_in_bytes(text),
         thin=extraction.thin,
@@ -178,4 +187,4 @@ def address_hash(address: str) -> int:
         return 0
     with suppress(ValueError):  # such as http://[
         address = page_key(address)
-    return digest(hashes_of([address], 0)) or 1
+    return digest(hashes_of([address], 0), _SIZES["canonical"]) or 1

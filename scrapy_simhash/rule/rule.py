@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
 from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
-from scrapy_simhash.rule.sketch import Sketch
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
 FAR = "far"
@@ -242,11 +241,12 @@ def _have_own_values(pair: Pair) -> bool:
     a, b, kin = pair.a, pair.b, pair.asked
     # Variants declare one address as well, and one of them may have a price more.
     are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
-    is_strict = kin is Kinship.TEXT or pair.is_thin or are_variants
-    differing = Sketch.added if is_strict else Sketch.replaced
-    counts = COUNTS if kin is Kinship.DECLARED and not is_strict else 0
-    differ = differing(a.numbers, b.numbers) > counts or pair.lists_others
-    differ = differ or differing(a.words, b.words) > 0
+    if kin is Kinship.TEXT or pair.is_thin or are_variants:
+        differ = a.values != b.values
+    else:
+        counts = COUNTS if kin is Kinship.DECLARED else 0
+        differ = a.numbers.replaced(b.numbers) > counts or a.words.replaced(b.words) > 0
+    differ = differ or pair.lists_others
     if kin is Kinship.DOMAIN:
         return differ or (a.said != b.said and not a.sentences.added(b.sentences))
     return differ or a.pairs.replaced(b.pairs) >= 1

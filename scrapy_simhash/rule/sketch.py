@@ -269,6 +269,6 @@ def sketch(hashes: Collection[int], width: int) -> Sketch:
     return Sketch(bits, min(len(hashes), 255), width)
 
 
-def digest(hashes: Iterable[int]) -> int:
-    """Return 24 bits of a set, in any order."""
-    return reduce(xor, hashes, 0) >> 40
+def digest(hashes: Iterable[int], size: int) -> int:
+    """Return the hash of a set, in any order, in ``size`` bytes."""
+    return reduce(xor, hashes, 0) >> (64 - 8 * size)

@@ -22,9 +22,15 @@ def page(*names: int, size: int = 5000, menu: tuple[str, ...] = (), **own: Any) 
     if menu:
         units["rest"] = [*menu]
     hashes = {sort: hashes_of(each, 7) for sort, each in units.items()}
-    said = digest(hashes["numbers"]) ^ digest(hashes["words"]) ^ digest(hashes["sentences"])
+    values = [*hashes["numbers"], *hashes["words"]]
+    said = digest([*values, *hashes["sentences"]], 3)
     fixed: dict[str, Any] = dict.fromkeys(("canonical", "thin", "alone"), 0)
-    fixed |= {"said": said, "state": said, "headings": 100 * title + heading}
+    fixed |= {
+        "said": said,
+        "values": digest(values, 2),
+        "state": said,
+        "headings": 100 * title + heading,
+    }
     return Facts(
         title=title,
         heading=heading,

@@ -48,8 +48,9 @@ def values() -> Iterator[Case]:
         )
         yield from ((kin, one, other, 0, "own-values") for kin in ONE_SITE)
         yield ADDRESS, one, other, 0, COPY
-    # Numbers with one bit are told apart by the hash of all that a page says.
-    yield DOMAIN, three, replace(four, numbers=three.numbers), 0, "own-values"
+    # Numbers with one bit are told apart by the hash of all that a page says, or of its values.
+    for kin in (DOMAIN, TEXT):
+        yield kin, three, replace(four, numbers=three.numbers), 0, "own-values"
     # A page that declares the address of the other one may have other counters.
     yield DECLARED, seen, again, 10, COPY
     yield VIEW, seen, again, 10, "own-values"
