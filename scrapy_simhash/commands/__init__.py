@@ -2,7 +2,8 @@
 
 The docstring of such a module is its help: a line that says what it does, and an
 explanation with an example. Its ``add_options(parser)`` declares the arguments; its
-``run(options, settings)`` does the work, and returns the exit status if that is not 0.
+``run(options)`` does the work, and returns the exit status if that is not 0; the options
+have the ``settings`` of the project.
 
 Scrapy imports this module for every command that it runs, so the subcommands are
 imported only when one of them is asked for.
@@ -129,7 +130,8 @@ class SimhashCommand(ScrapyCommand):
             if inside_project() and "scrapy_simhash" not in placed:
                 sys.stdout.write(_NO_ADDON)
         else:
-            self.exitcode = _load(opts.subcommand).run(opts, self.settings) or 0
+            opts.settings = self.settings
+            self.exitcode = _load(opts.subcommand).run(opts) or 0
 
     def _end(
         self,

@@ -18,7 +18,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import show
 from scrapy_simhash.commands.selection import (
@@ -45,12 +44,12 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "log", "index", "json")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
-    with chosen_index(options, settings) as index:
+def run(options: Namespace) -> int:
+    with chosen_index(options) as index:
         runs = index.runs()
         chosen = _chosen_run(runs, options.run)
         unseen = {each.key: each for each in _unseen(index, runs, chosen)}
-    logged = _logged(options, settings, chosen)
+    logged = _logged(options, chosen)
     kinds = ("missing", "failed") if logged is None else CHANGES
     changes = sorted(((logged or {}) | unseen).values(), key=_order)
     values = {
@@ -105,13 +104,11 @@ def _unseen(
             yield PageChange("failed", entry.key, entry.key)
 
 
-def _logged(
-    options: Namespace, settings: BaseSettings, chosen: Run
-) -> dict[str, PageChange] | None:
+def _logged(options: Namespace, chosen: Run) -> dict[str, PageChange] | None:
     """Return the changes of a run that the log has, by key; None, with a message, without any."""
     logs: list[Path] = []
     with suppress(UsageError):
-        logs = log_paths(options.log, settings, options.index)
+        logs = log_paths(options)
     table = LogTable(log_lines(logs))
     if chosen.number in table.runs():
         return table.changes([chosen.number])

@@ -26,10 +26,9 @@ import numpy as np
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, sentence
-from scrapy_simhash.commands.selection import add_shared_options
+from scrapy_simhash.commands.selection import add_shared_options, chosen_settings
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
     analyse_body,
@@ -71,16 +70,16 @@ class _Side(NamedTuple):
         return Shown.of(self.analysis.excerpt)
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace) -> int:
     if options.steps and not options.text:
         raise UsageError(
             "--steps shows how fingerprints of texts come about: add --text"
         )
-    chosen = FilterSettings.from_settings(settings)
+    chosen = chosen_settings(options)
     side_of = (
         _text_side
         if options.text
-        else partial(_page_side, agent=settings["USER_AGENT"])
+        else partial(_page_side, agent=options.settings["USER_AGENT"])
     )
     a = side_of(options.a, chosen)
     b = side_of(options.b, chosen)

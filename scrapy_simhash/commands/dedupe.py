@@ -34,12 +34,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import (
     add_shared_options,
     analysed,
+    chosen_settings,
     index_url,
     reading,
 )
@@ -76,9 +76,9 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "index")
 
 
-def run(options: Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace) -> None:
     paths = [*map(Path, options.pages)]
-    chosen = FilterSettings.from_settings(settings)
+    chosen = chosen_settings(options)
     pages = [path for path in paths if not are_prints(path)]
     if not pages:
         if options.index:
@@ -90,7 +90,7 @@ def run(options: Namespace, settings: BaseSettings) -> None:
         raise UsageError(f"{pages[0]}: it has no fingerprints (.parquet)")
     else:
         # An index of the crawl's settings is only touched when it is named here.
-        url = index_url(options, settings) if options.index else "memory://"
+        url = index_url(options) if options.index else "memory://"
         _judge_in_turn(paths, options.verdicts, url, chosen)
 
 

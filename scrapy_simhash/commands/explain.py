@@ -14,7 +14,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import (
@@ -37,13 +36,13 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "index", "log")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace) -> int:
     url = None
     logs: list[Path] = []
     with suppress(UsageError):
-        url = index_url(options, settings)
+        url = index_url(options)
     with suppress(UsageError):
-        logs = log_paths(options.log, settings, options.index)
+        logs = log_paths(options)
     if url is None and not logs:
         raise UsageError(
             "name a dedup log with --log FILE, or the index with --index URL or -s JOBDIR=FOLDER"

@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
-from scrapy_simhash.commands.selection import analysed, reading
+from scrapy_simhash.commands.selection import analysed, chosen_settings, reading
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.prints import Print, pyarrow, write_prints
@@ -35,9 +34,9 @@ def add_options(parser: ArgumentParser) -> None:
     )
 
 
-def run(options: Namespace, settings: BaseSettings) -> None:
+def run(options: Namespace) -> None:
     pyarrow()  # without it, nothing is made
-    chosen = FilterSettings.from_settings(settings)
+    chosen = chosen_settings(options)
     folder = Path(options.to)
     paths = [*map(Path, options.pages)]
     targets = {path: folder / f"{path.name}.parquet" for path in paths}

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.commands.selection import (
@@ -59,9 +58,9 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "host", "index", "log")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace) -> int:
     selection = _selection(options)
-    with chosen_index(options, settings) as index:
+    with chosen_index(options) as index:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
         chosen = total if options.all else len(keys)

@@ -22,11 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from scrapy.settings import BaseSettings
-
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import (
     add_shared_options,
+    chosen_settings,
     index_url,
     url_of_index,
 )
@@ -42,7 +41,6 @@ from scrapy_simhash.offline.prints import (
     spec_of_prints,
 )
 from scrapy_simhash.report.words import count
-from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -52,11 +50,11 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "index", "recipe")
 
 
-def run(options: Namespace, settings: BaseSettings) -> None:
-    url = index_url(options, settings)
-    chosen = FilterSettings.from_settings(settings)
+def run(options: Namespace) -> None:
+    url = index_url(options)
+    chosen = chosen_settings(options)
     with ExitStack() as stack:
-        source = _open_source(options.source, settings, stack)
+        source = _open_source(options, stack)
         spec = replace(source.spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
         entries = progress("importing", source.total, of=source.read())
@@ -75,16 +73,18 @@ class _Source(NamedTuple):
     provisional: int = 0
 
 
-def _open_source(source: str, settings: BaseSettings, stack: ExitStack) -> _Source:
-    path = Path(source)
-    recipe = FilterSettings.from_settings(settings).recipe
+def _open_source(options: Namespace, stack: ExitStack) -> _Source:
+    path = Path(options.source)
+    recipe = chosen_settings(options).recipe
     if is_json(path):
         return _checked(spec_of(recipe), partial(read_foreign, path, recipe))
     if are_prints(path):
         files = print_files([path])
         spec = spec_of_prints(files)
         return _checked(spec, partial(read_prints, files, spec))
-    index = stack.enter_context(closing(open_existing(url_of_index(source, settings))))
+    index = stack.enter_context(
+        closing(open_existing(url_of_index(options.source, options.settings)))
+    )
     return _Source(
         index.spec,
         partial(index.entries, blocks=True),

@@ -14,8 +14,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrapy.settings import BaseSettings
-
 from scrapy_simhash.commands.output import aligned, say
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
 from scrapy_simhash.report.words import count, size
@@ -39,9 +37,9 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "index")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace) -> int:
     shared = SharedRows()
-    with chosen_index(options, settings) as index:
+    with chosen_index(options) as index:
         shared.read(index)
     signatures = _signatures(shared)
     listed = [each for each in signatures if each.bound or options.all]

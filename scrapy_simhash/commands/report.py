@@ -13,31 +13,35 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import say, whole_file
-from scrapy_simhash.commands.selection import log_lines, log_paths
+from scrapy_simhash.commands.selection import (
+    add_shared_options,
+    chosen_settings,
+    log_lines,
+    log_paths,
+)
 from scrapy_simhash.report.html_report import html_report
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import count, percent
-from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="*", metavar="LOG", help="dedup log")
+    parser.add_argument("log", nargs="*", metavar="LOG", help="dedup log")
     default = "simhash-report.html"
     says = "where the report goes (%(default)s)"
     parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
     parser.add_argument(
         "--crawl", metavar="NAME", help="a crawl of the log, not the last one"
     )
+    add_shared_options(parser, "index")
 
 
-def run(options: Namespace, settings: BaseSettings) -> None:
-    logs = log_paths(options.logs, settings)
+def run(options: Namespace) -> None:
+    logs = log_paths(options)
     table = LogTable(log_lines(logs))
     crawl = _crawl_name(table, options.crawl)
-    bits = FilterSettings.from_settings(settings).recipe.bits
+    bits = chosen_settings(options).recipe.bits
     with whole_file(options.output, *logs) as file:
         html = html_report(table, crawl, [*map(str, logs)], bits)
         file.write(html.encode("utf-8", "replace"))

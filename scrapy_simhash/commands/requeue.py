@@ -24,8 +24,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from scrapy.settings import BaseSettings
-
 from scrapy_simhash.commands.output import say
 from scrapy_simhash.commands.selection import (
     Selection,
@@ -59,10 +57,10 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "host", "log", "index")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
+def run(options: Namespace) -> int:
     selection = Selection.of(options.pages, options.host)
     originals = Selection.of(options.original)
-    logs = log_paths(options.log, settings, options.index)
+    logs = log_paths(options)
     dropped, spared = _absent(log_lines(logs))
     meta = {}
     if options.spared:
@@ -76,20 +74,18 @@ def run(options: Namespace, settings: BaseSettings) -> int:
         # Their originals would have them dropped once more.
         meta = {"dont_simhash": True}
     else:
-        urls = _urls(_without_original(dropped, options, settings))
+        urls = _urls(_without_original(dropped, options))
     say(json.dumps({"url": url, "meta": meta}) for url in urls)
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1
 
 
-def _without_original(
-    dropped: Sequence[LogLine], options: Namespace, settings: BaseSettings
-) -> list[LogLine]:
+def _without_original(dropped: Sequence[LogLine], options: Namespace) -> list[LogLine]:
     """Return the dropped pages of which the index has neither original nor page."""
     keys = {line.key for line in dropped}
     originals = {line.original for line in dropped if line.original}
-    with chosen_index(options, settings) as index:
+    with chosen_index(options) as index:
         in_index = {entry.key for entry in index.entries_of(keys | originals)}
     return [line for line in dropped if not in_index & {line.key, line.original}]
 

@@ -130,11 +130,14 @@ def analysed(
     )
 
 
-def index_url(options: Namespace, settings: BaseSettings) -> str:
+def chosen_settings(options: Namespace) -> FilterSettings:
+    return FilterSettings.from_settings(options.settings)
+
+
+def index_url(options: Namespace) -> str:
     """Return the URL of the index that an option names, or else the settings."""
-    return url_of_index(
-        options.index or FilterSettings.from_settings(settings).index_url, settings
-    )
+    place = options.index or chosen_settings(options).index_url
+    return url_of_index(place, options.settings)
 
 
 def url_of_index(place: str, settings: BaseSettings) -> str:
@@ -165,25 +168,21 @@ def url_of_index(place: str, settings: BaseSettings) -> str:
     return url
 
 
-def chosen_index(options: Namespace, settings: BaseSettings) -> closing[Index]:
+def chosen_index(options: Namespace) -> closing[Index]:
     """Open the index that is named, which must be there, until the end of a block."""
-    return closing(open_existing(index_url(options, settings)))
+    return closing(open_existing(index_url(options)))
 
 
-def log_paths(
-    paths: Sequence[str] | None,
-    settings: BaseSettings,
-    index: str | None = None,
-) -> list[Path]:
+def log_paths(options: Namespace) -> list[Path]:
     """Return the dedup logs that are given, or else the one beside an index, or of the settings.
 
     A missing log is a UsageError.
     """
-    if paths:
-        return [*dict.fromkeys(map(Path, paths))]
-    path = FilterSettings.from_settings(settings).log
-    if index is not None:
-        path = log_beside(url_of_index(index, settings)) or path
+    if options.log:
+        return [*dict.fromkeys(map(Path, options.log))]
+    path = chosen_settings(options).log
+    if options.index is not None:
+        path = log_beside(url_of_index(options.index, options.settings)) or path
     if path is None or not path.is_file():
         raise UsageError(_NO_LOG)
     return [file for file in (aside(path), path) if file.is_file()]

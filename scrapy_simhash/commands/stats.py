@@ -16,8 +16,6 @@ cannot be read. "scrapy simhash import" takes what can be read into a new index.
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from scrapy.settings import BaseSettings
-
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
 from scrapy_simhash.index.index import Index
@@ -31,8 +29,8 @@ def add_options(parser: ArgumentParser) -> None:
     add_shared_options(parser, "index", "json")
 
 
-def run(options: Namespace, settings: BaseSettings) -> int:
-    with chosen_index(options, settings) as index:
+def run(options: Namespace) -> int:
+    with chosen_index(options) as index:
         facts = _facts(index)
         runs = _table_of_runs(index.runs())
         damages = index.check() if options.check else []
