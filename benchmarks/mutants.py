@@ -20,7 +20,6 @@ from benchmarks.measuring import Table
 from scrapy_simhash.index import index, registry
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.redis import client
-from scrapy_simhash.index.values import Unsettled
 
 VARIABLE = "SIMHASH_MUTANT"
 
@@ -54,12 +53,12 @@ def what_is_near_is_overlooked() -> None:
 
 
 def copies_are_forgotten() -> None:
-    unsettled = index.Index.unsettled
+    fates = index.Index.fates
 
-    def forgetful(self: Any, entries: Any) -> Unsettled:
-        return unsettled(self, entries)._replace(gone=frozenset())
+    def forgetful(self: Any, entries: Any) -> dict[int, bool]:
+        return dict.fromkeys(fates(self, entries), True)
 
-    index.Index.unsettled = forgetful  # type: ignore[method-assign]
+    index.Index.fates = forgetful  # type: ignore[method-assign]
 
 
 def an_index_each() -> None:

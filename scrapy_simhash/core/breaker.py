@@ -21,13 +21,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import CLAIMS_AT_ONCE, Index
 from scrapy_simhash.index.lookups import check_fit
 from scrapy_simhash.index.store import StoreError, StoreUnavailable
-from scrapy_simhash.index.values import (
-    Arrival,
-    Claim,
-    IndexSpec,
-    Report,
-    Unsettled,
-)
+from scrapy_simhash.index.values import Arrival, Claim, IndexSpec, Report
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
@@ -111,22 +105,17 @@ class Breaker:
         self.let_through += sum(claim.outcome == "unique" for claim in claims)
         return [_of_outage(claim) for claim in claims]
 
-    def report(self, news: Report) -> Unsettled:
-        """See the contract; an absent store's entries are provisional for as long as a lease."""
+    def report(self, news: Report) -> dict[int, bool]:
+        """See the contract; an absent store's entries are in progress for as long as a lease."""
         in_store = [entry for entry in news.entries if entry >= 0]
-        of_store = self._report_to_store(news._replace(entries=in_store))
-        if self._memory is None:
-            return of_store
-        in_memory = [-entry for entry in news.entries if entry < 0]
-        of_memory = self._memory.report(news._replace(entries=in_memory))
-        return Unsettled(
-            provisional=of_store.provisional.union(
-                -entry for entry in of_memory.provisional
-            ),
-            gone=of_store.gone.union(-entry for entry in of_memory.gone),
-        )
+        fates = self._report_to_store(news._replace(entries=in_store))
+        if self._memory is not None:
+            in_memory = [-entry for entry in news.entries if entry < 0]
+            of_memory = self._memory.report(news._replace(entries=in_memory))
+            fates |= {-entry: fate for entry, fate in of_memory.items()}
+        return fates
 
-    def _report_to_store(self, news: Report) -> Unsettled:
+    def _report_to_store(self, news: Report) -> dict[int, bool]:
         self._owe(news.failed, failed=True)
         self._owe(news.delivered, failed=False)
         if self.away and news.renewed is None:
@@ -134,20 +123,18 @@ class Breaker:
             # back, so no claim ends an outage.
             news = news._replace(renewed=[])
         if not (self._owed or news.entries) and news.renewed is None:
-            return Unsettled(frozenset(), frozenset())
+            return {}
         try:
-            unsettled = self._ask(lambda store: store.report(self._with_owed(news)))
+            fates = self._ask(lambda store: store.report(self._with_owed(news)))
         except StoreUnavailable:
-            entries = frozenset(news.entries)
             # No lease could be renewed meanwhile.
-            if time.monotonic() - self._away_since > self.spec.lease:
-                return Unsettled(frozenset(), gone=entries)
-            return Unsettled(provisional=entries, gone=frozenset())
+            has_run_out = time.monotonic() - self._away_since > self.spec.lease
+            return dict.fromkeys(news.entries, False) if has_run_out else {}
         self._owed.clear()
         if self.away:
             self.away = False
             logger.info("The index is back")
-        return unsettled
+        return fates
 
     def read(self, call: Callable[[Index], T]) -> T | None:
         """Return the store's answer, or None if it is away or does not answer."""

@@ -14,12 +14,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.values import Report, Unsettled
+from scrapy_simhash.index.values import Report
 from scrapy_simhash.printable import logger_of
 
 logger = logger_of(__name__)
@@ -27,8 +28,7 @@ logger = logger_of(__name__)
 # Seconds between two rounds; until its round a delivered page is provisional for
 # others.
 ROUND_SECONDS = 0.1
-# Originals that the index is asked about, and entries of old runs that it deletes:
-# claims wait meanwhile.
+# Originals that the index is asked about at a time; claims wait meanwhile.
 PAGES_AT_ONCE = 256
 
 # It is told whether the original of a copy was delivered.
@@ -185,11 +185,8 @@ class Upkeep:
         would end later.
         """
         if self._copies_by_entry:
-            entries = self._entries()
             with suppress(NotYet):
-                self._tell_copies(
-                    entries, self._report(entries=entries).result(seconds)
-                )
+                self._tell_copies(self._report().result(seconds))
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.
@@ -215,37 +212,28 @@ class Upkeep:
         if now - self._renewed > self._lease / 3:
             self._renewed = now
             renewed = list(self._parts)
-        entries = self._entries()
-        self._tell_copies(
-            entries, await asyncio.wrap_future(self._report(renewed, entries))
-        )
+        self._tell_copies(await asyncio.wrap_future(self._report(renewed)))
         if now >= self._expires_at:
-            answer = self._thread.run(self._index.read, self._expire)
+            expire = partial(Index.expire, keep=self._keep_runs)
+            answer = self._thread.run(self._index.read, expire)
             expired = await asyncio.wrap_future(answer) or 0
             self.expired += expired
             self._expires_at = now + (1.0 if expired else 60.0)
 
-    def _expire(self, store: Index) -> int:
-        return store.expire(self._keep_runs, PAGES_AT_ONCE)
-
     def _entries(self) -> list[int]:
-        """Return the pages to ask the index about, the one that copies wait longest for first."""
-        return [*islice(self._copies_by_entry, PAGES_AT_ONCE)]
-
-    def _tell_copies(self, entries: Sequence[int], unsettled: Unsettled) -> None:
+        """Return entries that copies wait for, each in its turn."""
+        entries = [*islice(self._copies_by_entry, PAGES_AT_ONCE)]
         for entry in entries:
-            copies = self._copies_by_entry.pop(entry, [])
-            if entry in unsettled.provisional:
-                # At the end, after those that were not asked about.
-                self._copies_by_entry[entry] = copies
-                continue
-            for callback in copies:
-                callback(entry not in unsettled.gone)
+            self._copies_by_entry[entry] = self._copies_by_entry.pop(entry)
+        return entries
 
-    def _report(
-        self, renewed: Sequence[str] | None = None, entries: Sequence[int] = ()
-    ) -> Future[Unsettled]:
-        """Report pages that were settled since the last time.
+    def _tell_copies(self, fates: dict[int, bool]) -> None:
+        for entry, is_delivered in fates.items():
+            for callback in self._copies_by_entry.pop(entry, ()):
+                callback(is_delivered)
+
+    def _report(self, renewed: Sequence[str] | None = None) -> Future[dict[int, bool]]:
+        """Report pages that were settled since the last time; ask about those of copies.
 
         The index releases before it confirms, because a page may have failed with one
         text and then have come with another. A failed key is told even while it is in
@@ -255,7 +243,8 @@ class Upkeep:
         # A page that came after all is not missed.
         missed = self._missed - self._parts.keys() - self._delivered
         delivered = self._delivered - self._parts.keys()
-        news = Report([*self._failed, *missed], [*delivered], renewed, entries)
+        failed = [*self._failed, *missed]
+        news = Report(failed, [*delivered], renewed, self._entries())
         self._failed.clear()
         self._missed.clear()
         self._delivered -= delivered

@@ -64,7 +64,6 @@ from scrapy_simhash.index.values import (
     IndexSpec,
     Report,
     Run,
-    Unsettled,
 )
 from scrapy_simhash.printable import logger_of
 
@@ -110,8 +109,8 @@ class Index:
         self._damaged: set[int] = set()
         self._era = Era()
         self._run_list = RunList(store, self.crawler, spec.spider, self._may_live)
-        # The entries in progress of each key: their states by position, as this crawler
-        # wrote them.
+        # The entries in progress of each key: their states by position, as they were when
+        # this crawler claimed. An act tries again with the state that is there.
         self._open: dict[str, dict[int, State]] = {}
         # Up to which position it was looked whether entries expire.
         self._swept = 0
@@ -237,8 +236,8 @@ class Index:
         """
         self.report(Report(delivered=[*keys]))
 
-    def report(self, news: Report) -> Unsettled:
-        """Confirm, release, renew and answer how entries fared, in one call.
+    def report(self, news: Report) -> dict[int, bool]:
+        """Confirm, release and renew in one call; return the fates of entries, see :meth:`fates`.
 
         When it fails, a part of it may be done. To do it again does no harm. See
         :meth:`confirm` for the pages that were delivered.
@@ -265,11 +264,9 @@ class Index:
         self._act(states)
         for key in [*news.delivered, *news.failed]:
             self._open.pop(key, None)
-        for key in self._open.keys() & {*(news.renewed or ())}:
-            self._open[key] = {at: renew(old) for at, old in self._open[key].items()}
         if news.renewed is not None and self._era.run:
             self._run_list.renew(expires)
-        return self.unsettled(news.entries)
+        return self.fates(news.entries)
 
     def _in_progress(
         self, keys: Iterable[str], act: Act
@@ -281,27 +278,20 @@ class Index:
             for at, state in self._open.get(key, {}).items()
         }
 
-    def unsettled(self, entries: Iterable[int]) -> Unsettled:
-        """Return how these entries fared; those that are in neither set are confirmed.
+    def fates(self, entries: Iterable[int]) -> dict[int, bool]:
+        """Return whether entries were delivered; those in progress are missing.
 
         An entry that this run has seen again and that was taken back is gone for this
         run.
         """
         now = self.now()
-        positions = frozenset(entries)
-        records = self._records(self._store.read(positions))
-        states = {at: record.state for at, record in records.items()}
-        provisional = frozenset(
-            at
-            for at, state in states.items()
-            if state.owner is not None and not self._is_expired(now, state)
-        )
-        delivered = {
-            at
-            for at, state in states.items()
-            if state.owner is None and state.run not in self._era.past
-        }
-        return Unsettled(provisional, positions - provisional - delivered)
+        fates = dict.fromkeys(entries, False)
+        for at, record in self._records(self._store.read(fates.keys())).items():
+            if record.state.owner is None:
+                fates[at] = record.state.run not in self._era.past
+            elif not self._is_expired(now, record.state):
+                del fates[at]
+        return fates
 
     # Runs.
 
@@ -333,20 +323,15 @@ class Index:
         number of an unknown run has nothing missing.
         """
         runs = self.runs()
-        past = {
-            past
-            for each in runs
-            if each.number == run
-            for past in Era.of(each, runs).past
-        }
-        past.discard(failed_in(run))
-        return (entry for entry in self if entry.run in past) if past else iter(())
+        pasts = (Era.of(each, runs).past for each in runs if each.number == run)
+        unseen = frozenset[int]().union(*pasts) - {failed_in(run)}
+        return (entry for entry in self if entry.run in unseen)
 
     def failed(self, run: int) -> Iterator[Entry]:
         """Yield the entries whose pages failed in a run, and which no later run has seen."""
         return (entry for entry in self if entry.run == failed_in(run))
 
-    def expire(self, keep: int, most: int) -> int:
+    def expire(self, keep: int) -> int:
         """Delete abandoned entries; return how many entries have changed.
 
         These are the entries of this spider's runs before its last ``keep`` that count,
@@ -354,8 +339,8 @@ class Index:
         that have been in progress without a living lease for a day. An entry that an
         earlier run has delivered is again what that run left.
 
-        At most ``most`` entries change, and a bounded part of the log is looked at; the
-        next call goes on behind it. An old run without entries is forgotten.
+        It looks at a bounded part of the log; the next call goes on behind it. An old
+        run without entries is forgotten.
         """
         now = self.now()
         old = self._run_list.before(keep, now)
@@ -363,14 +348,13 @@ class Index:
         act = partial(expired, old, now - 86_400)
         rows = [*islice(self._store.scan(self._swept), ROWS_AT_ONCE)]
         records = self._records(dict(rows)).values()
-        swept = [record for record in records if act(record.state) != record.state][
-            :most
-        ]
-        self._act({record.position: (record.state, act) for record in swept})
-        if len(swept) == most:
-            self._swept = swept[-1].position
-        else:
-            self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
+        swept = {
+            record.position: (record.state, act)
+            for record in records
+            if act(record.state) != record.state
+        }
+        self._act(swept)
+        self._swept = rows[-1][0] if len(rows) == ROWS_AT_ONCE else 0
         self._run_list.forget(
             {run.number for run in self.runs() if run.number in old and not run.pages}
         )
@@ -496,28 +480,20 @@ class Index:
         self, states: Mapping[int, tuple[State, Act]]
     ) -> dict[int, tuple[State, Act]]:
         """Act on entries together; return the states that were there instead, with the acts."""
-        changes: dict[int, tuple[State, State | None]] = {}
-        for at, (state, act) in states.items():
-            after = act(state)
-            if after != state:
-                changes[at] = state, after
-        refused = self._write(changes)
-        return {at: (state, states[at][1]) for at, state in refused.items()}
-
-    def _write(
-        self, changes: Mapping[int, tuple[State, State | None]]
-    ) -> dict[int, State]:
-        """Write new states of entries; return the states of those that had others."""
-        parts = [
-            Part(checks={at: old.pack()}, writes={at: new and new.pack()})
-            for at, (old, new) in changes.items()
-        ]
-        written, found = self._store.commit(parts)
+        parts: dict[int, Part] = {}
+        for at, (old, act) in states.items():
+            new = act(old)
+            if new != old:
+                parts[at] = Part(
+                    checks={at: old.pack()}, writes={at: new and new.pack()}
+                )
+        written, found = self._store.commit([*parts.values()])
         records = self._records(found.entries)
-        refused = (
-            at for at, done in zip(changes, written, strict=True) if done is None
-        )
-        return {at: records[at].state for at in refused if at in records}
+        pairs = zip(parts, written, strict=True)
+        refused = [at for at, positions in pairs if positions is None]
+        return {
+            at: (records[at].state, states[at][1]) for at in refused if at in records
+        }
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:
         """Read entries; one that cannot be read is counted, and passed over."""

@@ -179,13 +179,6 @@ class Claim(NamedTuple):
     unchanged: bool = False
 
 
-class Unsettled(NamedTuple):
-    """Entries that live and are not confirmed, and entries that are expired or no longer there."""
-
-    provisional: frozenset[int]
-    gone: frozenset[int]
-
-
 class Report(NamedTuple):
     """The news of a crawler and its questions, which it has for an index now and then.
 

@@ -68,7 +68,7 @@ def test_how_a_page_of_an_outage_fared_is_known_until_a_copy_asks(index, store):
         claim(index, f"{cluster}-0")
     entries = [claim(index, f"{cluster}-1").matches[0].entry for cluster in "012"]
     news = index.report(Report(delivered=["0-0"], failed=["1-0"], entries=entries))
-    assert (news.gone, news.provisional) == ({entries[1]}, {entries[2]})
+    assert news == {entries[0]: True, entries[1]: False}
     come_back(index, store)
     assert index.report(Report(entries=entries)) == news
 
@@ -80,9 +80,9 @@ def test_originals_of_the_store_are_provisional_for_a_lease_while_it_is_away(ind
     now[0] += 1
     claim(index, "1-0")
     now[0] += store.spec.lease
-    assert index.report(Report(entries=[entry])).provisional == {entry}
+    assert index.report(Report(entries=[entry])) == {}
     now[0] += 1
-    assert index.report(Report(entries=[entry])).gone == {entry}
+    assert index.report(Report(entries=[entry])) == {entry: False}
 
 
 def test_a_page_that_failed_before_another_text_of_it_was_delivered_makes_no_copies(index, store):

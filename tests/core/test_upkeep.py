@@ -10,7 +10,7 @@ import pytest
 from scrapy_simhash.core import upkeep as upkeep_module
 from scrapy_simhash.core.upkeep import PAGES_AT_ONCE, Upkeep
 from scrapy_simhash.core.verdict import Verdict
-from scrapy_simhash.index.values import Match, Report, Unsettled
+from scrapy_simhash.index.values import Match, Report
 
 
 class Crawl:
@@ -25,14 +25,14 @@ class Crawl:
         self.answer()
 
     def answer(self, provisional: Any = (), gone: Any = ()) -> None:
-        self._unsettled = Unsettled(frozenset(provisional), frozenset(gone))
+        self._provisional, self._gone = {*provisional}, {*gone}
 
     # The index.
 
-    def report(self, news: Report) -> Unsettled:
+    def report(self, news: Report) -> dict[int, bool]:
         if any(news) or news.renewed is not None:
             self.news.append(news)
-        return self._unsettled
+        return {at: at not in self._gone for at in {*news.entries} - self._provisional}
 
     def read(self, call: Any) -> None:
         """It has nothing that expires."""

@@ -114,7 +114,7 @@ def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
     assert (len(index), list(index), index.counts().provisional) == (0, [], 0)
     claiming = other if store.shared else index
     assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
-    assert index.unsettled([before.entry]).gone == {before.entry}
+    assert index.fates([before.entry]) == {before.entry: False}
 
 
 @ON_ALL_THAT_DIFFER

@@ -119,7 +119,7 @@ class History:
             self.find_positions()
         reply = self.index.report(Report(failed, delivered, renewed or None, [*self.positions]))
         self.model.report(self.number, delivered, failed, renewed, self.now)
-        assert reply == self.model.unsettled(self.number, self.positions, self.now)
+        assert reply == self.model.fates(self.number, self.positions, self.now)
 
     def find_positions(self) -> None:
         for page in {known.page[:3]: known.page for known in self.model.log}.values():
@@ -155,12 +155,12 @@ class History:
 
     def expire(self) -> None:
         """Let entries expire a few at a time, until each part of the log was looked at in vain."""
-        keep, most = self.chance.randrange(3), self.chance.choice([2, 100])
+        keep = self.chance.randrange(3)
         turns = 2 + len(self.model.log) // 8
-        counts = [self.index.expire(keep, most) for _ in range(turns)]
+        counts = [self.index.expire(keep) for _ in range(turns)]
         while any(counts[-turns:]):
-            counts.append(self.index.expire(keep, most))
-        assert max(counts) <= most
+            counts.append(self.index.expire(keep))
+        assert max(counts) <= index_module.ROWS_AT_ONCE
         assert sum(counts) == self.model.expire(self.number, keep, self.now)
 
     def look_at_entries(self) -> None:

@@ -189,9 +189,9 @@ def test_a_closed_crawler_of_this_process_is_dead_and_an_open_one_is_not(path):
     one.claim(page("a"))
     with contextlib.closing(opened(path)) as other:
         (match,) = other.claim(page("copy", 1)).matches
-        assert other.unsettled([match.entry]).provisional
+        assert not other.fates([match.entry])
         one.close()
-        assert other.unsettled([match.entry]).gone
+        assert other.fates([match.entry]) == {match.entry: False}
 
 
 def test_a_crawl_that_is_killed_and_starts_again_at_once_is_another_run(path):

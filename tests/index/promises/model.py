@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.entry_states import failed_in, run_of
 from scrapy_simhash.index.lookups import key_value
-from scrapy_simhash.index.values import Arrival, Change, IndexSpec, Outcome, Unsettled
+from scrapy_simhash.index.values import Arrival, Change, IndexSpec, Outcome
 from tests.index.promises.made import DUPLICATE, LEASE, ORIGINAL, REVISIT
 
 Keys = Iterable[str]
@@ -220,7 +220,7 @@ class Model:
         if renewed and self.crawlers[owner].expires:
             self.crawlers[owner].expires = now + LEASE
 
-    def unsettled(self, owner: int, places: Mapping[int, Known], now: int) -> Unsettled:
+    def fates(self, owner: int, places: Mapping[int, Known], now: int) -> dict[int, bool]:
         """A page that was taken back is gone for the run that saw it."""
         crawler = self.crawlers[owner]
         there = [
@@ -229,8 +229,10 @@ class Model:
             if known.lives(now) and (known.in_progress or not self.is_old(known, crawler))
         ]
         living = {place for place, known in places.items() if any(known is k for k in there)}
-        provisional = frozenset(place for place in living if places[place].in_progress)
-        return Unsettled(provisional, frozenset(places.keys() - living))
+        settled = {
+            place for place in places if place not in living or not places[place].in_progress
+        }
+        return {place: place in living for place in settled}
 
     def gone(self, key: str) -> int:
         before = len(self.log)

@@ -18,7 +18,7 @@ def test_entries_that_were_evicted_are_gone(client, url, opened):
     index.claim(page("b", own))
     entry = query(index, fp(own))[0].entry
     client.delete(*client.keys("*:0"))
-    assert index.unsettled([entry]).gone == {entry}
+    assert index.fates([entry]) == {entry: False}
     assert len(index.check()) == 1
     assert keep(index, kept ^ 1) == keep(index, own ^ 1) == "unique"
     assert keep(index, kept) == keep(index, own) == "duplicate"
@@ -45,7 +45,7 @@ def test_a_key_that_was_evicted_is_damage(client, url, opened, part):
         lambda: index.confirm(["b"]),
         lambda: index.check(),
         lambda: [*index],
-        lambda: index.unsettled([entry]),
+        lambda: index.fates([entry]),
     )[: 4 if part == "meta" else 5]:
         with pytest.raises(StoreDamaged, match=r"a part is gone.*noeviction"):
             act()
@@ -64,7 +64,7 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(client, url, ope
         client.restore(key, 0, content)
     keep(second, values(13)[-1])
     release(first, "failed")
-    assert second.unsettled([entry]).gone == {entry}
+    assert second.fates([entry]) == {entry: False}
     assert second.check() == []
 
 

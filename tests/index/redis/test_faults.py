@@ -107,7 +107,7 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         late.confirm(["a"])
         release(late, "b")
         renew(at(late, 1e12), "c")
-        assert late.unsettled(lost).gone == set(lost)
+        assert late.fates(lost) == dict.fromkeys(lost, False)
         for value in values(3):
             assert index.claim(page("more", value ^ 2)).outcome == "duplicate"
         assert {entry.key for entry in index if entry.provisional} >= {"new0", "new1", "new2"}
@@ -128,7 +128,7 @@ def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened)
         own.start()
         after = opened(own.url)
         keep(after, values(3)[2])
-        assert after.unsettled([lost]).gone == {lost}
+        assert after.fates([lost]) == {lost: False}
 
 
 # Redis refuses.
