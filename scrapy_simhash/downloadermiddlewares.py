@@ -85,13 +85,12 @@ class NearDuplicateDownloaderMiddleware:
             # The entry is taken off, because other requests may copy the meta.
             key = request.meta.pop(WAITED)
             response = self._queue.take_response(key)
-            if response is None and self._preferred is not None:
+            if response is None:
                 self._preferred.has_waited(key)
             return response
         if PREFERRED in request.meta:
             take_identity_off(request)
-            if self._preferred is not None:
-                self._preferred.before_download(request)
+            self._preferred.before_download(request)
         elif QUEUED in request.meta and (
             self._sparing.skips or HELD_BACK in request.meta
         ):
@@ -103,8 +102,7 @@ class NearDuplicateDownloaderMiddleware:
     ) -> None:
         """Note that a page failed."""
         self._filter.run_of_spider.failed(request)
-        if self._preferred is not None:
-            self._preferred.address_ended(request)
+        self._preferred.address_ended(request)
 
     async def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
@@ -114,10 +112,8 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        if self._preferred is not None:
-            request_before = self._preferred.request_before(request, response)
-            if request_before is not None:
-                return request_before
+        if request_before := self._preferred.request_before(request, response):
+            return request_before
         self._check_meta(request)
         judged = await self._filter.judge(request, response)
         meta = self._filter.meta_of(judged)

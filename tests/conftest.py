@@ -122,9 +122,8 @@ def left_over(crawl_filter: Any) -> Iterator[object]:
         yield from crawl_filter.deliveries._of_item
         yield from crawl_filter.dedup.upkeep._parts
         yield from crawl_filter.dedup.upkeep._failing
-        if crawl_filter.preferred is not None:
-            yield from crawl_filter.preferred._pages
-            yield from crawl_filter.preferred._have_waited
+        yield from crawl_filter.preferred._pages
+        yield from crawl_filter.preferred._have_waited
 
 
 @pytest.fixture(scope="session")

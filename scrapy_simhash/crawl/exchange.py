@@ -20,23 +20,21 @@ class RowExchange:
 
     Args:
         dedup: has the index.
-        table: the rows of this crawler.
-        shared: the rows of all crawlers.
         is_shared: whether the index outlives the crawl, so that others may have it.
 
     Attributes:
+        table: the rows of this crawler.
         is_away: True until the first rows come, and while the index cannot be asked.
         begin: exchanges rows now and then.
         end: exchanges no more; an exchange that has begun is finished.
     """
 
-    def __init__(
-        self, dedup: Dedup, table: PatternTable, shared: SharedRows, *, is_shared: bool
-    ) -> None:
+    def __init__(self, dedup: Dedup, *, is_shared: bool) -> None:
         self.is_away = is_shared
         self._dedup = dedup
-        self._table = table
-        self._shared = shared
+        # The rows of all crawlers.
+        self._shared = SharedRows()
+        self.table = PatternTable(self._shared.rows)
         self._is_shared = is_shared
         self._failure = ""
         rounds = Rounds(self.once, EXCHANGE_SECONDS)
@@ -47,10 +45,10 @@ class RowExchange:
         """Exchange rows, if there are others to exchange them with."""
         if not self._is_shared:
             return
-        unsent = {host: rows for host, table in self._table if (rows := table.take())}
+        unsent = {host: rows for host, table in self.table if (rows := table.take())}
         answer = await self._dedup.ask(lambda index: self._talk(index, unsent))
         changed, failure = answer or (set(), "the index is away")
-        for host, table in self._table:
+        for host, table in self.table:
             if host in changed or host in unsent:
                 table.read(self._shared.rows(host), unsent.get(host))
         self.is_away = bool(failure)

@@ -68,9 +68,12 @@ class CrawlFilter:
         self.run_of_spider = CrawlRun(crawler, self.settings, self.dedup, self.counts)
         self.queue = CrawlQueue(crawler, self.settings.lease)
         self.copies = Copies(crawler, self.dedup, self.queue, self.counts)
-        self.preferred: Preferred | None = None
-        if self.settings.prefer == "canonical":
-            self.preferred = Preferred(crawler, self.queue, self.counts)
+        self.preferred = Preferred(
+            crawler,
+            self.queue,
+            self.counts,
+            is_on=self.settings.prefer == "canonical",
+        )
         self.deliveries = Deliveries(crawler, self.settings, self.dedup.upkeep)
         self.summary = Summary(self.settings, self.counts, name)
         self.sparing = Sparing(self.settings, self.dedup, self.summary, self.counts)
@@ -96,8 +99,7 @@ class CrawlFilter:
         self.sparing.judged(judged)
         self.summary.judged(judged)
         self.run_of_spider.judged(judged)
-        if self.preferred is not None:
-            self.preferred.judged(judged)
+        self.preferred.judged(judged)
         if verdict.provisional and judged.action != "flag":
             self.copies.wait(judged)
         return judged
@@ -217,10 +219,8 @@ class CrawlFilter:
 
     async def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
-        if self.queue.refused:
-            self.queue.retry()
-        if self.preferred is not None:
-            self.preferred.give_up()
+        self.queue.retry()
+        self.preferred.give_up()
         self._publish_counts()
         self.summary.say_progress(self.dedup.breaker)
         self._stop_if_refused()
@@ -260,7 +260,7 @@ class CrawlFilter:
             await maybe_deferred_to_future(engine.close_spider(spider, reason))
 
     def _spider_idle(self, spider: Spider) -> None:
-        waited = self.preferred is not None and self.preferred.give_up(patience=0)
+        waited = self.preferred.give_up(patience=0)
         self.queue.put()
         upkeep = self.dedup.upkeep
         # Nothing is on its way, so no open page will ever end.
@@ -277,8 +277,7 @@ class CrawlFilter:
         """
         self._rounds.end()
         await self.dedup.upkeep.settle()
-        if self.preferred is not None:
-            self.preferred.end()
+        self.preferred.end()
         self._publish_counts()
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:

@@ -34,11 +34,20 @@ HELD_BACK = "simhash_held_back"
 _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
 # It goes to the proxy alone, which Scrapy sees to.
 _OF_PROXY = b"Proxy-Authorization"
-_OF_CRAWL = ("depth", "rule", "link_text")
-# Entries of meta that say by which way a page is fetched. The second one is Scrapy's
-# own mark that the header for the proxy is the proxy's.
-_ROUTE = ("proxy", "_auth_proxy", "bindaddress")
-_LIMITS = ("download_timeout", "download_maxsize", "download_warnsize")
+# Entries of meta that it takes over, too: where the crawl has got to, by which way a
+# page is fetched, and how long and large it may be. "_auth_proxy" is Scrapy's own mark
+# that the header for the proxy is the proxy's.
+_TAKEN_OVER = (
+    "depth",
+    "rule",
+    "link_text",
+    "proxy",
+    "_auth_proxy",
+    "bindaddress",
+    "download_timeout",
+    "download_maxsize",
+    "download_warnsize",
+)
 #: The priority of requests that must come soon, or last, changes by more than projects
 #: change any.
 PRIORITY_STEP = 1_000_000
@@ -142,8 +151,7 @@ def take_identity_off(request: Request) -> None:
 
 def _route(request: Request) -> dict[str, Any]:
     """Return what the request of an address has in its meta to take the way of another one."""
-    names = (*_OF_CRAWL, *_ROUTE, *_LIMITS)
-    meta = {name: request.meta[name] for name in names if name in request.meta}
+    meta = {name: request.meta[name] for name in _TAKEN_OVER if name in request.meta}
     slot = request.meta.get("download_slot")
     # Scrapy has a slot for each host, and names it.
     if slot not in (None, urlsplit(request.url).hostname):

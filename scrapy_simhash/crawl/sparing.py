@@ -35,7 +35,6 @@ from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
 from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE
 from scrapy_simhash.url_patterns.replay import Replay, Spared
-from scrapy_simhash.url_patterns.rows import SharedRows
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 
@@ -65,17 +64,14 @@ class Sparing:
         self._counts = counts
         self._is_off = settings.spare == "off"
         self.skips = settings.spare == "skip"
-        shared = SharedRows()
-        self._table = PatternTable(shared.rows)
-        self._exchange = RowExchange(
-            dedup, self._table, shared, is_shared=settings.survives
-        )
+        self._exchange = RowExchange(dedup, is_shared=settings.survives)
+        table = self._exchange.table
         self._traps = Traps()
-        self._learner = Learner(self._table, self._traps if self.skips else None)
+        self._learner = Learner(table, self._traps if self.skips else None)
         # The pages that a watching crawl has noted, the places of its traps, and the
         # pages that it would spare.
         self._replay = Replay()
-        self._trap_table = self._table if self.skips else PatternTable()
+        self._trap_table = table if self.skips else PatternTable()
         self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
@@ -178,13 +174,12 @@ class Sparing:
     def _spare(self, forecast: Forecast) -> None:
         self._learner.spare(forecast)
         self._counts["spared/skipped"] += 1
-        self._summary.spared(forecast.url, forecast.host, forecast.signature)
+        self._summary.spared(forecast.url, forecast.signature)
         logger.debug(
-            "%s is spared: %.0f%% of the pages of %s%s or more were copies",
+            "%s is spared: %.0f%% of the pages of %s or more were copies",
             forecast.url,
             100 * forecast.bound,
-            forecast.host,
-            forecast.signature,
+            forecast.name,
         )
         raise SparedPage(forecast.url, forecast.name)
 

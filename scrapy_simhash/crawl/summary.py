@@ -30,7 +30,7 @@ SECONDS_BETWEEN_LINES = 60.0
 
 _DONE: dict[Action, str] = {"drop": "dropped", "follow": "followed", "flag": "flagged"}
 # Stats in the words of the summary. Each page and item is in one of them.
-_PAGES = {
+_FATES = {
     "unique": "kept",
     "revisit": "kept, crawled before",
     "dropped": "dropped",
@@ -42,8 +42,6 @@ _PAGES = {
     "skipped": "not compared",
     "unmatched/content": "left to the extraction: SIMHASH_CONTENT matches nothing on them",
     "unmatched/ignore": "where SIMHASH_IGNORE matches nothing",
-}
-_ITEMS = {
     "items_kept": "items kept",
     "items_dropped": "items dropped",
     "items_unchanged": "items withheld, because an earlier run delivered them",
@@ -156,9 +154,9 @@ class Summary:
             )
         )
 
-    def spared(self, url: str, host: str, signature: str) -> None:
+    def spared(self, url: str, signature: str) -> None:
         if self._log is not None:
-            self._log.write(line_of_spared(url, host, signature, self._crawl))
+            self._log.write(line_of_spared(url, signature, self._crawl))
 
     def say_progress(self, index: Breaker) -> None:
         """Say how the crawl goes, once a minute."""
@@ -196,7 +194,7 @@ class Summary:
         lines += [
             f"Near-duplicates of {self._spider}: {count(counts['responses'], 'page')} judged"
         ]
-        for name, said in {**_PAGES, **_ITEMS}.items():
+        for name, said in _FATES.items():
             if not counts[name]:
                 continue
             if counts[name] == 1:

@@ -114,12 +114,7 @@ def line_of(
     )
 
 
-def line_of_spared(
-    url: str,
-    host: str,
-    signature: str,
-    crawl: str,
-) -> LogLine:
+def line_of_spared(url: str, signature: str, crawl: str) -> LogLine:
     """Return the line of a request that was not sent, by the signature of its address."""
     url = without_userinfo(url)
     return LogLine(
@@ -127,7 +122,7 @@ def line_of_spared(
         what="spared",
         url=url,
         key=url,
-        host=host,
+        host=host_of(url),
         verdict="spared",
         crawl=crawl,
         signature=signature,

@@ -7,7 +7,6 @@ from typing import Any
 from scrapy_simhash.crawl.exchange import RowExchange
 from scrapy_simhash.index import open_index
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
-from scrapy_simhash.url_patterns.table import PatternTable
 from tests.index.promises.made import spec
 
 COPY = {"/item?view=*": Row(copies=1)}
@@ -43,9 +42,8 @@ class Cells:
 def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
     with closing(open_index("memory://", spec())) as opened:
         index: Any = Cells(opened)
-        shared = SharedRows()
-        table = PatternTable(shared.rows)
-        exchange = RowExchange(index, table, shared, is_shared=True)
+        exchange = RowExchange(index, is_shared=True)
+        table = exchange.table
         assert exchange.is_away
         for host in HOSTS:
             table.of(host).read({}, COPY)

@@ -227,7 +227,7 @@ def test_a_page_that_is_asked_for_again_while_it_waits_is_judged_at_once(crawl, 
 def test_pages_wait_while_no_more_than_three_and_one_of_a_hundred_waited_in_vain(in_vain, waits):
     crawler: Any = SimpleNamespace(signals=SimpleNamespace(connect=lambda *_, **__: None))
     queue: Any = SimpleNamespace(keep=lambda *_: None)
-    preferred = Preferred(crawler, queue, Counter())
+    preferred = Preferred(crawler, queue, Counter(), is_on=True)
     for n in range(100):
         request = Request(f"http://a.example/old/{n}", meta={"simhash_queued": True})
         response = HtmlResponse(request.url, body=page(n, "/new"), request=request, protocol="1.1")

@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
-from scrapy_simhash.crawl.summary import _ITEMS, _PAGES, Judged, Summary
+from scrapy_simhash.crawl.summary import _FATES, Judged, Summary
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
@@ -149,7 +149,7 @@ def text_of(counts: dict[str, int], sparing: str = "", **settings: Any) -> list[
 
 def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log):
     reasons = ("empty", "too_short", "status", "other_type", "timeout", "unavailable")
-    counts = dict.fromkeys((*_PAGES, *_ITEMS), 1)
+    counts = dict.fromkeys(_FATES, 1)
     counts |= dict.fromkeys(("new", "changed", "moved", "same", "missing", "responses"), 2)
     counts |= {"duplicate": 3} | {f"skipped/{reason}": 4 for reason in reasons}
     lines = text_of(counts, "9 pages spared", SIMHASH_LOG=log.with_name("a log"))
