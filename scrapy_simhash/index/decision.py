@@ -299,7 +299,7 @@ class Decision:
         self._delete(replaced)
         page = case.page
         position = UNWRITTEN + case.number
-        time = float(int(since or self._now))
+        time = int(since or self._now)
         record = Record(position, page.key, page.scope, page.facts, time, self._lease)
         self._records[position] = record
 
@@ -371,14 +371,11 @@ def groups(near: Mapping[int, Near]) -> list[list[int]]:
         near: for each page, the positions near it; an earlier page has ``UNWRITTEN``
             plus its number.
     """
-    groups: list[tuple[list[int], set[int]]] = []
+    groups: list[set[int]] = []  # of positions
     for number, pairs in near.items():
-        members = [number]
-        positions = {UNWRITTEN + number, *(position for _, position in pairs)}
-        touched = [group for group in groups if not positions.isdisjoint(group[1])]
-        for group in touched:
-            groups.remove(group)
-            members += group[0]
-            positions |= group[1]
-        groups.append((members, positions))
-    return [sorted(members) for members, _ in groups]
+        group = {UNWRITTEN + number, *(position for _, position in pairs)}
+        for touched in [each for each in groups if not group.isdisjoint(each)]:
+            groups.remove(touched)
+            group |= touched
+        groups.append(group)
+    return [[n for n in near if UNWRITTEN + n in group] for group in groups]

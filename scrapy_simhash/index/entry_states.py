@@ -59,16 +59,10 @@ class State(NamedTuple):
 
     @classmethod
     def unpack(cls, packed: PackedState) -> State:
-        """Read a state.
-
-        Raises:
-            ValueError: it cannot be read.
-        """
+        """Read a state, or raise ValueError or struct.error."""
         run, lease = packed
         if not lease:
             return cls(run)
-        if len(lease) < _LEASE.size:
-            raise ValueError("its lease is cut off")
         expires, back = _LEASE.unpack_from(lease)
         return cls(
             run, lease[_LEASE.size :].decode(), expires, back - 1 if back else None
@@ -151,7 +145,7 @@ class Record(NamedTuple):
     key: str
     scope: str
     facts: bytes
-    time: float
+    time: int
     state: State
     content: bytes = b""
 
@@ -174,7 +168,7 @@ class Record(NamedTuple):
         """Return all but position, state and fingerprint."""
         key = self.key.encode()
         scope = self.scope.encode()
-        head = _BODY.pack(int(self.time), len(key), len(scope), len(self.facts))
+        head = _BODY.pack(self.time, len(key), len(scope), len(self.facts))
         return head + key + scope + self.facts
 
     @classmethod
@@ -184,20 +178,13 @@ class Record(NamedTuple):
         Raises:
             ValueError: it cannot be read.
         """
-        body = stored.body
-        if len(body) < _BODY.size:
-            raise ValueError("it is cut off")
-        time, key, scope, facts = _BODY.unpack_from(body)
-        end_of_key = _BODY.size + key
-        end = end_of_key + scope
-        if len(body) != end + facts:
-            raise ValueError("it is cut off")
+        try:
+            time, *sizes = _BODY.unpack_from(stored.body)
+            parts = "{}s{}s{}s".format(*sizes)
+            key, scope, facts = struct.unpack(parts, stored.body[_BODY.size :])
+            state = State.unpack(stored.state)
+        except struct.error as error:
+            raise ValueError("it is cut off") from error
         return cls(
-            position,
-            body[_BODY.size : end_of_key].decode(),
-            body[end_of_key:end].decode(),
-            body[end:],
-            float(time),
-            State.unpack(stored.state),
-            stored.content,
+            position, key.decode(), scope.decode(), facts, time, state, stored.content
         )

@@ -544,6 +544,7 @@ def _in_words(counts: Counts) -> str:
 
 def _part_of(number: int, entry: Entry) -> Part:
     """Return the part that appends an entry, confirmed, whatever is near."""
-    record = Record(0, entry.key, entry.scope, entry.facts, entry.time, State())
+    time = int(entry.time)
+    record = Record(0, entry.key, entry.scope, entry.facts, time, State())
     new = {number: (record.state.pack(), record.pack())}
     return Part((number,), new=new, since=UNWRITTEN)
