@@ -160,7 +160,7 @@ class RunList:
             cell.rows = [row for row in cell.rows if row.run.number not in numbers]
 
     def _packed(self) -> bytes | None:
-        return self._store.cells(_CELL).get(_CELL)
+        return self._store.cells("index:").get(_CELL)
 
     def _attempts(self) -> Iterator[_Cell]:
         """Yield the cell, to be changed, again and again until the store takes the change."""

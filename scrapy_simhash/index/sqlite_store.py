@@ -392,9 +392,9 @@ class SqliteStore:
             )
         return content
 
-    def cells(self, prefix: str) -> dict[str, bytes]:
+    def cells(self, family: str) -> dict[str, bytes]:
         sql = "SELECT name, value FROM cells WHERE name >= ? AND name < ?"
-        return dict(self._run(sql, (prefix, prefix + chr(0x10FFFF))))
+        return dict(self._run(sql, (family, family + chr(0x10FFFF))))
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         with self._file.transaction():

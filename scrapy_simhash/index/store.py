@@ -159,10 +159,10 @@ class Store(Protocol):
         store that ends with its process may leave these out.
         """
 
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        """Return the small values whose names begin so; clearing does not touch them.
+    def cells(self, family: str) -> dict[str, bytes]:
+        """Return the small values of a family by their names; clearing does not touch them.
 
-        A name is ``family:rest``, and a prefix names its family.
+        A family ends with a colon, and names begin with their family.
         """
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:

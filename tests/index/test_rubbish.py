@@ -209,7 +209,7 @@ def test_a_number_of_leaves_or_shards_that_cannot_be_is_damage(stores, field, nu
     store = stores("redis")
     index = filled(store)
     InRedis(store.url).set(field, number)
-    running = [lambda: index.claim(page("new", 1)), index.size] * (field == "leaves")
+    running = [lambda: index.claim(page("new", 1))] * (field == "leaves")
     for act in (store.open, lambda: open_existing(store.url), *running):
         with pytest.raises(StoreDamaged):
             act()

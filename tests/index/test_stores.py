@@ -133,7 +133,6 @@ def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(store):
     assert store.swap("family:b", None, b"3")
     store.clear()
     assert store.cells("family:") == {"family:a": b"", "family:b": b"3"}
-    assert store.cells("family:b") == {"family:b": b"3"}
     assert store.cells("families:") == {}
     assert store.swap("family:a", b"", None)
     assert store.cells("family:") == {"family:b": b"3"}

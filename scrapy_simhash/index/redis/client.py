@@ -4,7 +4,7 @@ import hashlib
 import re
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -98,6 +98,12 @@ class Client:
                 if cursor in (b"0", 0):
                     break
         return sorted(names)
+
+    def scan(self, pattern: str) -> Iterator[bytes]:
+        """Yield the keys that match a pattern, some maybe twice."""
+        keys = self._redis.scan_iter(pattern, "1000")
+        while key := self._translated(lambda: next(keys, b"")):
+            yield key
 
     def close(self) -> None:
         self._redis.close()

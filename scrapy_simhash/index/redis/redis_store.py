@@ -179,16 +179,16 @@ class RedisStore:
         return self._shards[next(iter(part.checks)) % len(self._shards)]
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        numbers = defaultdict[Shard, list[int]](list)
-        for number, part in enumerate(parts):
-            numbers[self._shard_of(part, lookups)].append(number)
-        split = {shard: [parts[n] for n in numbers[shard]] for shard in numbers}
-        written = dict[int, Sequence[int] | None]()
+        shards = [self._shard_of(part, lookups) for part in parts]
+        split = defaultdict[Shard, list[Part]](list)
+        for shard, part in zip(shards, parts, strict=True):
+            split[shard].append(part)
+        answers = self._committed(split, lookups)
         found = Found({}, {}, {})
-        for shard, answer in self._committed(split, lookups).items():
-            written |= dict(zip(numbers[shard], answer.written, strict=True))
+        for answer in answers.values():
             _extend(found, answer.found)
-        return Answer([written[n] for n in range(len(parts))], found)
+        written = {shard: iter(answers[shard].written) for shard in answers}
+        return Answer([next(written[shard]) for shard in shards], found)
 
     def _committed(
         self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None = None
@@ -221,54 +221,51 @@ class RedisStore:
             }
             for shard, answer in self._committed(refused, lookups).items():
                 _extend(found, answer.found)
-                numbers = pages.pop(shard)
-                if left := [n for n in numbers if n not in answer.found.near]:
-                    pages[shard] = left
+                pages[shard] = [n for n in pages[shard] if n not in answer.found.near]
+            pages = {shard: left for shard, left in pages.items() if left}
         return found
 
     def _pages(self, lookups: Lookups) -> dict[Shard, list[int]]:
         """Return the numbers of the pages that each shard is asked about."""
-        if lookups.everywhere:
-            return {shard: [*range(len(lookups.arrivals))] for shard in self._shards}
         pages = defaultdict[Shard, list[int]](list)
         for number, arrival in enumerate(lookups.arrivals):
-            pages[self._shard(arrival.scope)].append(number)
+            of_scope = [self._shard(arrival.scope)]
+            for shard in self._shards if lookups.everywhere else of_scope:
+                pages[shard].append(number)
         return pages
 
     # Reading.
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
-        rows: dict[int, Stored] = {}
-        for batch in batches(positions, KEYS_AT_ONCE):
-            parts = [Part(checks={position: _NEVER}) for position in batch]
-            rows |= self.commit(parts).found.entries
+        parts = [Part(checks={position: _NEVER}) for position in positions]
+        entries = self.commit(parts).found.entries
         # Another entry may have the place of one that was lost.
-        return {at: stored for at, stored in rows.items() if at in positions}
+        return {at: entries[at] for at in positions if at in entries}
 
     def scan(
         self, after: int = 0, *, blocks: bool = False
     ) -> Iterator[tuple[int, Stored]]:
         for shard in self._shards[after % len(self._shards) :]:
-            last = shard.last_place()
-            values = self._values(shard, last) if blocks else None
+            shard.begin()
+            values = self._values(shard) if blocks else None
             # The position is in one shard; the others are read from their start.
-            for position, stored in shard.entries(shard.place(after), last):
+            for position, stored in shard.entries(shard.place(after)):
                 if values is not None:
                     blocks_of_entry = values[shard.place(position)].tobytes()
                     stored = stored._replace(content=stored.content + blocks_of_entry)
                 yield position, stored
 
-    def _values(self, shard: Shard, last: int) -> npt.NDArray[np.uint32]:
-        """Return the block values of all entries up to a place, shape (n, blocks).
+    def _values(self, shard: Shard) -> npt.NDArray[np.uint32]:
+        """Return the block values of all entries by their places, shape (n, blocks).
 
         They are read leaf by leaf; values that no leaf has are 0.
         """
-        values = np.zeros((last + 1, self._spec.blocks), "<u4")
+        values = np.zeros((shard.last + 1, self._spec.blocks), "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for block, number, leaf in self._leaves(shard):
             # 19 bits of a value, and 29 of a place.
             entries = np.frombuffer(leaf, ">u2,>u4", len(leaf) // 6)
-            entries = entries[entries["f1"] & PLACES - 1 <= last]
+            entries = entries[entries["f1"] & PLACES - 1 <= shard.last]
             tags = entries["f0"].astype(np.uint32) << 3 | entries["f1"] >> 29
             places = entries["f1"] & PLACES - 1
             spread = tags << 13 | number % LEAVES
@@ -278,7 +275,7 @@ class RedisStore:
     def _leaves(self, shard: Shard) -> Iterator[tuple[int, int, bytes]]:
         """Yield the leaves of blocks, each with the numbers of its block and of itself."""
         for block in range(self._spec.blocks):
-            for numbers in batches(range(shard.leaf_bound()), KEYS_AT_ONCE):
+            for numbers in batches(range(shard.leaf_bound), KEYS_AT_ONCE):
                 names = [shard.leaf(block, number) for number in numbers]
                 leaves = self._client.call("MGET", *names)
                 for number, leaf in zip(numbers, leaves, strict=True):
@@ -287,12 +284,11 @@ class RedisStore:
 
     # Cells.
 
-    def cells(self, prefix: str) -> dict[str, bytes]:
-        fields = self._client.call("HGETALL", self._cells(prefix))
-        named = {
+    def cells(self, family: str) -> dict[str, bytes]:
+        fields = self._client.call("HGETALL", self._cells(family))
+        return {
             name.decode("utf-8", "replace"): value for name, value in fields.items()
         }
-        return {name: value for name, value in named.items() if name.startswith(prefix)}
 
     def swap(self, name: str, old: bytes | None, new: bytes | None) -> bool:
         marked = [b"" if value is None else b"=" + value for value in (old, new)]
@@ -328,7 +324,7 @@ class RedisStore:
             return 0
 
     def _size(self, shard: Shard) -> int:
-        leaves = shard.leaf_bound()
+        leaves = shard.leaf_bound
         return (
             self._sampled(2, [shard.meta, shard.leases].__getitem__)
             + self._sampled(shard.last // GROUP + 1, shard.group)
@@ -347,8 +343,6 @@ class RedisStore:
         return sum(size or 0 for size in sizes) * count // len(sample)
 
     def check(self) -> list[str]:
-        for shard in self._shards:
-            shard.begin()
         missing = 0
         for _, stored in self.scan(blocks=True):
             values = np.frombuffer(stored.content[self._spec.bits // 8 :], np.uint32)
@@ -361,7 +355,25 @@ class RedisStore:
 
     def clear(self) -> None:
         for shard in self._shards:
-            shard.clear()
+            # Together, because an index of which only a part is there is a damaged one.
+            # From now on other crawlers write into another generation.
+            self._client.call("UNLINK", shard.meta, shard.leases)
+            shard.begin()
+        for keys in batches(self._client.scan("{*}:????[:;]*"), KEYS_AT_ONCE):
+            self._delete_ended(keys)
+
+    def _delete_ended(self, keys: Sequence[bytes]) -> None:
+        """Delete those of some keys of groups and leaves that belong to a log that was cleared."""
+        asked = [("HGET", shard.meta, "generation") for shard in self._shards]
+        prefixes = [shard.prefix.encode() for shard in self._shards]
+        generations = dict(zip(prefixes, self._client.send(asked), strict=True))
+        ended: list[tuple[str, bytes]] = []
+        for key in keys:
+            end = key.index(b"}:") + 2
+            generation = key[end : end + 4]
+            if generations.get(key[:end], generation) != generation:
+                ended.append(("UNLINK", key))
+        self._client.send(ended)
 
 
 def _extend(found: Found, more: Found) -> None:

@@ -16,7 +16,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain, product, starmap
+from itertools import chain
 from typing import Any, NamedTuple
 
 from scrapy_simhash.index.redis.client import Client, script
@@ -27,7 +27,6 @@ from scrapy_simhash.index.store import (
     Stored,
     StoreDamaged,
     StoreMismatch,
-    batches,
 )
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
@@ -41,7 +40,7 @@ PLACES = 1 << 29
 _MOST_LEAVES = PLACES >> 8
 # Keys, or entries, that one command reads or deletes.
 KEYS_AT_ONCE = 1024
-# Places, or leaves of a block, by which others may lengthen a log between two commands.
+# Leaves of a block by which others may lengthen a log while it is read.
 _MEANWHILE = 1024
 # Bits of a generation, which has four letters, of a place, and of a checksum.
 _GENERATION_BITS = 32
@@ -95,6 +94,7 @@ class Shard:
         where: what messages call it.
         generation: what tells the index from one that was deleted.
         last: the last place that has an entry, as far as this crawler knows.
+        leaf_bound: a number that no leaf of a block has, even if some split meanwhile.
 
     Raises:
         StoreMismatch: the index there is another one.
@@ -104,9 +104,10 @@ class Shard:
         self, client: Client, spec: IndexSpec, name: str, number: int, count: int
     ) -> None:
         self.where = f"the index {name!r} at {client.address.shown}"
-        self.meta, self.leases, self._cleared, self._prefix = (
-            client.key(part, name) for part in ("meta", "leases", "cleared", "")
+        self.meta, self.leases, self.prefix = (
+            client.key(part, name) for part in ("meta", "leases", "")
         )
+        self.generation = ""
         self.last = 0
         self._client = client
         self._spec = spec
@@ -149,10 +150,13 @@ class Shard:
                 "make room (set maxmemory-policy to noeviction); delete this index to start anew"
             )
         with self.readable():
+            if header["generation"] != self.generation:
+                self.last = 0
             self.generation = header["generation"]
             self._base = _base_of(self.generation)
-            self.last = _last_place(header)
-            _leaf_bound(header)  # whose count may be damaged
+            self.last = max(self.last, _number(header, "last", 0, PLACES - 1))
+            leaves = _number(header, "leaves", LEAVES, _MOST_LEAVES)
+            self.leaf_bound = min(leaves + _MEANWHILE, _MOST_LEAVES)
         self._set_clock(begun, *time_there)
 
     @contextlib.contextmanager
@@ -181,7 +185,7 @@ class Shard:
 
     def group(self, number: int) -> str:
         """Return the key of a group of entries, as commit.lua names it."""
-        return f"{self._prefix}{self.generation}:{number}"
+        return f"{self.prefix}{self.generation}:{number}"
 
     def leaf(self, block: int, number: int) -> bytes:
         """Return the key of a leaf, as commit.lua names it."""
@@ -189,7 +193,7 @@ class Shard:
         name = bytes([block, *low.to_bytes(2, "big")]) + (
             bytes([later]) if later else b""
         )
-        return f"{self._prefix}{self.generation};".encode() + name
+        return f"{self.prefix}{self.generation};".encode() + name
 
     def place(self, position: int) -> int:
         """Return where Redis has an entry; 0, which is nowhere, for one of another generation."""
@@ -217,7 +221,7 @@ class Shard:
         arguments: list[Any] = [self.generation, self.last, *limits]
         for part in parts:
             arguments += self._arguments_of(part, looks)
-        return ("EVALSHA", _COMMIT, 3, self.meta, self.leases, self._prefix, *arguments)
+        return ("EVALSHA", _COMMIT, 3, self.meta, self.leases, self.prefix, *arguments)
 
     def _arguments_of(self, part: Part, looks: Sequence[bytes]) -> list[Any]:
         counts = map(len, (part.members, part.checks, part.new, part.writes))
@@ -289,8 +293,8 @@ class Shard:
 
     # All of it.
 
-    def entries(self, after: int, last: int) -> Iterator[tuple[int, Stored]]:
-        """Yield positions and entries from behind a place to the last one.
+    def entries(self, after: int) -> Iterator[tuple[int, Stored]]:
+        """Yield positions and entries from behind a place to the one that is last now.
 
         It ends when the index is cleared.
 
@@ -298,6 +302,7 @@ class Shard:
             StoreDamaged: the leases are gone.
         """
         generation = self.generation.encode()
+        last = self.last
         for start in range((after + 1) // GROUP * GROUP, last + 1, KEYS_AT_ONCE):
             # Leases come first: an entry that is deleted meanwhile never seems to be
             # confirmed.
@@ -326,47 +331,6 @@ class Shard:
     def header(self) -> dict[str, str]:
         return text_fields(self._client.call("HGETALL", self.meta), self.where)
 
-    def last_place(self) -> int:
-        """Return the last place of the log that is there now."""
-        with self.readable():
-            header = self.header()
-            if header.get("generation") != self.generation:
-                self.begin()
-            return _last_place(header)
-
-    def leaf_bound(self) -> int:
-        """Return a number that no leaf of a block has, even if some split meanwhile."""
-        with self.readable():
-            return _leaf_bound(self.header())
-
-    def clear(self) -> None:
-        """Delete all keys, those that an interrupted call left, too; begin another generation."""
-        if self._client.call("EXISTS", self._cleared):
-            self._delete_cleared()
-        # Together, because an index of which only a part is there is a damaged one.
-        # From now on other crawlers write into another generation.
-        copy = ("COPY", self.meta, self._cleared, "REPLACE")
-        self._client.send([copy, ("UNLINK", self.meta, self.leases)])
-        self._delete_cleared()
-        self.begin()
-
-    def _delete_cleared(self) -> None:
-        """Delete groups and leaves of the index whose header was put aside; last, the header."""
-        leaves = _leaf_bound({})
-        # a damaged index is cleared, too
-        with contextlib.suppress(StoreDamaged, ValueError):
-            header = text_fields(
-                self._client.call("HGETALL", self._cleared), self.where
-            )
-            self.generation = header.get("generation", self.generation)
-            self.last = max(self.last, _last_place(header))
-            leaves = _leaf_bound(header)
-        numbers = product(range(self._spec.blocks + 1), range(leaves))
-        groups = map(self.group, range((self.last + _MEANWHILE) // GROUP))
-        keys = chain(groups, starmap(self.leaf, numbers), [self._cleared])
-        for batch in batches(keys, KEYS_AT_ONCE):
-            self._client.call("UNLINK", *batch)
-
 
 def _base_of(generation: str) -> int:
     """Return what the positions of a generation begin with."""
@@ -376,18 +340,11 @@ def _base_of(generation: str) -> int:
     return number << _PLACE_BITS + _CHECK_BITS
 
 
-def _last_place(header: dict[str, str]) -> int:
-    last = int(header.get("last", 0))
-    if not 0 <= last < PLACES:
-        raise ValueError(f"no position is {last}")
-    return last
-
-
-def _leaf_bound(header: dict[str, str]) -> int:
-    count = int(header.get("leaves", LEAVES))
-    if not LEAVES <= count <= _MOST_LEAVES:
-        raise ValueError(f"no index has {count} leaves of a block")
-    return min(count + _MEANWHILE, _MOST_LEAVES)
+def _number(header: dict[str, str], name: str, least: int, most: int) -> int:
+    number = int(header.get(name, least))
+    if not least <= number <= most:
+        raise ValueError(f"its {name} cannot be {number}")
+    return number
 
 
 def text_fields(fields: Any, where: str) -> dict[str, str]:

@@ -145,17 +145,17 @@ def test_a_flooded_leaf_keeps_the_newest_entries_of_each_bucket(client, url, ope
 def test_clear_leaves_nothing_though_others_write_meanwhile(client, url, opened, monkeypatch):
     index, other = opened(url), opened(url)
     talker, pages = index._store._client, values(100)
-    send = talker.send
+    call = talker.call
     for value in pages[:40]:
         keep(index, value)
 
-    def sent(commands):
-        if commands[0][0] == "COPY":
+    def called(*command):
+        if command[:2] == ("UNLINK", index._store._shards[0].meta):
             for value in pages[40:]:
                 keep(other, value)
-        return send(commands)
+        return call(*command)
 
-    monkeypatch.setattr(talker, "send", sent)
+    monkeypatch.setattr(talker, "call", called)
     assert len(client.keys()) > 3
     index.clear()
     # The last one has the runs.
@@ -170,14 +170,11 @@ def test_clear_deletes_what_an_interrupted_clear_has_left(client, url, opened, m
     index.put(Entry(str(value), fp(value)) for value in values(1100))
     entries = iter(opened(url))
     next(entries)
-    call = index._store._client.call
 
-    def interrupted(*command):
-        if command[0] == "UNLINK":
-            raise KeyboardInterrupt
-        return call(*command)
+    def interrupted(_):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(index._store._client, "call", interrupted)
+    monkeypatch.setattr(index._store._client, "scan", interrupted)
     with pytest.raises(KeyboardInterrupt):
         index.clear()
     assert len([*entries]) == 1022
