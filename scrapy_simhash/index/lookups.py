@@ -52,7 +52,8 @@ def in_scope(content: bytes, scope: str) -> bytes:
 def written_fingerprint(page: Arrival) -> bytes:
     """Return the bytes of a page's fingerprint and of its blocks in its scope."""
     fingerprint = page.fingerprint
-    return in_scope(fingerprint.to_bytes() + fingerprint.blocks, page.scope)
+    value = fingerprint.value.to_bytes(fingerprint.bits // 8, "big")
+    return in_scope(value + fingerprint.blocks, page.scope)
 
 
 def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
