@@ -26,7 +26,6 @@ from scrapy_simhash.printable import logger_of
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 if TYPE_CHECKING:
-    from scrapy_simhash.crawl.filter import CrawlFilter
     from scrapy_simhash.crawl.summary import Judged
 
 logger = logger_of(__name__)
@@ -38,9 +37,9 @@ KNOWN_META = {*ORDERS, COPY, QUEUED, PREFERRED, WAITED}
 class NearDuplicateDownloaderMiddleware:
     """Drops, or marks, pages that repeat one that was crawled before."""
 
-    def __init__(self, crawler: Crawler, crawl: CrawlFilter) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._filter = crawl
+        self._filter = crawl = filter_of(crawler)
         self._copies = crawl.copies
         self._preferred = crawl.preferred
         self._queue = crawl.queue
@@ -51,7 +50,7 @@ class NearDuplicateDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateDownloaderMiddleware:
-        return cls(crawler, filter_of(crawler))
+        return cls(crawler)
 
     def _spider_opened(self, spider: Spider) -> None:
         missing = "is missing. Use ADDONS, which places all components."

@@ -58,6 +58,3 @@ class SparedPage(IgnoreRequest):
 
 class NearDuplicateItem(_Repeats, DropItem):
     """An item was dropped because its text repeats an item or page seen before."""
-
-    def __init__(self, key: str, original: str, distance: int) -> None:
-        super().__init__(key, original, distance, log_level="DEBUG")

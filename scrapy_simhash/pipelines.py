@@ -16,7 +16,6 @@ from scrapy_simhash.exceptions import NearDuplicateItem
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Document, Verdict
-    from scrapy_simhash.crawl.filter import CrawlFilter
     from scrapy_simhash.setting_values import Action
 
 
@@ -31,7 +30,8 @@ class NearDuplicatePipeline:
     item is done while the queue is still open.
     """
 
-    def __init__(self, crawler: Crawler, crawl: CrawlFilter) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        crawl = filter_of(crawler)
         self._crawler = crawler
         self._end_crawl = crawl.end
         self._settings = crawl.settings
@@ -43,7 +43,7 @@ class NearDuplicatePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicatePipeline:
-        return cls(crawler, filter_of(crawler))
+        return cls(crawler)
 
     async def process_item(self, item: Any, spider: Spider | None = None) -> Any:
         """Return an item that may go on.
@@ -112,7 +112,9 @@ class NearDuplicatePipeline:
         else:
             self._counts["items_dropped"] += 1
             original = verdict.matches[0]
-            raise NearDuplicateItem(verdict.key, original.key, original.distance)
+            raise NearDuplicateItem(
+                verdict.key, original.key, original.distance, log_level="DEBUG"
+            )
 
     def _drop_unchanged(self, key: str) -> None:
         self._counts["items_unchanged"] += 1

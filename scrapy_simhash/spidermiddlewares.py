@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
@@ -12,21 +12,19 @@ from scrapy.http import Response
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import request_key
 
-if TYPE_CHECKING:
-    from scrapy_simhash.crawl.filter import CrawlFilter
-
 
 class NearDuplicateSpiderMiddleware:
     """Confirms pages whose callback and items are done, releases those that failed."""
 
-    def __init__(self, crawl: CrawlFilter) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        crawl = filter_of(crawler)
         self._deliveries = crawl.deliveries
         self._sparing = crawl.sparing
         self._counts = crawl.counts
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDuplicateSpiderMiddleware:
-        return cls(filter_of(crawler))
+        return cls(crawler)
 
     def process_spider_input(
         self, response: Response, spider: Spider | None = None

@@ -166,7 +166,7 @@ def _quoted(text: str) -> str:
 
 def _number_pages(engine: DuckDB | Spark, files: Sequence[str]) -> None:
     """Make the view ``prints`` of what an engine has read, with the place of each page."""
-    pa, _ = pyarrow()
+    pa = pyarrow()
     numbered = pa.table({"name": files, "n": range(len(files))})
     engine.put("files", numbered)
     place = f"n * {_MOST_ROWS} + row_index"
@@ -225,7 +225,7 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
 
 def _table_of(copies: Iterable[_Copy]) -> Any:
     """Return an Arrow table."""
-    pa, _ = pyarrow()
+    pa = pyarrow()
     columns = {
         "page": pa.int64(),
         "earlier": pa.int64(),

@@ -41,16 +41,15 @@ class Print(NamedTuple):
     facts: bytes
 
 
-def pyarrow() -> tuple[Any, Any]:
-    """Return the modules of Arrow and of Parquet, which come with an extra."""
+def pyarrow() -> Any:
+    """Return the module of Arrow with its Parquet, which come with an extra."""
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import pyarrow.parquet
     except ImportError:
         raise FileError(
             "Parquet needs pyarrow: pip install 'scrapy-simhash[corpus]'"
         ) from None
-    return pyarrow, parquet
+    return pyarrow
 
 
 def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
@@ -65,11 +64,10 @@ def write_prints(
     prints: Iterable[Print],
 ) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
-    _, parquet = pyarrow()
     schema = _schema(spec)
     rows = (_row(page, spec) for page in prints)
     count = 0
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+    with pyarrow().parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches_of(rows, schema):
             writer.write_batch(batch)
             count += batch.num_rows
@@ -77,7 +75,7 @@ def write_prints(
 
 
 def _schema(spec: IndexSpec) -> Any:
-    pa, _ = pyarrow()
+    pa = pyarrow()
     words, blocks = column_names(spec)
     columns = {
         "key": pa.string(),
@@ -99,7 +97,7 @@ def metadata_of(spec: IndexSpec) -> dict[str, str]:
 
 def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
     """Yield rows as Arrow record batches."""
-    pa, _ = pyarrow()
+    pa = pyarrow()
     while part := [*islice(rows, ROWS)]:
         yield pa.RecordBatch.from_pylist(part, schema)
 
@@ -139,11 +137,13 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
 
     A file without fingerprints, or with fingerprints of another recipe, is a FileError.
     """
-    pa, parquet = pyarrow()
+    pa = pyarrow()
     specs = []
     for file in files:
         try:
-            about = json.loads(parquet.read_schema(file).metadata[_METADATA.encode()])
+            about = json.loads(
+                pa.parquet.read_schema(file).metadata[_METADATA.encode()]
+            )
             specs.append(IndexSpec(**{name: about[name] for name in _SPEC}))
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             raise FileError(
@@ -158,7 +158,7 @@ def spec_of_prints(files: Sequence[Path]) -> IndexSpec:
 
 def read_prints(files: Iterable[Path], spec: IndexSpec) -> Iterator[Entry]:
     """Yield the pages of some files that have fingerprints, as an index takes them."""
-    _, parquet = pyarrow()
+    parquet = pyarrow().parquet
     words, blocks = column_names(spec)
     for file in files:
         for batch in parquet.ParquetFile(file).iter_batches(ROWS):

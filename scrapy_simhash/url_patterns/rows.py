@@ -107,20 +107,21 @@ class SharedRows:
         self._known: dict[str, bytes] = {}
 
     def __iter__(self) -> Iterator[str]:
-        return (name.removeprefix(FAMILY) for name in self._known)
+        return iter(self._known)
 
     def rows(self, host: str) -> Rows:
-        return from_cell(self._known.get(FAMILY + host))
+        return from_cell(self._known.get(host))
 
     def read(self, index: Index) -> set[str]:
         """Read the index, and return the hosts whose rows have changed."""
-        cells = index.cells(FAMILY)
-        changed = {name for name, _ in cells.items() ^ self._known.items()}
-        for name in changed:
+        family = index.cells(FAMILY)
+        cells = {name.removeprefix(FAMILY): family[name] for name in family}
+        changed = {host for host, _ in cells.items() ^ self._known.items()}
+        for host in changed:
             # so that damage is met here, and not amid the crawl
-            from_cell(cells.get(name))
+            from_cell(cells.get(host))
         self._known = cells
-        return {name.removeprefix(FAMILY) for name in changed}
+        return changed
 
     def add(
         self,
@@ -129,15 +130,14 @@ class SharedRows:
         rows: Mapping[str, Row],
     ) -> None:
         """Add rows to the rows of a host."""
-        name = FAMILY + host
         # Other crawlers may change the same cell; two that meet need two rounds.
         for _ in range(20):
-            old = self._known.get(name)
+            old = self._known.get(host)
             new = to_cell(merged(from_cell(old), rows))
             if old is None and len(self._known) >= MOST_HOSTS:
                 return
-            if new == old or index.swap(name, old, new):
-                self._known[name] = new
+            if new == old or index.swap(FAMILY + host, old, new):
+                self._known[host] = new
                 return
             self.read(index)
         raise StoreUnavailable(

@@ -168,7 +168,7 @@ class HostTable:
         forms: Rows = {}
         for signature, row in rows.items():
             form, _ = self.places.signature(read_signature(signature), learn=True)
-            forms[form] = forms[form].plus(row) if form in forms else row
+            forms[form] = forms.get(form, NO_PAGES).plus(row)
         return forms
 
 
