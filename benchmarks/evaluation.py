@@ -118,10 +118,11 @@ def read_dataset(folder: str | Path) -> Dataset:
             f"{folder}: no set of labelled pages, because it has no pairs.tsv"
         )
     documents: dict[str, SavedPage] = {}
-    for page in PageReader().read(folder, folder):
-        if page.name in documents:
-            raise FileError(f"{folder}: the id {page.name} is there twice")
-        documents[page.name] = page
+    for page in PageReader().read(folder):
+        name = page.name.removeprefix(f"{folder.as_posix()}/")
+        if name in documents:
+            raise FileError(f"{folder}: the id {name} is there twice")
+        documents[name] = page
     labels: dict[tuple[str, str], Pair] = {}
     path = folder / "pairs.tsv"
     try:

@@ -33,6 +33,7 @@ OnUnavailable = Literal["continue", "stop"]
 Spare = Literal["watch", "skip", "off"]
 
 _PREFIX = "SIMHASH_"
+_LONGEST = 1e9  # seconds, 30 years, which every clock can add
 #: The index in the folder of a job.
 INDEX_OF_JOB = "simhash.sqlite"
 #: Replaced by the name of the spider in SIMHASH_NAMESPACE and SIMHASH_INDEX_URL.
@@ -41,11 +42,6 @@ SPIDER = "{spider}"
 
 def _name_of(field_name: str) -> str:
     return _PREFIX + field_name.upper()
-
-
-def _seconds(least: float) -> values.Read:
-    """Return a function that reads seconds: 30 years at most, which every clock can add."""
-    return values.number(float, least, 1e9)
 
 
 # ruff: noqa: RUF009 - as dataclasses.field, which it wraps, _setting declares a field
@@ -70,10 +66,10 @@ class FilterSettings:
     recipe: Recipe = _setting("default", values.recipe)
     index_url: str = _setting(None, values.index)
     namespace: str = _setting(None, values.text)
-    lease: float = _setting(60.0, _seconds(1))
+    lease: float = _setting(60.0, values.number(float, 1, _LONGEST))
     on_unavailable: OnUnavailable = _setting("continue", values.choice(OnUnavailable))
     max_body_size: int = _setting(4 * 1024 * 1024, values.number(int, 1))
-    timeout: float = _setting(10.0, _seconds(0.1))
+    timeout: float = _setting(10.0, values.number(float, 0.1, _LONGEST))
     processes: int = _setting(None, values.number(int, 0, 1024))
     spare: Spare = _setting("watch", values.choice(Spare))
     spare_never: tuple[re.Pattern[str], ...] = _setting([], values.expressions)

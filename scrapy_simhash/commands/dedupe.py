@@ -134,15 +134,13 @@ def _log_line(
     is_kept: bool,
     k: int,
 ) -> bytes:
-    action = None if is_kept else "drop"
-    address = page.url or page.name
     line = line_of(
         "page",
-        address,
+        page.url or page.name,
         verdict,
-        action,
-        k,
-        size=len(page.body.data),
+        action=None if is_kept else "drop",
+        k=k,
+        bytes=len(page.body.data),
     )
     return f"{to_json(line)}\n".encode()
 

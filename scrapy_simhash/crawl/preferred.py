@@ -98,22 +98,16 @@ class Preferred:
         return bare_request(url, request, canonical)
 
     def _may_wait(self, key: str, canonical: str) -> bool:
-        # Pages may declare each other canonical, and a page may come twice.
+        form = self._form(key)
+        # Pages may declare each other canonical, and a page may come twice. Each page
+        # that waits in vain may have cost a download, so three may, and 1% of all.
         return not (
             canonical in self._ended
             or key in self._have_waited
             or key in self._pages
             or canonical in self._pages
-            or self._waits_in_vain(key)
+            or form.in_vain > 3 + form.pages / 100
         )
-
-    def _waits_in_vain(self, key: str) -> bool:
-        """Return whether three pages of this form, and 1% of all, have waited in vain.
-
-        Each of them may have cost a download.
-        """
-        form = self._form(key)
-        return form.in_vain > 3 + form.pages / 100
 
     def _form(self, key: str) -> _Form:
         """Return the counts of pages whose addresses have host and first folder as a key has."""

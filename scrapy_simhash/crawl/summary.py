@@ -9,6 +9,7 @@ import shlex
 import time
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
@@ -78,7 +79,7 @@ class Summary:
         counts: Counter[str],
         spider: str,
     ) -> None:
-        self._settings = settings
+        self._k = settings.recipe.distance
         self._spider = spider
         self._counts = counts
         self._log = DedupLog(settings.log, settings.log_bytes) if settings.log else None
@@ -123,36 +124,17 @@ class Summary:
             "page",
             response.url,
             verdict,
-            "follow" if judged.is_withheld else judged.action,
-            len(response.body),
+            action="follow" if judged.is_withheld else judged.action,
+            bytes=len(response.body),
         )
 
     def item(self, verdict: Verdict, action: Action | None) -> None:
-        self._write("item", verdict.key, verdict, action)
+        self._write("item", verdict.key, verdict, action=action)
 
-    def _write(
-        self,
-        what: str,
-        url: str,
-        verdict: Verdict,
-        action: str | None,
-        size: int | None = None,
-    ) -> None:
-        if self._log is None:
-            return
-        k = self._settings.recipe.distance
-        self._log.write(
-            line_of(
-                what,
-                url,
-                verdict,
-                action,
-                k,
-                size=size,
-                run=self._run,
-                crawl=self._crawl,
-            )
-        )
+    def _write(self, what: str, url: str, verdict: Verdict, **known: Any) -> None:
+        if self._log is not None:
+            known |= {"k": self._k, "run": self._run, "crawl": self._crawl}
+            self._log.write(line_of(what, url, verdict, **known))
 
     def spared(self, url: str, signature: str) -> None:
         if self._log is not None:

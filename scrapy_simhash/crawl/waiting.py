@@ -101,7 +101,9 @@ class Copies:
             _ignore(request, "waits for the page that it repeats")
         del self._fates[copy]
         response = self._queue.take_response(copy.key)
-        if fate.result() and await self._is_known(copy.original):
+        if fate.result() and bool(
+            await self._dedup.ask(lambda index: index.entries_of([copy.original]))
+        ):
             # The response that was kept goes with it.
             _ignore(request, "repeats a page that was delivered")
         del request.meta[COPY]
@@ -114,9 +116,6 @@ class Copies:
         self._fates[copy] = fate
         self._dedup.upkeep.follow_entry(copy.entry, fate.set_result)
         return fate
-
-    async def _is_known(self, key: str) -> bool:
-        return bool(await self._dedup.ask(lambda index: index.entries_of([key])))
 
     async def _pause(self, fate: asyncio.Future[bool]) -> None:
         """Hold the slot of a request for a moment, because another look would tell no more."""

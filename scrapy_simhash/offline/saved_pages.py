@@ -77,62 +77,50 @@ class PageReader:
     report: Callable[[int], object] = lambda _: None
     passed_over: Counter[str] = field(default_factory=Counter)
 
-    def read(self, path: Path, base: Path | None = None) -> Iterator[SavedPage]:
+    def read(self, path: Path) -> Iterator[SavedPage]:
         """Yield the pages of a file, or of all files of a folder in sorted order.
 
-        A page without an address is named by its path, relative to the base folder if
-        there is one: two folders may each have an index.html.
+        A page without an address is named by its path: two folders may each have an
+        index.html.
 
         Raises:
             FileError: something cannot be read. Entries are checked as they are
                 reached.
         """
         for file in page_files(path):
-            name = (file.relative_to(base) if base else file).as_posix()
             with opened(file, self.report) as content:
-                yield from self._read(file, name, content)
+                yield from self._read(file, content)
 
-    def _read(
-        self,
-        path: Path,
-        name: str,
-        file: IO[bytes],
-    ) -> Iterator[SavedPage]:
+    def _read(self, path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
         kind = unpacked_name(path)
         if kind.endswith(_WARC):
             for url, body in read_records(path, file, self.passed_over, self.recipe):
                 yield _saved(url, url, body)
         elif kind.endswith(JSON_SUFFIXES):
-            yield from self._items(path, name, file)
+            yield from self._items(path, file)
         else:
             data = file.read(LARGEST_PAGE + 1)
             if len(data) > LARGEST_PAGE:
                 self.passed_over[f"file of more than {LARGEST_PAGE:,} bytes"] += 1
             else:
                 is_text = kind.endswith(".txt")
-                yield _saved(
-                    name, None, text_body(decode_html(data)) if is_text else Body(data)
-                )
+                body = text_body(decode_html(data)) if is_text else Body(data)
+                yield _saved(path.as_posix(), None, body)
 
-    def _items(
-        self,
-        path: Path,
-        name: str,
-        file: IO[bytes],
-    ) -> Iterator[SavedPage]:
+    def _items(self, path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
         count = 0
         names_of_first = ""
         for number, item in enumerate(json_objects(file, path), 1):
-            place = f", entry {number}"
+            place = f"{path.as_posix()}, entry {number}"
             try:
                 body = self._body(item)
             except ValueError as error:
                 raise FileError(
-                    f"{path}{place}: html_base64 is not base64 ({error})"
+                    f"{place}: html_base64 is not base64 ({error})"
                 ) from None
             if body is not None:
                 count += 1
-                yield self._page(item, name + place, body)
+                yield self._page(item, place, body)
             else:
                 names_of_first = (
                     names_of_first or ", ".join(list(item)[:10]) or "nothing"

@@ -74,18 +74,11 @@ def _types_of(hint: Any) -> tuple[type, ...]:
 _TYPES = {name: _types_of(hint) for name, hint in get_type_hints(LogLine).items()}
 
 
-def line_of(
-    what: str,
-    url: str,
-    verdict: Verdict,
-    action: str | None,
-    k: int,
-    *,
-    size: int | None = None,
-    run: int | None = None,
-    crawl: str = "",
-) -> LogLine:
-    """Return the line of a page or item that was judged now."""
+def line_of(what: str, url: str, verdict: Verdict, **known: Any) -> LogLine:
+    """Return the line of a page or item that was judged now.
+
+    ``known``: what the verdict does not say: action, k, bytes, run, crawl.
+    """
     is_near = verdict.near and verdict.kind == "unique" and not verdict.before
     near = verdict.near[0] if is_near else None
     text, _, details = verdict.excerpt.partition("\n")
@@ -97,20 +90,16 @@ def line_of(
         host=host_of(url),
         verdict=verdict.kind,
         reason=near.reason if near else verdict.reason,
-        action=action,
         original=verdict.original,
         near=near.key if near else None,
         distance=near.distance if near else verdict.distance,
-        k=k,
-        bytes=size,
         text=text,
-        run=run,
         change=verdict.change,
         moved_from=verdict.moved_from,
         better=verdict.better or None,
         details=details,
         doubtful=verdict.doubtful,
-        crawl=crawl,
+        **known,
     )
 
 

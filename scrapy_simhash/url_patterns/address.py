@@ -35,7 +35,6 @@ MANY_VALUES = {"name": 24, "word": 6, "number": 4}
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
-_UNSAFE = re.compile(r"[^A-Za-z0-9:.,~@!$()'_-]")
 # The namespaces of a wiki that tell kinds of pages apart have capitals, or another
 # script.
 _NAMESPACE = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
@@ -112,21 +111,18 @@ def read_signature(text: str) -> Address:
     """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
-    parameters = []
-    for name, value in map(_pair, query.split("&") if query else ()):
-        parameters.append((name, tuple(value.split("/"))))
+    pairs = map(_pair, query.split("&") if query else ())
+    parameters = [(name, tuple(value.split("/"))) for name, value in pairs]
     return Address(host, tuple(path.split("/")), tuple(parameters))
 
 
 def _parameters(query: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return names and values, each pair once."""
     pairs = {*map(_pair, query.replace(";", "&").split("&"))}
-    pairs.discard(("", ""))
-    parameters = []
-    for name, value in pairs:
-        segments = _segments(_SLASH.sub("/", value), 3)
-        parameters.append((plain(name), segments))
-    return parameters
+    return [
+        (plain(name), _segments(_SLASH.sub("/", value), 3))
+        for name, value in pairs - {("", "")}
+    ]
 
 
 def _pair(parameter: str) -> tuple[str, str]:
@@ -150,8 +146,6 @@ def _segments(text: str, most: int) -> tuple[str, ...]:
 @lru_cache(maxsize=16_384)
 def plain(value: str) -> str:
     """Return a name or value in the one form that it has in signatures, escaped."""
-    if not _UNSAFE.search(value):
-        return value
     # A value is taken as bytes, because it need not be UTF-8. A lone surrogate has no
     # bytes.
     return quote(
