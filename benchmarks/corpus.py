@@ -27,6 +27,7 @@ import numpy as np
 from benchmarks.documents import DATA
 from benchmarks.measuring import cpu_of, descendants, in_a_process
 from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
 from scrapy_simhash.offline.analyses import analyse_all
@@ -150,8 +151,8 @@ def compare_steps(count: int, steps: list[str]) -> None:
 
 def same(name: str) -> None:
     """Print on how many saved pages the verdict of the join is not that of ``dedupe``."""
-    pages = ((page, page.body) for page in PageReader().read(DATA / name))
-    analysed = list(analyse_all(pages, RECIPE))
+    workers = Workers(RECIPE, processes=os.cpu_count() or 1, timeout=60)
+    analysed = list(analyse_all(PageReader().read(DATA / name), workers))
     prints = (
         Print(
             page.key,

@@ -12,6 +12,7 @@ once, and a page is compared only with those that were kept before it. So a craw
 set is replayed."""
 
 import csv
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import distances, unpacked
@@ -149,10 +151,9 @@ def read_dataset(folder: str | Path) -> Dataset:
 def evaluate(dataset: Dataset, recipe: Recipe) -> Result:
     """Judge all pairs of a set as a crawl judges them: by distance, and then by the rule."""
     pages, fingerprints, skipped = [], [], Counter[str]()
-    for key, analysis in analyse_all(
-        ((page.key, page.body) for page in dataset.documents), recipe
-    ):
-        pages.append(Page(key, analysis.facts))
+    workers = Workers(recipe, processes=os.cpu_count() or 1, timeout=60)
+    for page, analysis in analyse_all(dataset.documents, workers):
+        pages.append(Page(page.key, analysis.facts))
         fingerprints.append(analysis.fingerprint)
         skipped.update([analysis.reason] if analysis.reason else [])
     rule = Rule(recipe.distance)

@@ -177,7 +177,7 @@ def _join(
         engine = stack.enter_context(_engine(files, next(iter(parts), ".")))
         copies = find_copies(engine, spec)
         if options.verdicts:
-            engine.write(parts[options.verdicts], VERDICTS)
+            engine.write(parts[options.verdicts], VERDICTS, {})
         if options.kept:
             engine.write(parts[options.kept], KEPT, metadata_of(spec))
         [(pages,)] = engine.rows("select count(*) from prints")

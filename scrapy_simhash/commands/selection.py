@@ -11,6 +11,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
+from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.registry import store_of
@@ -118,16 +119,14 @@ def analysed(
     pages: Iterable[SavedPage], settings: FilterSettings, excerpt_length: int = 0
 ) -> closing[Generator[Analysed, None, None]]:
     """Analyse saved pages as a crawl does, until the end of a block."""
-    return closing(
-        analyse_all(
-            ((page, page.body) for page in pages),
-            settings.recipe,
-            processes=settings.processes,
-            timeout=settings.timeout,
-            excerpt_length=excerpt_length,
-            largest=settings.max_body_size,
-        )
+    workers = Workers(
+        settings.recipe,
+        processes=settings.processes,
+        timeout=settings.timeout,
+        excerpt_length=excerpt_length,
+        largest=settings.max_body_size,
     )
+    return closing(analyse_all(pages, workers))
 
 
 def chosen_settings(options: Namespace) -> FilterSettings:

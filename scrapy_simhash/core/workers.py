@@ -239,6 +239,7 @@ class Workers:
     Attributes:
         repeats: the number of bodies that had been analysed before.
         answers: for pages that worker processes analyse, or will.
+        processes: the number of worker processes.
     """
 
     # Bytes that the remembered analyses may take. One takes a kilobyte at most, and
@@ -257,7 +258,7 @@ class Workers:
         self.repeats = 0
         self.answers: set[asyncio.Future[PageAnalysis]] = set()
         self._recipe = recipe
-        self._processes = processes
+        self.processes = processes
         self._timeout = timeout
         self._excerpt_length = excerpt_length
         self._largest = largest
@@ -287,7 +288,7 @@ class Workers:
         if analysis is not None:
             self.repeats += 1
             return analysis
-        if self._processes:
+        if self.processes:
             analysis = await self._in_process(body, site)
         else:
             analysis = await asyncio.get_running_loop().run_in_executor(
@@ -306,7 +307,7 @@ class Workers:
         self.answers.add(answer)
         try:
             self._turns.put(Job(body, site, answer, self._turns.strikes))
-            if len(self._workers) < min(len(self.answers), self._processes):
+            if len(self._workers) < min(len(self.answers), self.processes):
                 self._workers.add(loop.create_task(self._work()))
             return await answer
         finally:

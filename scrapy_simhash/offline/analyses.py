@@ -1,48 +1,30 @@
-"""Analyses of many bodies, for programs that do not crawl."""
+"""Analyses of many pages, for programs that do not crawl."""
 
-import os
 from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, wait
-from typing import TypeVar
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis
+from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.core.sync import LoopThread
 from scrapy_simhash.core.workers import Workers
-from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.interrupts import uninterrupted
-
-T = TypeVar("T")
+from scrapy_simhash.offline.saved_pages import Analysed, SavedPage
 
 
 def analyse_all(
-    pages: Iterable[tuple[T, Body]],
-    recipe: Recipe,
-    *,
-    processes: int = os.cpu_count() or 1,
-    timeout: float = 60.0,
-    excerpt_length: int = 0,
-    largest: int | None = None,
-) -> Generator[tuple[T, PageAnalysis], None, None]:
-    """Yield pages with their analyses, in their order.
+    pages: Iterable[SavedPage], workers: Workers
+) -> Generator[Analysed, None, None]:
+    """Yield pages with their analyses, in their order, and close the workers.
 
-    A page that fails, or has more than ``largest`` bytes, has a reason instead of a
-    fingerprint.
+    A page that fails, or is too large, has a reason instead of a fingerprint.
     """
-    workers = Workers(
-        recipe,
-        processes=processes,
-        timeout=timeout,
-        excerpt_length=excerpt_length,
-        largest=largest,
-    )
-    running = deque[tuple[T, Future[PageAnalysis]]]()
+    running = deque[tuple[SavedPage, Future[PageAnalysis]]]()
     with LoopThread() as thread:
         try:
-            for name, body in pages:
+            for page in pages:
                 with uninterrupted():  # a coroutine that does not begin is a warning
-                    running.append((name, thread.begin(workers.analyse(body))))
-                if len(running) > 16 * max(processes, 1):
+                    running.append((page, thread.begin(workers.analyse(page.body))))
+                if len(running) > 16 * max(workers.processes, 1):
                     first, analysis = running.popleft()
                     yield first, analysis.result()
             for first, analysis in running:

@@ -21,7 +21,6 @@ from heapq import merge
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from scrapy_simhash.core.verdict import spec_of
@@ -113,12 +112,7 @@ class DuckDB:
         while rows := result.fetchmany(ROWS):
             yield from rows
 
-    def write(
-        self,
-        path: str,
-        sql: str,
-        metadata: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def write(self, path: str, sql: str, metadata: Mapping[str, str]) -> None:
         """Write the result of a query as Parquet."""
         pairs = ", ".join(
             f"{_quoted(name)}: {_quoted(metadata[name])}" for name in metadata

@@ -186,7 +186,7 @@ def fails(*_: object) -> None:
     ("name", "presses"),
     [
         ("asyncio.new_event_loop", presses),
-        ("scrapy_simhash.offline.analyses.Workers", Ending),
+        ("scrapy_simhash.commands.selection.Workers", Ending),
         ("scrapy_simhash.commands.dedupe.find_copies", fails),
     ],
 )

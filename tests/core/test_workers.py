@@ -23,6 +23,7 @@ from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker,
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.offline.analyses import analyse_all
+from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.readers import ITEM
 from tests.pages import article, html
 
@@ -325,16 +326,17 @@ def test_analyses_are_remembered_as_far_as_there_is_room(monkeypatch, excerpt_le
 def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes):
     bodies = [Body(html(article(seed))) for seed in range(40)]
     bodies[3], bodies[5] = Body(b"raise"), Body(b"x" * 100_000)
-    pages = enumerate(bodies)
-    answers = dict(analyse_all(pages, HOSTILE, processes=processes, timeout=5, largest=50_000))
-    assert [*answers] == [*range(40)]
-    assert answers.pop(3).reason == "extractor_error"
-    assert answers.pop(5).reason == "too_large"
-    assert answers == {number: analyse_body(bodies[number], HOSTILE) for number in answers}
+    pages = [SavedPage(str(number), "", body) for number, body in enumerate(bodies)]
+    workers = Workers(HOSTILE, processes=processes, timeout=5, largest=50_000)
+    answers = dict(analyse_all(pages, workers))
+    assert [*answers] == pages
+    assert answers.pop(pages[3]).reason == "extractor_error"
+    assert answers.pop(pages[5]).reason == "too_large"
+    assert answers == {page: analyse_body(page.body, HOSTILE) for page in answers}
 
 
 def test_a_caller_may_stop_in_the_middle_of_many_bodies():
-    pages = ((number, Body(b"%d" % number)) for number in range(100))
-    answers = analyse_all(pages, HOSTILE, processes=1, timeout=5)
+    pages = (SavedPage("", "", Body(b"%d" % number)) for number in range(100))
+    answers = analyse_all(pages, Workers(HOSTILE, processes=1, timeout=5))
     assert next(answers)[1].fingerprint is not None
     answers.close()
