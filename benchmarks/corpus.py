@@ -166,7 +166,7 @@ def same(name: str) -> None:
         for page, analysis in analysed
     )
     with closing(open_index("memory://", spec_of(RECIPE))) as index:
-        decided = decide(analysed, index, "global")
+        decided = decide(iter(analysed), index, "global")
         originals = [
             (v.kind, v.original if not stays else None) for _, v, stays in decided
         ]

@@ -51,7 +51,10 @@ def run(options: Namespace) -> int:
         unseen = {each.key: each for each in _unseen(index, runs, chosen)}
     logged = _logged(options, chosen)
     kinds = ("missing", "failed") if logged is None else CHANGES
-    changes = sorted(((logged or {}) | unseen).values(), key=_order)
+    changes = sorted(
+        ((logged or {}) | unseen).values(),
+        key=lambda each: (CHANGES.index(each.change), each.url),
+    )
     values = {
         "run": chosen._asdict(),
         "known": kinds,
@@ -62,10 +65,6 @@ def run(options: Namespace) -> int:
     }
     show(options, _lines(chosen, changes, kinds), values)
     return 0 if changes else 1
-
-
-def _order(change: PageChange) -> tuple[int, str]:
-    return CHANGES.index(change.change), change.url
 
 
 def _chosen_run(runs: Sequence[Run], number: int | None) -> Run:

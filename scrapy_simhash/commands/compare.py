@@ -45,7 +45,7 @@ from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
 from scrapy_simhash.settings import FilterSettings
 
-_LONGEST_TEXT = 60_000  # characters of a text that are compared word by word
+_MOST_COMPARED = 60_000  # characters of a text that are compared word by word
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -105,8 +105,8 @@ def _with_length(name: str, side: _Side) -> str:
     text = side.shown.text
     length = count(len(text), "character")
     # There may be spaces beside the cut, which go.
-    if CUT in text and len(text) + 2 >= _LONGEST_TEXT:
-        length = f"over {count(_LONGEST_TEXT, 'character')}"
+    if CUT in text and len(text) + 2 >= _MOST_COMPARED:
+        length = f"over {count(_MOST_COMPARED, 'character')}"
     return f"{clipped(' '.join(name.split()), 70)} ({length})"
 
 
@@ -130,7 +130,7 @@ def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
 def _text_side(name: str, chosen: FilterSettings) -> _Side:
     is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
     text = Path(name).read_text("utf-8", "replace") if is_file else name
-    analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _LONGEST_TEXT)
+    analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _MOST_COMPARED)
     # A text that somebody types is no item of a form: what other programs say is its
     # distance.
     return _Side(text, replace(analysis, facts=b""))
@@ -160,7 +160,7 @@ def _page_side(name: str, chosen: FilterSettings, agent: str) -> _Side:
     if body is None:
         return _Side(key, PageAnalysis(None, reason="other_type"))
     body = body._replace(url=base_address(key, data))
-    return _Side(key, analyse_body(body, chosen.recipe, _LONGEST_TEXT))
+    return _Side(key, analyse_body(body, chosen.recipe, _MOST_COMPARED))
 
 
 def _fetch(

@@ -151,7 +151,8 @@ class Recipe:
         normal: str | None = None,
     ) -> Sums:
         """Return the sums and hashes for fingerprint and block values; see :meth:`fingerprint`."""
-        if not self._is_of_ngrams:
+        how = self.spec.kind, self.spec.weights, self.hash
+        if how != ("characters", "binary", "karp-rabin"):
             features = self.features(heavier(text, weights) if weights else text)
             return feature_sums(features, self.bits, self.hash, self.seed)
         normal = normalise(text, by_line=bool(weights)) if normal is None else normal
@@ -165,11 +166,6 @@ class Recipe:
         """
         bare = Fingerprint(value, self.bits)  # which refuses a value that does not fit
         return replace(bare, blocks=self.blocks.of(value))
-
-    @property
-    def _is_of_ngrams(self) -> bool:
-        how = self.spec.kind, self.spec.weights, self.hash
-        return how == ("characters", "binary", "karp-rabin")
 
 
 def _digested(name: str, selectors: Mapping[str, str]) -> str:

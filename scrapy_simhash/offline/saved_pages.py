@@ -18,7 +18,7 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis, text_body
 from scrapy_simhash.core.verdict import Verdict, verdict_of
 from scrapy_simhash.extraction.charset import decode_html
 from scrapy_simhash.fingerprint.recipe import RECIPES, Recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
+from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Arrival
 from scrapy_simhash.keys import Scope, base_address, page_key, page_scope, plain_key
@@ -197,7 +197,7 @@ def _saved(
 
 
 def decide(
-    analysed: Iterable[Analysed],
+    analysed: Iterator[Analysed],
     index: Index,
     scope: Scope,
 ) -> Iterator[Decided]:
@@ -207,9 +207,8 @@ def decide(
     the same key the first one stays; if they are not near, the page has changed, and
     both stay.
     """
-    kept: defaultdict[str, list[Fingerprint]] = defaultdict(list)  # by key
-    rest = iter(analysed)
-    while pages := [*islice(rest, 64)]:
+    kept: defaultdict[str, list[int]] = defaultdict(list)  # values by key
+    while pages := [*islice(analysed, 64)]:
         arrivals = [*_arrivals(pages, scope)]
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
         for page, analysis in pages:
@@ -217,11 +216,13 @@ def decide(
             is_repeated = False
             if analysis.fingerprint is not None:
                 verdict = next(verdicts)
-                is_repeated = verdict.kind == "revisit" and _is_near(
-                    analysis.fingerprint, kept[page.key], index.spec.reach
+                is_repeated = verdict.kind == "revisit" and any(
+                    hamming_distance(analysis.fingerprint.value, value)
+                    <= index.spec.reach
+                    for value in kept[page.key]
                 )
                 if not is_repeated:
-                    kept[page.key].append(analysis.fingerprint)
+                    kept[page.key].append(analysis.fingerprint.value)
             verdict = replace(verdict, excerpt=analysis.excerpt)
             yield page, verdict, not is_repeated and verdict.kind != "duplicate"
         index.confirm(page.key for page, analysis in pages if analysis.fingerprint)
@@ -232,13 +233,3 @@ def _arrivals(pages: Iterable[Analysed], scope: Scope) -> Iterator[Arrival]:
         if analysis.fingerprint is not None:
             scope_of_page = page_scope(page.url or "", scope)
             yield Arrival(page.key, analysis.fingerprint, scope_of_page, analysis.facts)
-
-
-def _is_near(
-    fingerprint: Fingerprint,
-    others: Iterable[Fingerprint],
-    reach: int,
-) -> bool:
-    return any(
-        hamming_distance(fingerprint.value, other.value) <= reach for other in others
-    )

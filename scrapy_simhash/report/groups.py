@@ -60,12 +60,11 @@ def groups_of(drops: Sequence[Drop], many: float) -> list[Group]:
     groups = [
         _group(original, alike, many) for (original, _, _), alike in by_name.items()
     ]
-    return sorted(groups, key=_urgency)
-
-
-def _urgency(group: Group) -> tuple[bool, bool, int]:
-    """Return the place of a group among others; the group that people should see comes first."""
-    return not group.hides_many, not group.doubtful, -group.pages
+    # False comes before true.
+    return sorted(
+        groups,
+        key=lambda group: (not group.hides_many, not group.doubtful, -group.pages),
+    )
 
 
 def _group(

@@ -111,21 +111,21 @@ def read_signature(text: str) -> Address:
     """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
-    pairs = map(_pair, query.split("&") if query else ())
+    pairs = map(_name_and_value, query.split("&") if query else ())
     parameters = [(name, tuple(value.split("/"))) for name, value in pairs]
     return Address(host, tuple(path.split("/")), tuple(parameters))
 
 
 def _parameters(query: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return names and values, each pair once."""
-    pairs = {*map(_pair, query.replace(";", "&").split("&"))}
+    pairs = {*map(_name_and_value, query.replace(";", "&").split("&"))}
     return [
         (plain(name), _segments(_SLASH.sub("/", value), 3))
         for name, value in pairs - {("", "")}
     ]
 
 
-def _pair(parameter: str) -> tuple[str, str]:
+def _name_and_value(parameter: str) -> tuple[str, str]:
     name, _, value = parameter.partition("=")
     return name, value
 

@@ -61,13 +61,10 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
         sums[signature] = sums.get(signature, NO_PAGES).plus(row)
     if len(sums) <= MOST_ROWS:
         return sums
-    best = nlargest(MOST_ROWS // 2, sums.items(), key=_worth)
-    return dict(best)
-
-
-def _worth(signature: tuple[str, Row]) -> tuple[int, int]:
-    _, row = signature
-    return row.copies, row.distinct
+    best = nlargest(
+        MOST_ROWS // 2, sums, key=lambda name: (sums[name].copies, sums[name].distinct)
+    )
+    return {signature: sums[signature] for signature in best}
 
 
 def to_cell(rows: Rows) -> bytes:

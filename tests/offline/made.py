@@ -71,7 +71,7 @@ def judged_in_turn(
     )
     with closing(open_index("memory://", spec_of(recipe))) as index:
         while some := [*islice(analysed, at_once)]:
-            for _, verdict, _ in decide(some, index, "global"):
+            for _, verdict, _ in decide(iter(some), index, "global"):
                 yield verdict
 
 
