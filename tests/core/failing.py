@@ -9,7 +9,7 @@ from typing import Any
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreUnavailable
-from scrapy_simhash.index.values import IndexSpec
+from scrapy_simhash.index.values import IndexSpec, Report
 
 
 class FailingStore:
@@ -26,7 +26,9 @@ class FailingStore:
         self.error: Exception = StoreUnavailable("the store is away")
         self.hang = lambda: None
         self.now: float | None = None
-        self.claims = 0
+        # How many pages claimed together, and what was reported.
+        self.claims: list[int] = []
+        self.reports: list[Report] = []
 
     def open(self, url: str = "", spec: IndexSpec | None = None) -> Index:
         self._refuse_unless(self.answer() == "up")
@@ -38,7 +40,10 @@ class FailingStore:
         return index
 
     def _call(self, name: str, method: Any, news: Any) -> Any:
-        self.claims += name == "claim_all"
+        if name == "report":
+            self.reports.append(news)
+        else:
+            self.claims.append(len(news))
         answer = self.answer()
         self._refuse_unless(answer != "refused")
         done = method(news)

@@ -1,14 +1,10 @@
 """The index whose store may be away: whatever the pattern of outages, no page is lost."""
 
-import asyncio
 import contextlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,39 +12,19 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.core import breaker
 from scrapy_simhash.core.breaker import Breaker
-from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.index.store import StoreUnavailable
 from scrapy_simhash.index.values import Arrival, Claim, Report
+from tests.core.crawling import CENTRES, Crawl, page
 from tests.core.failing import FailingStore
-from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, spec
+from tests.index.promises.made import ORIGINAL, spec
 
-CENTRES = [0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x00FF00FF00FF00FF, 0xA5A5A5A55A5A5A5A]
 COPIES = 4
-
-
-def page(key: str, **given: Any) -> Arrival:
-    """A page whose key tells the number of its cluster, and that of the copy."""
-    cluster, copy = map(int, key.split("-"))
-    return Arrival(key, fp(CENTRES[cluster] ^ 1 << copy), **given)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FailingStore:
-    return FailingStore(tmp_path / "store.sqlite", spec())
 
 
 @pytest.fixture
 def index(store: FailingStore) -> Iterator[Breaker]:
     with contextlib.closing(Breaker(store.open, store.spec)) as index:
         yield index
-
-
-@pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, which a test sets."""
-    now = [1000.0]
-    monkeypatch.setattr(breaker.time, "monotonic", lambda: now[0])
-    return now
 
 
 def claim(index: Breaker, key: str) -> Claim:
@@ -100,7 +76,7 @@ def test_a_store_that_is_away_is_left_alone_and_said_so_once(index, store, caplo
     store.go("refused")
     for key in ("0-0", "1-0", "2-0"):
         claim(index, key)
-    assert store.claims == 1
+    assert store.claims == [1]
     come_back(index, store)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert "the store is away" in caplog.text
@@ -174,65 +150,6 @@ def test_the_longer_failures_take_the_longer_a_store_has_peace(index, store, now
     assert not index.away
 
 
-class Crawl:
-    """Crawls pages, some of which fail, over an index whose store is away at times."""
-
-    def __init__(self, folder: Path, answers: Iterable[str], bad: set[str]) -> None:
-        self.store = FailingStore(folder / "store.sqlite", spec())
-        self.store.now = 1e9
-        script = iter(answers)
-        self.store.answer = lambda: next(script, "up")
-        self.bad = bad
-        self.arrived: set[str] = set()
-        self.delivered: set[str] = set()
-        self.failed: list[str] = []
-        self.waiting: set[str] = set()
-        self.index = Breaker(self.store.open, self.store.spec)
-        self.upkeep = Upkeep(self.index, self, self.store.spec.lease)  # type: ignore[arg-type]
-
-    def run(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
-        future = Future[Any]()
-        future.set_result(work(*args))
-        return future
-
-    def arrive(self, keys: Iterable[str]) -> None:
-        keys = [key for key in dict.fromkeys(keys) if not self.upkeep.in_progress(key)]
-        self.arrived.update(keys)
-        for key, claim in zip(keys, self.index.claim_all([*map(page, keys)]), strict=True):
-            if claim.outcome != DUPLICATE:
-                self.upkeep.hold(key)
-            elif all(match.provisional for match in claim.matches):
-                self.waiting.add(key)
-                self.upkeep.follow(claim, partial(self.told, key))  # type: ignore[arg-type]
-
-    def told(self, key: str, is_delivered: bool) -> None:
-        self.waiting.discard(key)
-        if not is_delivered:
-            self.failed.append(key)
-
-    def settle(self, keys: Iterable[str]) -> None:
-        for key in dict.fromkeys(keys):
-            if self.upkeep.in_progress(key):
-                if key not in self.bad:
-                    self.delivered.add(key)
-                self.upkeep.ended(key, failed=key in self.bad)
-
-    def round(self, keys: Iterable[str] = ()) -> None:
-        self.index.retry()
-        asyncio.run(self.upkeep._round())
-        copies, self.failed = self.failed, []
-        self.arrive(key for key in copies if key not in self.waiting)
-
-    def finish(self) -> None:
-        self.store.answer = lambda: "up"
-        for _ in range(12):
-            self.settle(list(self.upkeep._parts))
-            self.round()
-            # Leases run out of which this crawler does not know.
-            self.store.now += self.store.spec.lease + 1
-        self.index.close()
-
-
 KEYS = st.lists(
     st.builds(
         lambda cluster, copy: f"{cluster}-{copy}",
@@ -255,14 +172,16 @@ ACTS = st.tuples(st.sampled_from(["arrive", "arrive", "settle", "settle", "round
 @settings(max_examples=40, deadline=None)
 def test_no_cluster_is_lost(acts, answers, bad, pause):
     """Whatever the pattern of outages, and whichever pages fail."""
-    script = [answer for answer, times in answers for _ in range(times)]
+    script = iter([answer for answer, times in answers for _ in range(times)])
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(breaker, "STORE_PAUSE", pause)
-        crawl = Crawl(Path(folder), script, set(bad))
+        store = FailingStore(Path(folder) / "store.sqlite", spec())
+        store.answer = lambda: next(script, "up")
+        crawl = Crawl(store, bad)
         for act, keys in acts:
             getattr(crawl, act)(keys)
         crawl.finish()
-        clusters = {key[0] for key in crawl.arrived - crawl.bad}
+        clusters = {key[0] for key in crawl.arrived - {*bad}}
         assert {key[0] for key in crawl.delivered} == clusters
         assert {key[0] for key in crawl.store.confirmed()} <= {key[0] for key in crawl.delivered}
         assert not crawl.waiting
