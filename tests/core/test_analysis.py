@@ -8,16 +8,17 @@ from scrapy_simhash.core.analysis import analyse_text, text_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.keys import base_address
-from scrapy_simhash.rule.facts import FACTS_SIZE
 from tests.pages import analysed, article, judged
 
 RECIPE = replace(named_recipe("default"), min_length=10)
 
 
-def test_separators_do_not_make_a_text_long_enough():
+def test_what_has_few_letters_is_too_short_and_a_page_without_text_is_empty():
     assert analyse_text("nine, 字字字字 -- !", RECIPE).reason == "too_short"
     enough = "ten, 字字字字 -- ten!"
     assert analyse_text(enough, RECIPE).fingerprint == RECIPE.fingerprint(enough)
+    assert analysed("<p>Nine.</p>", RECIPE).reason == "too_short"
+    assert analysed("<p> </p>", RECIPE).reason == "empty"
 
 
 def words_and_the_first(text: str) -> list[str]:
@@ -29,16 +30,6 @@ def test_features_of_a_project_are_not_asked_for_a_text_that_is_too_short():
     spec = FeatureSpec(f"{__name__}.words_and_the_first", 1)
     recipe = replace(RECIPE, extractor="none", spec=spec)
     assert analyse_text(".", recipe).reason == "too_short"
-
-
-def test_pages_and_texts_of_any_length_have_facts():
-    page = analysed("<title>A title</title><p>Ten letters and more.", RECIPE)
-    assert page.fingerprint is not None
-    for text in (
-        page,
-        *(analyse_text("Ten letters and more. " * n, RECIPE) for n in (1, 50)),
-    ):
-        assert len(text.facts) == FACTS_SIZE
 
 
 OFFER = "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Ann."
@@ -59,11 +50,6 @@ def test_a_typo_in_a_text_is_no_other_item_and_a_number_or_a_short_line_is(writt
     texts = offer, offer.replace("balcony", written)
     keys = "http://a.example/1", "http://a.example/2"
     assert judged(*zip(keys, map(text_body, texts), strict=True)).is_copy is is_copy
-
-
-def test_page_without_text_is_empty_and_one_of_few_letters_too_short():
-    assert analysed("<p> </p>", RECIPE).reason == "empty"
-    assert analysed("<p>Nine.</p>", RECIPE).reason == "too_short"
 
 
 def test_a_page_that_names_its_path_stays_on_its_host():

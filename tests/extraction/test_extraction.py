@@ -49,14 +49,6 @@ def test_title_headings_and_all_that_shows_are_found_with_any_extractor(name):
     assert page.shown == "Menu\nA\nB C\nText."
 
 
-def test_a_thin_page_has_the_text_that_it_shows():
-    """With less than a paragraph of prose, the text is all that it says outside the furniture."""
-    html = "<body><nav>Home</nav><p>Nothing to see here, not yet.</p><ul><li><a href=/>a link</a>"
-    extraction = extract(html)
-    assert extraction.thin
-    assert extraction.text == "Nothing to see here, not yet."
-
-
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_text_after_what_no_parser_takes_is_kept(name):
     """A NUL, a lone surrogate and an XML declaration of another charset lose no text."""
@@ -219,3 +211,22 @@ def test_elements_unknown_to_html_stand_inside_lines():
         "<body><p>The <x-term title=y>mill</x-term> and<o:p></o:p> its <st1:place>town</st1:place>."
     )
     assert extract(page).shown == "The mill and its town."
+
+
+LINE = "Some text of a page, with words and all that there is to it."
+
+
+def test_an_unclosed_nav_keeps_the_text_of_its_page():
+    """What holds most of the text is no navigation."""
+    assert LINE in extract(f"<nav><ul><li>Home</ul>{f'<p>{LINE}</p>' * 9}").text
+
+
+def test_many_inline_elements_are_one_line():
+    """A line runs through inline markup, however much of it there is."""
+    assert extract("<p>" + "<b>x</b>" * 30_000).text.startswith("x" * 20_000)
+
+
+def test_a_long_value_of_an_attribute_hides_no_text():
+    """Data in an attribute is not cut into text."""
+    html = f"<div data-x='{'word ' * 5000}' class=a><p>{LINE * 9}</p></div>"
+    assert extract(html).shown == LINE * 9

@@ -1,24 +1,29 @@
 """Recipes: their fingerprints never change, and their identity says what would change them."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simhash import Simhash
 
 from scrapy_simhash.fingerprint.features import FeatureSpec
-from scrapy_simhash.fingerprint.normalisation import normalise
+from scrapy_simhash.fingerprint.hashing import hash_ngrams, spread
+from scrapy_simhash.fingerprint.normalisation import code_points, normalise
 from scrapy_simhash.fingerprint.recipe import RECIPES, named_recipe
+from scrapy_simhash.fingerprint.segmentation import ngrams
 from scrapy_simhash.fingerprint.simhash import (
     BITS,
     Fingerprint,
+    Sums,
+    bit_sums,
     fingerprint_from_sums,
     hamming_distance,
 )
-from tests.fingerprint.slowly import slow_grams, slow_sums
 
 GOLDEN = Path(__file__).parent / "golden"
 TEXTS: dict[str, str] = json.loads((GOLDEN / "texts.json").read_text("utf-8"))
@@ -106,6 +111,22 @@ def test_unknown_recipes_and_impossible_distances_are_refused_in_one_line():
     for distance in (17, -1):
         with pytest.raises(ValueError, match=f"between 0 and 16 for 64 bits, not {distance}$"):
             replace(RECIPES["classic"], distance=distance)
+
+
+def slow_grams(text: str, n: int, weights: Sequence[int]) -> dict[str, float]:
+    """Give each n-gram the greatest weight of the lines in which it stands."""
+    grams: dict[str, float] = {}
+    lines = normalise(text, by_line=True).split("\n")
+    for weight, line in sorted(zip(weights, lines, strict=False)):
+        if len(line) >= n:
+            grams |= dict.fromkeys(ngrams(line, n), float(weight))
+    return grams or dict.fromkeys(ngrams(normalise(text), n), 1.0)
+
+
+def slow_sums(grams: Mapping[str, float], bits: int, seed: str | None = None) -> Sums:
+    values = [hash_ngrams(code_points(gram), len(gram), seed)[0] for gram in grams]
+    lanes = spread(np.array(values, np.uint64), bits)
+    return Sums(bit_sums(lanes, np.array(list(grams.values())))[-bits:], lanes[0])
 
 
 @given(

@@ -105,13 +105,15 @@ def test_a_page_that_could_not_be_found_again_is_refused_and_nothing_is_written(
 
 
 @ON_ALL_THAT_DIFFER
-def test_clear_leaves_a_usable_index_whose_positions_go_on(store):
+def test_clear_leaves_a_usable_index_whose_positions_and_runs_go_on(store):
     index, other = store.open(), store.open()
+    index.begin_run()
     sites = [page(f"{n}", value, scope=f"{n}") for n, value in enumerate(values(20))]
     index.claim_all(sites)
     (before,) = query(index, sites[0].fingerprint, scope="0")
     index.clear()
-    assert (len(index), list(index), index.counts().provisional) == (0, [], 0)
+    assert (len(index), list(index), index.counts().provisional, index.runs()) == (0, [], 0, [])
+    assert index.begin_run().number == 2
     claiming = other if store.shared else index
     assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
     assert index.fates([before.entry]) == {before.entry: False}

@@ -55,11 +55,3 @@ def test_two_crawlers_that_change_the_runs_at_once_both_do(store):
     three.end_run(finished=True)
     two.end_run(finished=True)
     assert one.runs()[0].ended is None
-
-
-def test_clear_forgets_the_runs_but_not_their_numbers(store):
-    index = store.open()
-    in_run(store, page("a"))
-    index.clear()
-    assert index.runs() == []
-    assert index.begin_run().number > 1
