@@ -2,35 +2,26 @@ import pytest
 
 from scrapy_simhash.extraction.declared import canonical_address
 
+DECLARED = [
+    '<link rel="canonical" href="http://a.test/7?x=1&amp;y=2">',
+    "<LINK HREF='http://a.test/7?x=1&amp;y=2' REL='canonical' />",
+    "<link data-x\nrel=canonical href=http://a.test/7?x=1&amp;y=2>",
+    '<link rel=icon href=/a><link rel=" canonical" href=" http://a.test/7?x=1&y=2 ">',
+    f"<LINK REL=CANONICAL HREF=http://a.test/7?x=1&amp;y=2>{' ' * 9000}a canonical form",
+]
+UNDECLARED = [
+    *("", "<p>no links</p>", '<link rel="canonical">'),
+    '<!-- <link rel="canonical" href="/a"> -->',
+    '<link rel="alternate" href="/canonical">',
+    f'<link rel="canonical" href="/{"a" * 2001}">',
+]
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        '<link rel="canonical" href="http://a.test/7?x=1&amp;y=2">',
-        "<LINK HREF='http://a.test/7?x=1&amp;y=2' REL='canonical' />",
-        "<link data-x\nrel=canonical href=http://a.test/7?x=1&amp;y=2>",
-        '<link rel=icon href=/a><link rel=" canonical" href=" http://a.test/7?x=1&y=2 ">',
-        f"<LINK REL=CANONICAL HREF=http://a.test/7?x=1&amp;y=2>{' ' * 9000}a canonical form",
-    ],
-)
+
+@pytest.mark.parametrize("link", [*DECLARED, *UNDECLARED])
 def test_the_declared_address_is_found_however_it_is_written(link):
     page = f"<html><head><title>a</title>{link}</head><body>"
-    assert canonical_address(page.encode()) == "http://a.test/7?x=1&y=2"
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "",
-        "<p>no links</p>",
-        '<!-- <link rel="canonical" href="/a"> -->',
-        '<link rel="alternate" href="/canonical">',
-        f'<link rel="canonical" href="/{"a" * 2001}">',
-        '<link rel="canonical">',
-    ],
-)
-def test_a_page_without_a_declaration_has_none(page):
-    assert canonical_address(page.encode()) == ""
+    address = "http://a.test/7?x=1&y=2" if link in DECLARED else ""
+    assert canonical_address(page.encode()) == address
 
 
 def test_what_stands_far_from_the_beginning_is_not_read():
