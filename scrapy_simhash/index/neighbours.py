@@ -8,9 +8,9 @@ so there are few, as in a log-structured merge tree (O'Neil, Cheng, Gawlick, O'N
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from mmap import mmap
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
 
 # Numbers, such as the ones that entries have.
 _Numbers = npt.NDArray[np.intp]
-_Kind = TypeVar("_Kind", bound=np.generic)
 
 # Entries of the largest segment, which bounds the time of a merge.
 LARGEST = 1 << 20
@@ -51,9 +50,10 @@ class Neighbours:
         # Entries that are read of a bucket, by column.
         self._limits = np.full(columns, BUCKET_LIMIT)
         self._limits[-1] = KEY_LIMIT
-        self._count = 0
-        self._words = np.empty((0, bits // 64), np.uint64)
-        self._positions = np.empty(0, np.uint32)
+        self._width = bits // 64
+        # Of all entries, one after the other.
+        self._words = bytearray()
+        self._positions = array("I")
         self._segments: list[Uint64s] = []
 
     def add(self, positions: Sequence[int], words: Uint64s, values: Uint32s) -> None:
@@ -64,32 +64,30 @@ class Neighbours:
             words: shape (n, bits / 64).
             values: shape (n, columns).
         """
-        first = self._count
-        end = first + len(positions)
-        if end > len(self._positions):
-            capacity = max(end, 2 * first)
-            self._words = _grown(self._words, capacity)
-            self._positions = _grown(self._positions, capacity)
-        self._words[first:end] = words
-        self._positions[first:end] = positions
-        self._count = end
-        numbers = np.arange(first, end, dtype=np.uint64)
+        first = len(self._positions)
+        self._words += words.tobytes()
+        self._positions.extend(positions)
+        numbers = np.arange(first, len(self._positions), dtype=np.uint64)
         self._append((self._needles(values) | numbers[:, None]).ravel())
 
     def find(self, words: Uint64s, values: Uint32s) -> list[Near]:
         """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`."""
         lookups, numbers = self._sharing(values)
         pages, columns = np.divmod(lookups, self._columns)
-        between = distances(words[pages], self._words[numbers])
+        between = distances(words[pages], self._words_of(numbers))
         is_near = (between <= self._distance) | (columns == self._columns - 1)
-        found = np.array((pages, between, self._positions[numbers]))
+        positions = np.asarray(self._positions)[numbers]
+        found = np.array((pages, between, positions))
         return _by_page(found[:, is_near], len(words))
 
     def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
-        numbers = self._positions[: self._count].searchsorted(
+        numbers = np.asarray(self._positions).searchsorted(
             np.array(positions, np.uint32)
         )
-        return [words.tobytes() for words in self._words[numbers]]
+        return [words.tobytes() for words in self._words_of(numbers)]
+
+    def _words_of(self, numbers: _Numbers) -> Uint64s:
+        return np.frombuffer(self._words, np.uint64).reshape(-1, self._width)[numbers]
 
     def _sharing(self, values: Uint32s) -> _Numbers:
         """Return look-ups, counted page by page, and the entries that share their values."""
@@ -138,10 +136,3 @@ def _by_page(found: _Numbers, pages: int) -> list[Near]:
         # An entry may share several values with the page.
         near[page].add((distance, position))
     return [sorted(pairs) for pairs in near]
-
-
-def _grown(old: npt.NDArray[_Kind], capacity: int) -> npt.NDArray[_Kind]:
-    """Make room; memory that is not yet used is not touched, and so costs nothing."""
-    new = np.empty((capacity, *old.shape[1:]), old.dtype)
-    new[: len(old)] = old
-    return new
