@@ -8,7 +8,7 @@ from w3lib.encoding import http_content_type_encoding
 
 from scrapy_simhash.extraction.charset import utf8_html
 from scrapy_simhash.extraction.extractor import Extraction, extract
-from scrapy_simhash.extraction.selectors import selected, selector_at
+from scrapy_simhash.extraction.selectors import Selected, selected, selector_at
 from scrapy_simhash.fingerprint.normalisation import heavier, normalise
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
@@ -146,10 +146,14 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
         Exception: whatever a reader or extractor given by import path raises.
     """
     if body.reader == HTML:
-        html = utf8_html(body.data, body.charset)
+        page = Selected(utf8_html(body.data, body.charset))
         if recipe.content or recipe.ignore:
-            return _extract_by_hand(html, body.url, recipe)
-        return extract(html, recipe.extractor, body.url)
+            of_content = selector_at(body.url, recipe.content)
+            of_ignore = selector_at(body.url, recipe.ignore)
+            page = selected(page.html, of_content, of_ignore)
+        is_content = page.is_content
+        found = extract(page.html, recipe.extractor, body.url, is_content=is_content)
+        return replace(found, unmatched=page.unmatched)
     if body.is_text:
         return whole_text(body.data.decode("utf-8", "surrogatepass"))
     content = load_reader(body.reader)(body.data, body.charset)
@@ -160,14 +164,6 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
     raise TypeError(
         f"the reader {body.reader} returned {type(content).__name__}, not a text"
     )
-
-
-def _extract_by_hand(html: bytes, url: str, recipe: Recipe) -> Extraction:
-    content = selector_at(url, recipe.content)
-    ignore = selector_at(url, recipe.ignore)
-    page = selected(html, content, ignore)
-    extraction = extract(page.html, recipe.extractor, url, is_content=page.is_content)
-    return replace(extraction, unmatched=page.unmatched)
 
 
 def analyse_text(

@@ -175,10 +175,7 @@ class Breaker:
                 self._store = self._open_store()
             answer = call(self._store)
         except Exception as error:  # no fault of the store may cost a page
-            is_refusal = isinstance(error, StoreError) and not isinstance(
-                error, StoreUnavailable
-            )
-            if self._store is None and (is_refusal or isinstance(error, ValueError)):
+            if self._store is None and not isinstance(error, StoreUnavailable):
                 self.refused = error
             self._failed(error, time.monotonic() - started)
             raise StoreUnavailable(str(error)) from error

@@ -37,8 +37,8 @@ class Selected(NamedTuple):
     """
 
     html: bytes
-    is_content: bool
-    unmatched: tuple[str, ...]
+    is_content: bool = False
+    unmatched: tuple[str, ...] = ()
 
 
 def selected(html: bytes, content: str | None, ignore: str | None) -> Selected:

@@ -253,9 +253,14 @@ class Index:
         renewed.
         """
         expires = self.now() + self.spec.lease
-        renew = partial(renewed, self.crawler, expires)
-        states = self._in_progress(news.renewed or (), renew)
-        states |= self._in_progress(news.delivered, confirmed)
+        renew: Act = partial(renewed, self.crawler, expires)
+        acts = dict.fromkeys(news.renewed or (), renew)
+        acts |= dict.fromkeys(news.delivered, confirmed)
+        states = {
+            at: (state, acts[key])
+            for key in acts
+            for at, state in self._open.get(key, {}).items()
+        }
         # Earlier runs may have seen a page that failed, and a claim that had no answer
         # may have made an original that this crawler does not know.
         fail = partial(failed_by, self.crawler, self._era.run, self._era.past)
@@ -267,16 +272,6 @@ class Index:
         if news.renewed is not None and self._era.run:
             self._run_list.renew(expires)
         return self.fates(news.entries)
-
-    def _in_progress(
-        self, keys: Iterable[str], act: Act
-    ) -> dict[int, tuple[State, Act]]:
-        """Return the states of this crawler's entries in progress, with what is done to them."""
-        return {
-            at: (state, act)
-            for key in keys
-            for at, state in self._open.get(key, {}).items()
-        }
 
     def fates(self, entries: Iterable[int]) -> dict[int, bool]:
         """Return whether entries were delivered; those in progress are missing.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.index.lookups import SPREAD, Near, distances
-from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT
+from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
 # Numbers, such as the ones that entries have.
 _Numbers = npt.NDArray[np.intp]
@@ -40,17 +40,15 @@ class Neighbours:
     harm. It is not thread-safe. An entry takes ``bits / 8`` + 4 bytes, and 8 for each
     value.
 
-    Args:
-        columns: values of an entry, one more than its blocks.
+    An entry has a value for each block, and one for its key: its *columns*.
     """
 
-    def __init__(self, bits: int, columns: int, distance: int) -> None:
-        self._columns = columns
-        self._distance = distance
+    def __init__(self, spec: IndexSpec) -> None:
+        self._columns = spec.blocks + 1
+        self._reach = spec.reach
         # Entries that are read of a bucket, by column.
-        self._limits = np.full(columns, BUCKET_LIMIT)
-        self._limits[-1] = KEY_LIMIT
-        self._width = bits // 64
+        self._limits = np.array([BUCKET_LIMIT] * spec.blocks + [KEY_LIMIT])
+        self._width = spec.bits // 64
         # Of all entries, one after the other.
         self._words = bytearray()
         self._positions = array("I")
@@ -75,7 +73,7 @@ class Neighbours:
         lookups, numbers = self._sharing(values)
         pages, columns = np.divmod(lookups, self._columns)
         between = distances(words[pages], self._words_of(numbers))
-        is_near = (between <= self._distance) | (columns == self._columns - 1)
+        is_near = (between <= self._reach) | (columns == self._columns - 1)
         positions = np.asarray(self._positions)[numbers]
         found = np.array((pages, between, positions))
         return _by_page(found[:, is_near], len(words))

@@ -137,10 +137,10 @@ class SqliteFile:
 def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpec]:
     """Open the store in a file, or a new one in RAM; without a spec, one that is there."""
     path = file_of(url)
-    if spec is None and path is None:
-        raise StoreMissing("an index in memory is gone with the process that made it")
-    if spec is None and path and not path.is_file():
-        raise StoreMissing(f"there is no index {path}")
+    if spec is None and not (path and path.is_file()):
+        raise StoreMissing(
+            f"there is no index {path or 'of another process in memory'}"
+        )
     if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=spec is not None)
@@ -216,7 +216,7 @@ class SqliteStore:
         self._file = file
         self._spec = spec
         self._run = file.run
-        self._neighbours = Neighbours(spec.bits, spec.blocks + 1, spec.reach)
+        self._neighbours = Neighbours(spec)
         # Bytes of a fingerprint and its values.
         self._size = spec.bits // 8 + 4 * spec.blocks + KEY_BYTES
         # The last position that is in RAM.
@@ -340,14 +340,17 @@ class SqliteStore:
         lookups: Lookups,
     ) -> None:
         """Take new entries into RAM."""
-        positions = [at for places in written for at in places or ()]
-        pairs = zip(parts, written, strict=True)
-        numbers = [number for part, places in pairs if places for number in part.new]
-        if positions:
+        numbers = {
+            at: number
+            for part, positions in zip(parts, written, strict=True)
+            for at, number in zip(positions or (), part.new, strict=False)
+        }
+        if numbers:
+            pages = [*numbers.values()]
             self._neighbours.add(
-                positions, lookups.words[numbers], lookups.values[numbers]
+                [*numbers], lookups.words[pages], lookups.values[pages]
             )
-            self._seen = positions[-1]
+            self._seen = max(numbers)
 
     # Reading.
 
@@ -401,10 +404,9 @@ class SqliteStore:
             rows = self._run("SELECT value FROM cells WHERE name = ?", (name,))
             if rows != ([] if old is None else [(old,)]):
                 return False
-            if new is None:
-                self._run("DELETE FROM cells WHERE name = ?", (name,))
-            else:
-                self._run("REPLACE INTO cells VALUES (?, ?)", (name, new))
+            self._run("DELETE FROM cells WHERE name = ?", (name,))
+            if new is not None:
+                self._run("INSERT INTO cells VALUES (?, ?)", (name, new))
         return True
 
     def counts(self) -> Counts:
@@ -428,9 +430,7 @@ class SqliteStore:
         with self._file.transaction():
             for table in ("entries", "leases", "runs"):
                 self._run(f"DELETE FROM {table}")  # noqa: S608
-        self._neighbours = Neighbours(
-            self._spec.bits, self._spec.blocks + 1, self._spec.reach
-        )
+        self._neighbours = Neighbours(self._spec)
 
     def close(self) -> None:
         self._file.close()

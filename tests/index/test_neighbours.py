@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.index import neighbours
 from scrapy_simhash.index.neighbours import Neighbours
+from tests.index.promises.made import spec
 
 DISTANCE = 3
 # Entries that are read of the buckets of two blocks, and of a key.
@@ -44,7 +45,7 @@ def test_in_whatever_sizes_entries_come_they_are_found_by_every_value(seed, size
         small = {"LARGEST": 256, "RATIO": 2, "BUCKET_LIMIT": 5, "KEY_LIMIT": 9}
         for name, value in small.items():
             patch.setattr(neighbours, name, value)
-        index, scan = Neighbours(64, 3, DISTANCE), Scan(3)
+        index, scan = Neighbours(spec(blocks=2)), Scan(3)
         for size in sizes:
             words = np.uint64(1) << chance.integers(0, 40, (size, 1), dtype=np.uint64)
             words |= chance.integers(0, 2, (size, 1), dtype=np.uint64) * np.uint64(7)
@@ -62,7 +63,7 @@ def test_in_whatever_sizes_entries_come_they_are_found_by_every_value(seed, size
 
 def test_there_are_few_segments_and_none_is_larger_than_the_largest(monkeypatch):
     monkeypatch.setattr(neighbours, "LARGEST", 1 << 15)
-    index = Neighbours(64, 2, DISTANCE)
+    index = Neighbours(spec(blocks=1))
     chance = np.random.default_rng(0)
     for start in range(0, 100_000, 1000):
         values = chance.integers(0, 2**32, (1000, 2), dtype=np.uint32)

@@ -16,8 +16,18 @@ _URL = re.compile(
 )
 _HOST = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
-#: An index is opened, and looked at as a whole, shard by shard.
-MOST_SHARDS = 1024
+# The path of a URL by how an index is kept, and what is said of another one.
+_PATHS = {
+    "unix": ("/.+", "the path of a socket is missing"),
+    "": (r"/*(?P<database>\d*)/*", "the database must be a number"),
+    "sentinel": (
+        r"/+(?P<service>[^/]+)/*(?P<database>\d*)/*",
+        "the path must be /service or /service/db",
+    ),
+    "cluster": ("/*", "a cluster has no databases; the path must be empty"),
+}
+# An index is opened, and looked at as a whole, shard by shard.
+_MOST_SHARDS = 1024
 # Options that redis-py does not have.
 _OURS = ("name", "shards")
 # Answers are bytes here, and come from a master, whatever the user's other clients
@@ -130,12 +140,17 @@ def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Locati
     if not topology and len(hosts) > 1:
         raise ValueError("several hosts need redis+sentinel or redis+cluster")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    service, database = _service_and_database(parts)
-    sentinel = _client(_sentinel_options(options), topology)
-    client = _client(options, topology, is_tls=parts.scheme in ("rediss", "valkeys"))
-    client |= _login(parts.login)
-    if database:
-        client.setdefault("db", int(database))
+    named = _named_in_path(parts)
+    of_sentinels = [name for name in options if name.startswith("sentinel_")]
+    sentinel = _client(
+        {name.removeprefix("sentinel_"): options.pop(name) for name in of_sentinels},
+        topology,
+    )
+    if parts.scheme in ("rediss", "valkeys"):
+        options["ssl"] = "true"
+    client = _client(options, topology) | _login(parts.login)
+    if named.get("database"):
+        client.setdefault("db", int(named["database"]))
     if parts.scheme == "unix":
         client["unix_socket_path"] = unquote(parts.path)
     elif not topology:
@@ -144,32 +159,22 @@ def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Locati
         shown,
         topology,
         hosts,
-        service,
+        named.get("service", ""),
         client,
         sentinel,
         _name(options),
-        _shards(options),
+        shards_in(options.get("shards", "")),
         _secrets(parts.login, client, sentinel),
     )
 
 
-def _service_and_database(parts: _Parts) -> tuple[str, str]:
+def _named_in_path(parts: _Parts) -> dict[str, str]:
     """Return the service and the database that a path names."""
-    if parts.scheme == "unix":
-        if not parts.path:
-            raise ValueError("the path of a socket is missing")
-        return "", ""
-    service = ""
-    database = parts.path.strip("/")
-    if parts.topology:
-        service, _, database = database.partition("/")
-    if parts.topology == "sentinel" and not service:
-        raise ValueError("the path must be /service or /service/db")
-    if parts.topology == "cluster" and (service or database):
-        raise ValueError("a cluster has no databases; the path must be empty")
-    if database and not database.isdecimal():
-        raise ValueError("the database must be a number")
-    return service, database
+    pattern, wrong = _PATHS["unix" if parts.scheme == "unix" else parts.topology]
+    path = re.fullmatch(pattern, parts.path)
+    if not path:
+        raise ValueError(wrong)
+    return path.groupdict("")
 
 
 def _login(text: str) -> dict[str, str]:
@@ -185,22 +190,14 @@ def _name(options: dict[str, str]) -> str:
     return name
 
 
-def _shards(options: dict[str, str]) -> int:
-    shards = options.get("shards", "")
-    if shards and not (shards.isdecimal() and 0 < int(shards) <= MOST_SHARDS):
-        raise ValueError(f"shards={shards!r} must be from 1 to {MOST_SHARDS}")
-    return int(shards or 0)
+def shards_in(text: str) -> int:
+    """Return a number of shards; 0 if it is not said."""
+    if text and not (text.isdecimal() and 0 < int(text) <= _MOST_SHARDS):
+        raise ValueError(f"shards={text!r} must be from 1 to {_MOST_SHARDS}")
+    return int(text or 0)
 
 
-def _sentinel_options(options: dict[str, str]) -> dict[str, str]:
-    """Take the options for sentinels out of options."""
-    names = [name for name in options if name.startswith("sentinel_")]
-    return {name.removeprefix("sentinel_"): options.pop(name) for name in names}
-
-
-def _client(
-    options: dict[str, str], topology: str, *, is_tls: bool = False
-) -> dict[str, Any]:
+def _client(options: dict[str, str], topology: str) -> dict[str, Any]:
     """Return the options of redis-py for those of a URL."""
     known = {*signature(Redis).parameters, *_OURS}
     if topology == "cluster":
@@ -213,8 +210,8 @@ def _client(
     client = dict(parse_url(f"redis://?{urlencode(options)}"))
     for name in (*_OURS, *_UNHEEDED):
         client.pop(name, None)
-    if is_tls or "ssl" in client:
-        client["ssl"] = is_tls or bool(to_bool(client["ssl"]))
+    if "ssl" in client:
+        client["ssl"] = bool(to_bool(client["ssl"]))
     if client.get("ssl") and client.get("ssl_cert_reqs", "required") == "required":
         # redis-py checks the name in a certificate from version 6 on.
         client.setdefault("ssl_check_hostname", True)

@@ -22,7 +22,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from scrapy_simhash.fingerprint.normalisation import Uint32s
 from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, script
-from scrapy_simhash.index.redis.location import MOST_SHARDS, parse_location
+from scrapy_simhash.index.redis.location import parse_location, shards_in
 from scrapy_simhash.index.redis.shard import (
     GROUP,
     KEYS_AT_ONCE,
@@ -105,11 +105,10 @@ def _stored_count(header: Mapping[str, str], client: Client) -> int:
     """Return the number of shards of an index, 0 if the header does not say."""
     # A shard of another index has "3 of 24", and is refused when it is opened.
     text = header.get("shards", "").partition(" of ")[0]
-    if text and not (text.isdecimal() and int(text) in range(1, MOST_SHARDS + 1)):
-        raise StoreDamaged(
-            f"{client.where} has a damaged header: it has {text!r} shards"
-        )
-    return int(text or 0)
+    try:
+        return shards_in(text)
+    except ValueError as error:
+        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
 
 
 def _check_server(client: Client) -> None:
