@@ -2,9 +2,9 @@
 
 from scrapy.settings import BaseSettings
 
+from scrapy_simhash.crawl import is_enabled
 from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware
 from scrapy_simhash.pipelines import NearDuplicatePipeline
-from scrapy_simhash.settings import FilterSettings, is_enabled
 from scrapy_simhash.spidermiddlewares import NearDuplicateSpiderMiddleware
 
 
@@ -24,6 +24,9 @@ class Addon:
         """
         if not is_enabled(settings):
             return
+        # A filter that is switched off imports nothing heavy.
+        from scrapy_simhash.settings import FilterSettings
+
         FilterSettings.from_settings(settings)
         # It comes after retry, redirects, decompression and the cache: responses are
         # final and decoded.

@@ -11,11 +11,11 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl import filter_of
-from scrapy_simhash.crawl.deliveries import Delivery, item_key
 from scrapy_simhash.exceptions import NearDuplicateItem
 
 if TYPE_CHECKING:
     from scrapy_simhash.core.verdict import Document, Verdict
+    from scrapy_simhash.crawl.deliveries import Delivery
     from scrapy_simhash.setting_values import Action
 
 
@@ -69,7 +69,7 @@ class NearDuplicatePipeline:
 
     async def _judge(self, item: Any, delivery: Delivery) -> None:
         """Count an item, and raise if it is dropped."""
-        key = item_key(item, self._settings.item_key_field)
+        key = self._deliveries.key_of_item(item)
         document = self._document(item, key) if key else None
         if document is not None and not self._dedup.upkeep.in_progress(document.key):
             # An item cannot be crawled again, so it waits until its original is stored

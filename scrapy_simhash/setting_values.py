@@ -4,8 +4,6 @@ It raises one of ``WRONG`` for a value that cannot be used, and its text says wh
 wrong.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,12 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+from scrapy_simhash.extraction.extractor import load_extractor
+from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.index.registry import store_of
 from scrapy_simhash.loading import load
-
-if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.readers import checked_readers
 
 WRONG = (
     AttributeError,
@@ -152,21 +151,15 @@ def _as_list(value: Any) -> Any:
 
 
 def recipe(value: Any) -> Recipe:
-    from scrapy_simhash.fingerprint.recipe import named_recipe
-
     return named_recipe(text(value))
 
 
 def extractor(value: Any) -> str:
-    from scrapy_simhash.extraction.extractor import load_extractor
-
     load_extractor(text(value))
     return text(value)
 
 
 def readers(value: Any) -> dict[str, str | None]:
-    from scrapy_simhash.readers import checked_readers
-
     try:
         return checked_readers(json.loads(value) if isinstance(value, str) else value)
     except WRONG as error:
@@ -175,15 +168,7 @@ def readers(value: Any) -> dict[str, str | None]:
         ) from None
 
 
-def selectors(value: Any) -> dict[str, str]:
-    from scrapy_simhash.extraction.selectors import checked_selectors
-
-    return checked_selectors(value)
-
-
 def index(value: Any) -> str:
-    from scrapy_simhash.index.registry import store_of
-
     store_of(text(value))
     return text(value)
 

@@ -1,8 +1,4 @@
-"""The only reader of the SIMHASH_* settings: a table of them, and what the unset ones become.
-
-It is imported by every door, also where the filter is switched off, so it imports
-nothing heavy before a setting is read.
-"""
+"""The only reader of the SIMHASH_* settings: a table of them, and what the unset ones become."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from scrapy.settings import BaseSettings
@@ -19,13 +15,13 @@ from scrapy.utils.job import job_dir
 
 from scrapy_simhash import setting_values as values
 from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
+from scrapy_simhash.extraction.selectors import checked_selectors
+from scrapy_simhash.fingerprint.recipe import Recipe
+from scrapy_simhash.index.registry import file_of, store_of
 from scrapy_simhash.keys import Scope
 from scrapy_simhash.redis_settings import scrapy_redis_url, uses_scrapy_redis
 from scrapy_simhash.setting_values import Actions
-
-if TYPE_CHECKING:
-    from scrapy_simhash.fingerprint.recipe import Recipe
-    from scrapy_simhash.index.registry import Scheme
 
 Prefer = Literal["first", "canonical"]
 Recrawl = Literal["all", "changed"]
@@ -107,7 +103,7 @@ class FilterSettings:
         if self.recrawl == "changed" and not self.survives:
             said = "'changed' needs an index that outlives the crawl, so name one"
             raise _error("SIMHASH_RECRAWL", f"{said} in SIMHASH_INDEX_URL")
-        is_shared_file = self.survives and not _store_of(self.index_url).name_option
+        is_shared_file = self.survives and not store_of(self.index_url).name_option
         if (
             is_shared_file
             and SPIDER in self.namespace
@@ -133,7 +129,7 @@ class FilterSettings:
 
     @property
     def survives(self) -> bool:
-        return _store_of(self.index_url).lasting
+        return store_of(self.index_url).lasting
 
 
 # The settings that change a value of the recipe, each without a default.
@@ -142,8 +138,8 @@ _CHANGES: dict[str, values.Read] = {
     "distance": values.number(int, 0),
     "extractor": values.extractor,
     "readers": values.readers,
-    "content": values.selectors,
-    "ignore": values.selectors,
+    "content": checked_selectors,
+    "ignore": checked_selectors,
 }
 
 #: Every setting of the plugin, with its default.
@@ -203,8 +199,6 @@ def _usual_index(settings: BaseSettings) -> str:
 
 
 def _usual_processes(recipe: Recipe) -> int:
-    from scrapy_simhash.extraction.extractor import FAST_EXTRACTORS
-
     # With a fast extractor, two keep up with any crawl process. Others take ten times
     # as long as the crawl does for a page. A worker starts only when all others are
     # busy.
@@ -213,8 +207,6 @@ def _usual_processes(recipe: Recipe) -> int:
 
 def log_beside(index_url: str) -> Path | None:
     """Return the log beside the file of an index, which a crawl writes by default."""
-    from scrapy_simhash.index.registry import file_of  # heavy
-
     file = file_of(index_url)
     return file.with_name(f"{file.stem}.dedup.jsonl") if file else None
 
@@ -225,34 +217,15 @@ def named_url(url: str, settings: BaseSettings) -> str:
     Raises:
         ValueError: the URL is of no known form.
     """
-    option = _store_of(url).name_option
+    option = store_of(url).name_option
     if not option or re.search(f"[?&]{option}=", url):
         return url
     name = quote(f"{_namespace(settings)}:simhash", ":{}")
     return f"{url}{'&' if '?' in url else '?'}{option}={name}"
 
 
-def _store_of(url: str) -> Scheme:
-    from scrapy_simhash.index.registry import store_of  # heavy
-
-    return store_of(url)
-
-
 def url_of_file(path: Path) -> str:
     return "sqlite:///" + quote(str(path.absolute()))
-
-
-def is_enabled(settings: BaseSettings) -> bool:
-    """Return whether the filter runs.
-
-    Raises:
-        SettingError: SIMHASH_ENABLED is neither true nor false.
-    """
-    try:
-        return settings.getbool("SIMHASH_ENABLED", True)
-    except (TypeError, ValueError):
-        said = f"{settings.get('SIMHASH_ENABLED')!r:.80} is neither true nor false"
-        raise _error("SIMHASH_ENABLED", said) from None
 
 
 def refuse_unknown(settings: BaseSettings) -> None:

@@ -37,8 +37,7 @@ def test_components_get_their_places_unless_the_project_has_placed_them(own):
 # others; nor those of the libraries that take long.
 LIGHT = {
     *("addon", "downloadermiddlewares", "exceptions", "keys", "loading", "pipelines", "printable"),
-    *("redis_settings", "setting_values", "settings", "signals", "spidermiddlewares"),
-    *("crawl", "crawl.deliveries", "crawl.requests"),
+    *("signals", "spidermiddlewares", "crawl", "crawl.requests"),
 }
 CRAWL = """
 import json, sys

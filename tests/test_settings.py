@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_simhash.crawl import is_enabled
 from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.index.redis.location import parse_location
-from scrapy_simhash.settings import FilterSettings, is_enabled
+from scrapy_simhash.settings import FilterSettings
 
 SCRAPY_REDIS = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}
 

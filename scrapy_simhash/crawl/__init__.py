@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 
-from scrapy_simhash.settings import is_enabled
+from scrapy_simhash.exceptions import SettingError
 
 if TYPE_CHECKING:
     from scrapy_simhash.crawl.filter import CrawlFilter
@@ -36,6 +37,19 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
         crawl_filter = CrawlFilter(crawler)
         crawler._simhash_filter = crawl_filter  # type: ignore[attr-defined]
     return crawl_filter
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Return whether the filter runs.
+
+    Raises:
+        SettingError: SIMHASH_ENABLED is neither true nor false.
+    """
+    try:
+        return settings.getbool("SIMHASH_ENABLED", True)
+    except (TypeError, ValueError):
+        said = f"{settings.get('SIMHASH_ENABLED')!r:.80} is neither true nor false"
+        raise SettingError(f"SIMHASH_ENABLED: {said}") from None
 
 
 def _only_shows(crawler: Crawler) -> bool:

@@ -4,26 +4,23 @@ The downloader middleware says which page is on its way, and the spider middlewa
 it arrives and what its callback yields. Scrapy's signals say how each item ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from itemadapter import ItemAdapter
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from scrapy_simhash.core.upkeep import Upkeep
 from scrapy_simhash.crawl.requests import request_key
+from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.keys import key_of
-
-if TYPE_CHECKING:
-    from scrapy_simhash.core.upkeep import Upkeep
-    from scrapy_simhash.crawl.summary import Judged
-    from scrapy_simhash.settings import FilterSettings
+from scrapy_simhash.settings import FilterSettings
 
 
 @dataclass(eq=False, slots=True)
@@ -207,22 +204,15 @@ class Deliveries:
         delivery = (
             self.of(response) if isinstance(response, Response) else self._outside
         )
-        key = (
-            item_key(item, self._settings.item_key_field)
-            if self._compares_items
-            else None
-        )
+        key = self.key_of_item(item) if self._compares_items else None
         delivery.item_ended(item, key, failed=signal is signals.item_error)
 
-
-def item_key(item: Any, field: str) -> str | None:
-    """Return the key of an item, which a field of it has; None if it has no key."""
-    from itemadapter import ItemAdapter  # heavy, with pydantic
-
-    if not ItemAdapter.is_item(item):
-        return None
-    value = ItemAdapter(item).get(field)
-    try:
-        return key_of(str(value)) if value else None
-    except ValueError:  # no address at all, such as http://[
-        return None
+    def key_of_item(self, item: Any) -> str | None:
+        """Return the key of an item, which a field of it has; None if it has no key."""
+        if not ItemAdapter.is_item(item):
+            return None
+        value = ItemAdapter(item).get(self._settings.item_key_field)
+        try:
+            return key_of(str(value)) if value else None
+        except ValueError:  # no address at all, such as http://[
+            return None

@@ -142,11 +142,9 @@ def parse_line(text: str | bytes) -> LogLine | None:
 
 
 def _is_sound(value: object, types: tuple[type, ...]) -> bool:
-    # True and false are no numbers. The bound is a time in the year 9892, and above any
-    # size.
-    if type(value) in (int, float):
-        return type(value) in types and 0 <= value < 2.5e11  # type: ignore[operator]
-    return type(value) in types
+    # The bound is a time in the year 9892, and above any size.
+    is_in_range = not isinstance(value, int | float) or 0 <= value < 2.5e11
+    return type(value) in types and is_in_range
 
 
 class DedupLog:
