@@ -27,9 +27,10 @@ class SavedPages:
 
     def __init__(self, path: str) -> None:
         self._answers: dict[str, Answer] = {}
-        base = Path(path) if Path(path).is_dir() else Path(path).parent
-        for page in PageReader().read(Path(path), base):
-            url = canonicalize_url(page.url or _HOST + quote(page.name))
+        folder = Path(path) if Path(path).is_dir() else Path(path).parent
+        for page in PageReader().read(Path(path)):
+            name = page.name.removeprefix(f"{folder.as_posix()}/")
+            url = canonicalize_url(page.url or _HOST + quote(name))
             kind = "text/plain" if page.body.is_text else "text/html"
             charset = f"; charset={page.body.charset}" if page.body.charset else ""
             answer = Answer(page.body.data, kind + charset)
