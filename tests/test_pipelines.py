@@ -40,13 +40,16 @@ def urls(crawled: Crawl) -> list[str]:
 
 
 @pytest.mark.parametrize(("action", "done"), [("drop", "dropped"), ("flag", "flagged")])
-def test_item_that_repeats_another_is_dropped_or_flagged(action, done, yielded):
+def test_item_that_repeats_another_is_dropped_or_flagged(action, done, yielded, tmp_path):
     """Its text may be bytes."""
     pages = {A: article(1), B: edited(article(1), 3).encode(), C: article(3)}
-    crawled = yielded(texts(pages), SIMHASH_ACTION=action)
+    crawled = yielded(texts(pages), SIMHASH_ACTION=action, SIMHASH_LOG=tmp_path / "log")
     assert len(crawled.items) == (3 if action == "flag" else 2)
     assert C in urls(crawled)
     assert crawled.stat(f"items_{done}") == 1
+    [copy] = (line for line in read_log([tmp_path / "log"]) if line.verdict == "duplicate")
+    assert (copy.what, copy.action, copy.bytes) == ("item", action, None)
+    assert copy.text
 
 
 def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
@@ -88,13 +91,16 @@ def test_item_with_half_a_character_in_its_key_is_compared(yielded):
     assert (len(crawled.items), crawled.stat("items_dropped")) == (1, 2)
 
 
-def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplog):
+def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplog, tmp_path):
     caplog.set_level("INFO")
     items = [{"url": A}, {"text": article(1)}, {"text": article(1)}]
     items += texts({"http://[half": article(2)})
-    crawled = yielded(items)
-    assert len(crawled.items) == crawled.stat("items_skipped") == 4
-    assert "4 items not compared: 3 no_key, 1 no_text" in caplog.text
+    items += texts({B: "short"})
+    crawled = yielded(items, SIMHASH_LOG=tmp_path / "log")
+    assert len(crawled.items) == crawled.stat("items_skipped") == 5
+    assert "5 items not compared: 3 no_key, 1 no_text" in caplog.text
+    logged = [line for line in read_log([tmp_path / "log"]) if line.what == "item"]
+    assert [(line.verdict, line.reason) for line in logged] == [("skipped", "too_short")]
 
 
 def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path):

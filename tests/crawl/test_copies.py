@@ -14,20 +14,18 @@ from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl import queue as queue_module
 from scrapy_simhash.crawl.queue import CrawlQueue
 from scrapy_simhash.crawl.requests import once_more
-from tests.crawl.spiders import FailingLate, Pages, answering, paths, until
+from tests.crawl.spiders import FailingLate, Pages, paths, until
 
 
-def test_copy_whose_original_fails_goes_on_with_the_response_that_it_has(crawl, articles):
-    requests = answering(articles, "/0/copy", *[(404, {}, b"")] * 5)
+@pytest.mark.parametrize(("room", "downloads"), [(64 << 20, 1), (100, 2)])
+def test_copy_whose_original_fails_goes_on_with_its_response_if_there_was_room_for_it(
+    crawl, articles, monkeypatch, room, downloads
+):
+    monkeypatch.setattr(queue_module, "MOST_BYTES", room)
     crawled = crawl(FailingLate, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]
-    assert crawled.stat("dropped") == crawled.stat("crawled_again") == len(requests) == 1
-
-
-def test_copy_is_fetched_again_if_there_was_no_room_for_its_response(crawl, articles, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 100)
-    assert paths(crawl(FailingLate, site=articles, paths=[])) == ["/0/copy"]
-    assert articles.hits["/0/copy"] == 2
+    assert crawled.stat("dropped") == crawled.stat("crawled_again") == 1
+    assert articles.hits["/0/copy"] == downloads
 
 
 def test_copy_that_the_queue_does_not_take_is_crawled_later(crawl, articles, caplog):

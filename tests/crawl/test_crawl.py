@@ -70,14 +70,6 @@ def test_meta_and_address_decide_what_becomes_of_a_copy(visit, twins, path, meta
     assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
 
 
-def test_a_page_that_is_too_large_is_not_compared(visit, twins):
-    settings = {"SIMHASH_MAX_BODY_SIZE": len(twins.pages["/second"]) - 1}
-    twins.pages["/first"] = html(article(1))
-    crawled = visit(twins, "/first", "/second", **settings)
-    assert paths(crawled) == ["/first", "/second"]
-    assert crawled.stat("skipped/too_large") == 1
-
-
 def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins):
     """It repeats the page of that very callback, whose other copies are dropped nevertheless."""
 
@@ -116,25 +108,18 @@ def test_scope_host_keeps_one_copy_for_each_host(visit, twins, scope, kept):
     assert len(visit(twins, spider=Hosts, SIMHASH_SCOPE=scope).items) == kept
 
 
-def test_follow_up_requests_do_not_share_the_verdict(visit, twins):
-    class Copying(Pages):
+def test_what_a_spider_does_to_the_verdict_in_its_meta_decides_nothing(visit, twins):
+    class Changing(Pages):
         def parse(self, response: Any) -> Any:
-            yield {"path": response.url, "page": response.meta["simhash"]}
+            yield from super().parse(response)
+            response.meta["simhash"] = {"verdict": "unique", "key": "another"}
             if response.url.endswith("/first"):
                 yield Request(self.base + "/other", meta=response.meta)
 
-    keys = [item["page"]["key"] for item in visit(twins, "/first", spider=Copying).items]
-    assert keys == [twins.url + "/first", twins.url + "/other"]
-
-
-def test_spider_may_change_the_verdict_in_its_meta(visit, twins):
-    class Changing(Pages):
-        def parse(self, response: Any) -> Any:
-            response.meta["simhash"] = {"verdict": "unique", "key": "another"}
-            yield {"path": response.url.removeprefix(self.base)}
-
     crawled = visit(twins, "/first", "/second", spider=Changing, SIMHASH_ACTION="follow")
-    assert paths(crawled) == ["/first"]
+    assert [item["page"]["key"] for item in crawled.items] == [
+        *(twins.url + path for path in ("/first", "/other"))
+    ]
     assert crawled.stat("followed") == crawled.stat("items_dropped") == 1
     assert crawled.stat("crawled_again") == 0
 
@@ -286,14 +271,22 @@ def test_start_request_and_the_page_it_redirects_to_are_followed(visit, twins):
     assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
 
 
-def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(visit, twins):
+def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(
+    visit, twins, tmp_path, caplog
+):
     twins.pages["/third"] = twins.pages["/second"]
-    action = [("/sec", "follow"), ("th.rd", "flag")]
+    settings = {"SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
+    settings["SIMHASH_LOG"] = tmp_path / "log"
     given = ("/first", "/second", "/third", "/first?a")
-    crawled = visit(twins, *given, spider=Following, SIMHASH_ACTION=action)
+    crawled = visit(twins, *given, spider=Following, **settings)
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first", "/third"]
     assert [crawled.stat(name) for name in ("followed", "flagged", "dropped")] == [1, 1, 0]
+    assert crawled.stat("bytes_dropped") == 0
     assert crawled.stat("items_dropped") == 1
+    actions = {line.url.rpartition("/")[2]: line.action for line in read_log([tmp_path / "log"])}
+    assert (actions["second"], actions["third"]) == ("follow", "flag")
+    for done in ("1 followed: requests sent", "1 flagged and delivered"):
+        assert f"\n           {done}" in caplog.text
     pages = {item["path"]: item["page"] for item in crawled.items}
     assert pages["/first"]["verdict"] == "unique"
     assert pages["/third"]["verdict"] == "duplicate"

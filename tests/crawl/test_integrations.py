@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from scrapy import signals
 
 from tests.crawl.spiders import Pages, check_sum, paths
 
@@ -30,22 +29,15 @@ def test_components_can_be_named_each_and_a_missing_one_is_told(visit, twins, ca
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
 
 
-def test_extension_reads_all_stats_when_the_spider_is_closed(visit, twins):
-    read = []
+def test_who_hears_first_that_the_spider_is_closed_reads_all_stats(visit, twins):
+    class Reading(Pages):
+        read: ClassVar[list[int]] = []
 
-    class Monitor:
-        @classmethod
-        def from_crawler(cls, crawler: Any) -> Any:
-            monitor = cls()
-            monitor.stats = crawler.stats
-            crawler.signals.connect(monitor.spider_closed, signal=signals.spider_closed)
-            return monitor
+        def closed(self, reason: str) -> None:
+            self.read.append(self.counted("dropped"))
 
-        def spider_closed(self) -> None:
-            read.append(self.stats.get_value("simhash/dropped"))
-
-    crawled = visit(twins, "/first", "/second", EXTENSIONS={Monitor: 500})
-    assert read == [crawled.stat("dropped")] == [1]
+    visit(twins, "/first", "/second", spider=Reading)
+    assert Reading.read == [1]
 
 
 def test_answers_from_the_http_cache_are_the_same_pages(visit, twins, tmp_path):

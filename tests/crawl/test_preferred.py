@@ -295,18 +295,12 @@ def test_a_job_that_is_stopped_delivers_the_pages_that_wait_when_it_goes_on(craw
 
 
 def test_a_page_goes_on_when_its_address_redirects_to_one_that_was_asked_for(crawl, site):
+    """No page waits for that one any more."""
     site.pages = {"/story": page(1), "/old": (301, {"Location": "/story"}, b"")}
-    site.pages |= {"/print": page(2, "/old"), "/last": page(3)}
-    crawled = crawl(InTurn, settings=SETTINGS, site=site, acts=["/story", "/print", "/last"])
+    site.pages |= {"/print": page(2, "/old"), "/copy": page(1, "/story"), "/last": page(3)}
+    crawled = crawl(InTurn, settings=SETTINGS, site=site, acts=["/story", *list(site.pages)[2:]])
     assert paths(crawled) == ["/story", "/print", "/last"]
     assert crawled.stat("preferred/waited") == 1
-
-
-def test_no_page_waits_for_an_address_that_has_come(visit, site):
-    site.pages = {"/story": page(1), "/print": page(1, "/story")}
-    crawled = visit(site, "/story", "/print", **SETTINGS)
-    assert paths(crawled) == ["/story"]
-    assert crawled.stat("preferred/waited") == 0
 
 
 def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(visit, site):

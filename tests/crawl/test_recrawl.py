@@ -19,6 +19,7 @@ from scrapy_simhash.crawl.runs import resumed_run
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Match
+from scrapy_simhash.report.dedup_log import read_log
 from tests.crawl.spiders import ONE_AT_A_TIME, Blog, paths, until
 from tests.pages import article, edited, html
 
@@ -64,16 +65,6 @@ def index(tmp_path: Path) -> Callable[[], Any]:
 
 def changes(crawled: Any) -> dict[str, str]:
     return {item["path"]: item["page"]["change"] for item in crawled.items}
-
-
-def test_page_that_has_moved_is_not_missing_at_its_old_address(day, site):
-    posts(site, range(3))
-    day(site)
-    site.pages["/moved"] = site.pages["/post-2"]
-    site.pages["/"] = front("/post-0", "/post-1", "/moved")
-    second = day(site)
-    assert second.items[-1]["page"]["moved_from"] == f"{site.url}/post-2"
-    assert second.stat("missing") == 0
 
 
 def test_mirrors_that_swap_places_are_no_news_and_none_is_missing(day, site):
@@ -177,7 +168,7 @@ def test_edited_rewritten_new_and_removed_posts_are_told_apart(day, site, caplog
     assert 1.7e9 < page["last_seen"] < 1e11
 
 
-def test_only_what_changed_comes_out_if_that_is_asked_for(day, site):
+def test_only_what_changed_comes_out_if_that_is_asked_for(day, site, tmp_path):
     posts(site, range(POSTS))
     first = day(site, SIMHASH_RECRAWL="changed")
     assert len(first.items) == POSTS + 1
@@ -186,21 +177,31 @@ def test_only_what_changed_comes_out_if_that_is_asked_for(day, site):
     site.pages["/moved"] = site.pages.pop("/post-3")
     site.pages["/post-1"] = html(article(1), title="Post 1", links=("/moved", "/behind"))
     site.pages["/behind"] = html(article(60), title="Behind a page that is the same")
-    second = day(site, SIMHASH_RECRAWL="changed")
+    log = tmp_path / "log"
+    second = day(site, SIMHASH_RECRAWL="changed", SIMHASH_LOG=log)
     assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
     assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
     assert second.stat("moved") == 1
+    assert second.stat("missing") == 0
+    withheld = {line.change for line in read_log([log]) if line.action == "follow"}
+    assert withheld == {"same", "moved"}
 
 
-def test_unfinished_run_misses_nothing(day, site, caplog):
+def test_unfinished_run_misses_nothing_and_its_job_goes_on_with_it(
+    day, site, index, tmp_path, caplog
+):
     posts(site, range(POSTS))
     day(site)
     caplog.clear()
-    day(site, CLOSESPIDER_PAGECOUNT=3)
+    job = {"JOBDIR": str(tmp_path / "job")}
+    part = day(site, CLOSESPIDER_PAGECOUNT=4, **job)
     assert "Since earlier runs: " in caplog.text
     assert "missing" not in caplog.text
-    day(site)
-    assert f"{POSTS + 1} same, 0 missing" in caplog.text
+    rest = day(site, **job)
+    assert len(part.items) + len(rest.items) >= POSTS + 1
+    with index() as opened:
+        *_, run = opened.runs()
+    assert (run.number, run.finished, run.pages, run.missing) == (2, True, POSTS + 1, 0)
 
 
 def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day, site, caplog):
@@ -259,16 +260,6 @@ def test_page_that_is_the_same_waits_for_its_delivery(day, site):
     assert paths(day(site, spider=Failing)) == ["/", "/post-0", "/post-1"]
     second = day(site, spider=Failing, CONCURRENT_REQUESTS=8)
     assert sorted(paths(second)) == ["/", "/copy", "/post-1"]
-
-
-def test_job_goes_on_with_its_run(day, site, index, tmp_path):
-    posts(site, range(POSTS))
-    job = {"JOBDIR": str(tmp_path / "job")}
-    part = day(site, CLOSESPIDER_PAGECOUNT=4, **job)
-    rest = day(site, **job)
-    assert len(part.items) + len(rest.items) >= POSTS + 1
-    with index() as opened:
-        assert [(run.finished, run.pages) for run in opened.runs()] == [(True, POSTS + 1)]
 
 
 def test_pages_that_no_kept_run_has_seen_are_forgotten(day, site, index):

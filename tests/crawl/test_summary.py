@@ -19,8 +19,8 @@ from scrapy_simhash.crawl.summary import _FATES, Judged, Summary
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
-from tests.crawl.spiders import TEXT, Items, Pages, until
-from tests.pages import article, edited, html
+from tests.crawl.spiders import Pages, until
+from tests.pages import article, html
 
 PATHS = ["/first", "/second", "/other", "/image"]
 
@@ -43,18 +43,23 @@ def lines(log: Path) -> dict[str, LogLine]:
 def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
     visit, twins, log, caplog
 ):
-    asked = *PATHS, "/first", "/gone"
-    crawled = visit(twins, *asked, SIMHASH_LOG=str(log), HTTPERROR_ALLOW_ALL=True)
+    """robots.txt is none of them."""
+    twins.pages["/large"] = html(article(4, 900))
+    settings = {"SIMHASH_MAX_BODY_SIZE": 6000, "HTTPERROR_ALLOW_ALL": True, "ROBOTSTXT_OBEY": True}
+    asked = *PATHS, "/first", "/gone", "/large"
+    crawled = visit(twins, *asked, SIMHASH_LOG=str(log), **settings)
+    assert len(crawled.items) == len(asked) - 1
+    assert twins.hits["/robots.txt"] == crawled.stat("no_page") == 1
     verdicts = Counter(line.verdict for line in read_log([log]))
-    assert verdicts == {"unique": 2, "duplicate": 1, "revisit": 1, "skipped": 2}
+    assert verdicts == {"unique": 2, "duplicate": 1, "revisit": 1, "skipped": 3}
     assert verdicts.total() == crawled.stat("responses")
     for verdict, number in verdicts.items():
         assert crawled.stat(verdict) == number
     rows = [" ".join(row.split()) for row in summary_of(caplog).splitlines()]
     assert rows == [
-        "Near-duplicates of pages: 6 pages judged",
+        "Near-duplicates of pages: 7 pages judged",
         *("2 kept", "1 kept, crawled before", "1 dropped"),
-        "2 not compared: 1 other_type, 1 status",
+        "3 not compared: 1 other_type, 1 status, 1 too_large",
         f"What each repeats: scrapy simhash report {log}",
     ]
     logged = lines(log)
@@ -95,51 +100,11 @@ def test_a_crawl_that_ctrl_c_ends_has_its_log_and_its_summary(log):
     assert [line.reason for line in read_log([log])] == ["too_short"]
 
 
-@pytest.mark.parametrize(
-    ("action", "done"), [("follow", "followed: requests sent"), ("flag", "flagged and delivered")]
-)
-def test_line_and_summary_say_what_was_done_with_a_copy(visit, twins, log, caplog, action, done):
-    crawled = visit(twins, "/first", "/second", SIMHASH_LOG=log, SIMHASH_ACTION=action)
-    assert lines(log)["second"].action == action
-    assert f"           1 {done}" in summary_of(caplog)
-    assert crawled.stat("bytes_dropped") == 0
-
-
-def test_line_of_a_page_that_was_withheld_says_so(visit, twins, log, tmp_path):
-    url = f"sqlite:///{tmp_path}/index"
-    for action in (None, "follow"):
-        visit(twins, "/first", SIMHASH_INDEX_URL=url, SIMHASH_LOG=log, SIMHASH_RECRAWL="changed")
-        assert lines(log)["first"].action == action
-
-
-def test_judged_items_are_lines_too(crawl, site, log):
-    items = [
-        {"url": "http://a.example/1", "text": article(1)},
-        {"url": "http://b.example/1", "text": edited(article(1), 3)},
-        {"url": "http://a.example/2", "text": "short"},
-    ]
-    crawled = crawl(Items, settings={**TEXT, "SIMHASH_LOG": log}, site=site, items=items)
-    logged = [line for line in read_log([log]) if line.what == "item"]
-    assert sorted(line.verdict for line in logged) == ["duplicate", "skipped", "unique"]
-    [repeated] = [line for line in logged if line.verdict == "duplicate"]
-    assert (repeated.action, repeated.bytes) == ("drop", None)
-    assert repeated.text
-    assert crawled.stat("items_dropped") == 1
-
-
 def summary_of(caplog: Any) -> str:
     [summary] = [
         r.getMessage() for r in caplog.records if re.search("pages? judged", r.getMessage())
     ]
     return str(summary)
-
-
-def test_robots_txt_is_no_page_that_was_judged(visit, twins, log, caplog):
-    crawled = visit(twins, "/first", ROBOTSTXT_OBEY=True, SIMHASH_LOG=log)
-    assert twins.hits["/robots.txt"] == 1
-    assert [crawled.stat(name) for name in ("responses", "no_page", "skipped")] == [1, 1, 0]
-    assert summary_of(caplog) == "Near-duplicates of pages: 1 page judged\n           1 kept"
-    assert list(lines(log)) == ["first"]
 
 
 def text_of(counts: dict[str, int], sparing: str = "", **settings: Any) -> list[str]:
