@@ -54,9 +54,12 @@ def kept(*arguments: object, folder: Path, **settings: Any) -> list[str]:
 
 
 def test_the_first_of_near_duplicates_is_kept(items, tmp_path, capsys):
+    """The index of the settings is left alone."""
     with items.open("a") as file:
         file.write('{"id": 1}\n{"id": 2}\n')
-    lines = verdicts(items, folder=tmp_path, SIMHASH_PROCESSES=2)
+    settings = {"SIMHASH_PROCESSES": 2, "SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/crawl.sqlite"}
+    lines = verdicts(items, folder=tmp_path, **settings)
+    assert not (tmp_path / "crawl.sqlite").exists()
     out = capsys.readouterr().out.splitlines()
     assert out == [
         "6 pages: 3 to keep, 3 copies",
@@ -102,11 +105,6 @@ def test_an_index_is_filled_and_knows_its_pages_afterwards(items, tmp_path, stor
     other = tmp_path / "other.jsonl"
     other.write_bytes(feed({"http://new.example/": html(edited(TWO, 3))}))
     assert kept(other, "--index", url, folder=tmp_path) == []
-
-
-def test_the_index_of_the_settings_is_left_alone(items, tmp_path):
-    kept(items, folder=tmp_path, SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/crawl.sqlite")
-    assert not (tmp_path / "crawl.sqlite").exists()
 
 
 def test_a_crawl_in_the_same_order_keeps_the_same_pages(crawl, site, tmp_path):

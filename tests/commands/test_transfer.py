@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
+from unittest.mock import Mock
 
 import pytest
 from simhash import Simhash
@@ -11,8 +12,7 @@ from simhash import Simhash
 from scrapy_simhash.commands import import_
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.index import open_existing, open_index
-from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.values import Arrival, Entry, IndexSpec
+from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.keys import key_of
 from tests.commands.running import entries_in, filled, printed, simhash
 from tests.index.promises.made import fp, values
@@ -58,21 +58,13 @@ def test_pages_in_progress_are_left_out(tmp_path, capsys):
     assert entries_in(f"sqlite:///{tmp_path}/two.sqlite") == entries(1)
 
 
-@pytest.mark.parametrize("scope", ["global", "host"])
-def test_an_imported_index_is_spread_if_the_pages_of_a_crawl_have_scopes(
-    tmp_path, monkeypatch, scope
-):
-    spread = []
-
-    def opening(url: str, spec: IndexSpec) -> Index:
-        spread.append(spec.scoped)
-        return open_index(url, spec)
-
+def test_an_imported_index_is_spread_if_the_pages_of_a_crawl_have_scopes(tmp_path, monkeypatch):
+    url, opening = filled(tmp_path / "one.sqlite", entries(1)), Mock(wraps=open_index)
     monkeypatch.setattr(import_, "open_index", opening)
-    url = filled(tmp_path / "one.sqlite", entries(1))
-    settings = {"SIMHASH_SCOPE": scope}
-    assert simhash("import", url, "--index", tmp_path / "two.sqlite", settings=settings) == 0
-    assert spread == [scope == "host"]
+    for scope in ("global", "host"):
+        settings = {"SIMHASH_SCOPE": scope}
+        assert simhash("import", url, "--index", tmp_path / scope, settings=settings) == 0
+    assert [call.args[1].scoped for call in opening.mock_calls] == [False, True]
 
 
 def test_an_interrupted_import_leaves_its_first_pages_and_runs_again(tmp_path, monkeypatch, capsys):

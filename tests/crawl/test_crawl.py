@@ -157,34 +157,29 @@ def test_middleware_may_give_a_response_another_request(crawl, twins, place):
     assert (crawled.stat("dropped"), crawled.stat("crawled_again")) == (1, 0)
 
 
-class Failing(InTurn):
-    """Fails on /first, in the way that ``how`` names."""
-
-    how = ""
-
-    def parse(self, response: Any) -> Any:
-        if response.url.endswith("/first") and self.how == "at once":
-            raise RuntimeError("cannot parse")
-        return self.output(response)
-
-    def output(self, response: Any) -> Any:
-        yield {"path": response.url.removeprefix(self.base)}
-        if response.url.endswith("/first") and self.how == "half-way":
-            raise RuntimeError("cannot parse")
-
-
-class FailingPipeline:
-    def process_item(self, item: Any, spider: Any = None) -> Any:
-        if item["path"] == "/first":
-            raise RuntimeError("cannot store")
-        return item
-
-
 @pytest.mark.parametrize("how", ["at once", "half-way", "item"])
 def test_twin_of_a_page_that_fails_gets_through(crawl, twins, how):
-    spider = type("OneFails", (Failing,), {"how": how})
-    settings = {"ITEM_PIPELINES": {FailingPipeline: 300} if how == "item" else {}}
-    crawled = crawl(spider, settings=settings, site=twins, acts=["/first", settled, "/second"])
+    def fail(path: str, place: str) -> None:
+        if (path, place) == ("/first", how):
+            raise RuntimeError("no delivery")
+
+    class Failing(InTurn):
+        def parse(self, response: Any) -> Any:
+            path = response.url.removeprefix(self.base)
+            fail(path, "at once")
+            return self.output(path)
+
+        def output(self, path: str) -> Any:
+            yield {"path": path}
+            fail(path, "half-way")
+
+    class Storage:
+        def process_item(self, item: Any, spider: Any = None) -> Any:
+            fail(item["path"], "item")
+            return item
+
+    settings = {"ITEM_PIPELINES": {Storage: 300}}
+    crawled = crawl(Failing, settings=settings, site=twins, acts=["/first", settled, "/second"])
     assert "/second" in paths(crawled)
 
 

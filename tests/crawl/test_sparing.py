@@ -2,7 +2,9 @@
 
 import json
 from contextlib import closing
+from itertools import chain, repeat
 from typing import Any, ClassVar
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Request
@@ -178,19 +180,12 @@ def test_crawls_of_one_index_learn_from_each_other(crawl, shop, tmp_path):
 
 
 def test_nothing_is_spared_while_the_index_is_silent(crawl, shop, tmp_path, monkeypatch, caplog):
-    read, asked = SharedRows.read, []
-
-    def read_once(rows: SharedRows, cells: Any) -> set[str]:
-        asked.append(cells)
-        if len(asked) > 1:
-            raise OSError("away")
-        return read(rows, cells)
-
-    monkeypatch.setattr(SharedRows, "read", read_once)
+    read = Mock(side_effect=chain([set()], repeat(OSError("away"))))
+    monkeypatch.setattr(SharedRows, "read", read)
     monkeypatch.setattr("scrapy_simhash.crawl.exchange.EXCHANGE_SECONDS", 0.01)
     settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/index.sqlite"}
     crawled = run(crawl, shop, settings)
-    assert len(asked) > 1
+    assert read.call_count > 1
     assert prints(shop) > NUMBER / 2
     assert crawled.stat("spared/skipped") < NUMBER / 2
     assert sum("patterns are not shared" in record.message for record in caplog.records) == 1
