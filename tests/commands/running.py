@@ -1,12 +1,9 @@
 """Running subcommands as Scrapy does."""
 
 import argparse
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -69,44 +66,6 @@ def entries_in(url: str) -> list[Entry]:
     """Return all entries of an index."""
     with closing(open_existing(url)) as index:
         return list(index)
-
-
-WAITING = """
-import os, time
-
-def extract(html):
-    if "wait here" in html and "GO" not in os.environ:
-        open("waits", "w").close()
-        time.sleep(600)
-    return html
-"""
-
-
-def waiting(folder: Path, monkeypatch: Any) -> list[str]:
-    """Return options with which pages that say "wait here" wait in processes without GO.
-
-    A file "waits" tells of them.
-    """
-    (folder / "waiting.py").write_text(WAITING)
-    monkeypatch.syspath_prepend(folder)
-    return ["-s", "SIMHASH_EXTRACTOR=waiting.extract", "-s", "SIMHASH_PROCESSES=1"]
-
-
-def interrupted(*arguments: object, folder: Path, when: Callable[[], object]) -> None:
-    """Run a subcommand in a folder, and press Ctrl-C as soon as something holds."""
-    command = [sys.executable, "-m", "scrapy", "simhash", *map(str, arguments)]
-    with subprocess.Popen(
-        command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        while not when():
-            assert process.poll() is None
-            time.sleep(0.005)
-        # As a terminal does: the signal goes to the whole group.
-        os.killpg(process.pid, signal.SIGINT)
-        # It returns when no process, such as a worker, holds the pipe any more.
-        error = process.communicate()[1]
-    assert error == f"scrapy simhash {arguments[0]}: interrupted\n", error
-    assert process.returncode == 130
 
 
 def log_line(url: str, /, verdict: str = "unique", **changed: Any) -> str:

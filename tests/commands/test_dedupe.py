@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.core.workers import Workers
-from tests.commands.running import entries_in, interrupted, printed, simhash, waiting
+from scrapy_simhash.offline.prints import write_prints
+from tests.commands.running import entries_in, printed, simhash
 from tests.crawl.spiders import ONE_AT_A_TIME, Pages, paths
 from tests.pages import article, edited, html
 
@@ -143,20 +144,23 @@ def test_what_dedupe_keeps_is_kept(items, tmp_path, capsys):
     assert {row["reason"] for row in rows(to)[2:4]} == {"key"}
 
 
-def test_an_interrupted_fingerprint_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    for file, text in zip(files, (article(1), article(2) + " wait here"), strict=True):
-        file.write_bytes(feed({f"http://{file.name}/": html(text)}))
-    first = tmp_path / "prints" / "a.jsonl.parquet"
-    arguments = ["fingerprint", *files, "--to", first.parent, *waiting(tmp_path, monkeypatch)]
-    interrupted(*arguments, folder=tmp_path, when=(tmp_path / "waits").exists)
-    assert [path.name for path in first.parent.iterdir()] == [first.name]
+def test_an_interrupted_fingerprint_goes_on_where_it_was(items, tmp_path, monkeypatch, capsys):
+    files = [items, tmp_path / "more.jsonl"]
+    files[1].write_bytes(feed({"http://b.example/": html(TWO)}))
+    first = tmp_path / "prints" / "items.jsonl.parquet"
+    arguments = ["fingerprint", *files, "--to", first.parent, "-s", "SIMHASH_PROCESSES=0"]
+    with monkeypatch.context() as patch:
+        written = iter([write_prints])
+        write = "scrapy_simhash.commands.fingerprint.write_prints"
+        patch.setattr(write, lambda *given: next(written, presses)(*given))
+        assert simhash(*arguments) == 130
+    assert [*first.parent.iterdir()] == [first]
     before = first.stat().st_mtime_ns
-    monkeypatch.setenv("GO", "1")
-    assert simhash(*arguments, "-s", "SIMHASH_PROCESSES=0") == 0
+    capsys.readouterr()
+    assert simhash(*arguments) == 0
     assert "1 page written\nnot written again: 1 file\n" in capsys.readouterr().out
     assert first.stat().st_mtime_ns == before
-    assert len(rows(first)) == 1
+    assert len(rows(first)) == len(PAGES)
 
 
 def presses(*_: object, **__: object) -> Any:
