@@ -196,14 +196,6 @@ def test_extractor_that_fails_costs_no_page(visit, twins, caplog):
     assert caplog.text.count("Traceback") == 1
 
 
-def test_a_job_that_goes_on_has_its_index_and_any_other_crawl_starts_anew(visit, twins, tmp_path):
-    for path in ("/first", "/second"):
-        assert len(visit(twins, path).items) == 1
-    job = {"JOBDIR": str(tmp_path / "job")}
-    assert paths(visit(twins, "/first", CLOSESPIDER_ITEMCOUNT=1, **job)) == ["/first"]
-    assert paths(visit(twins, "/second", "/other", **job)) == ["/other"]
-
-
 @pytest.mark.parametrize("seconds", [0.01, 0.3])
 def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monkeypatch, seconds):
     """Answers that put the crawl off are all alike, and each stands for another page.

@@ -233,18 +233,6 @@ def test_copies_of_pages_of_no_run_or_of_runs_that_nobody_knows_are_not_those_of
         assert counts["dropped_for_others"] == is_other
 
 
-def test_spiders_with_their_name_in_the_url_lack_no_page_of_each_other(day, site, tmp_path):
-    links = posts(site, range(4))
-    for link in links:
-        site.pages[f"/print{link}"] = site.pages[link]
-    site.pages["/other"] = front(*(f"/print{link}" for link in links))
-    url = f"sqlite:///{tmp_path}/{{spider}}.sqlite"
-    for spider, start in ((Blog, "/"), (OtherBlog, "/other")):
-        crawled = day(site, spider=spider, start=start, SIMHASH_INDEX_URL=url)
-        assert len(crawled.items) == len(links) + 1
-    assert sorted(path.stem for path in tmp_path.glob("*.sqlite")) == ["blog", "other-blog"]
-
-
 def test_page_that_is_the_same_waits_for_its_delivery(day, site):
     class Failing(Blog):
         async def parse(self, response: Any) -> Any:

@@ -175,11 +175,13 @@ def test_line_each_minute_says_how_the_crawl_goes(visit, twins, caplog, monkeypa
     assert (line.levelname, line.getMessage()) == ("INFO", said)
 
 
-def test_lines_of_a_crawl_have_its_name_and_no_secret(visit, twins, log, caplog):
-    visit(twins, *PATHS, SIMHASH_LOG=log, SIMHASH_SEED="s3cret")
+def test_lines_of_a_crawl_have_its_name_and_no_secret(visit, twins, log, tmp_path, caplog):
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/{{spider}}", "SIMHASH_SEED": "s3cret"}
+    visit(twins, *PATHS, SIMHASH_LOG=log, **settings)
     ours = [record for record in caplog.records if record.name.startswith("scrapy_simhash")]
     messages = [record.getMessage() for record in ours if record.levelno == logging.INFO]
-    assert messages[0].startswith("Near-duplicates of pages: 0 pages in memory://, run 1, ")
+    place = f"sqlite:///{tmp_path}/pages"
+    assert messages[0].startswith(f"Near-duplicates of pages: 0 pages in {place}, run 1, ")
     assert all(" of pages: " in message for message in messages)
     assert "s3cret" not in caplog.text
     assert "s3cret" not in log.read_text()

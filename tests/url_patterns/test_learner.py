@@ -33,12 +33,33 @@ def spared(learner: Learner, url: Callable[[int], str]) -> float:
     return sum(learner.forecast(url(n)).spared for n in range(5000, 5200)) / 200
 
 
-def test_addresses_whose_like_were_copies_are_spared():
+EDIT = f"{SITE}/edit?title=Story_{{}}".format
+NEW = f"{EDIT('{}')}&redlink=1".format
+MIRRORED = "http://b.test/docs/page{}.html".format
+COMMIT = f"{SITE}/git?h={{:016x}}abc".format
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "second", "are_spared"),
+    [
+        (100, ARTICLE, OLD, True),
+        # Links lead to the first address, and the better one may be linked by the page alone.
+        (60, NEW, EDIT, True),
+        # What a path names needs more evidence.
+        (60, "http://a.test/docs/page{}.html".format, MIRRORED, False),
+        # A hash tells nothing of others.
+        (200, lambda _: f"{SITE}/git", COMMIT, False),
+    ],
+)
+def test_addresses_whose_like_were_copies_are_spared(number, first, second, are_spared):
     learner = Learner()
-    assert spared(learner, OLD) == 0
-    learn_old_versions(learner)
-    assert spared(learner, OLD) > 0.8
-    assert spared(learner, ARTICLE) == 0
+    assert spared(learner, second) == 0
+    for n in range(number):
+        fetch(learner, first(n))
+        fetch(learner, second(n), first(n))
+    share = spared(learner, second)
+    assert share > 0.7 if are_spared else share == 0
+    assert spared(learner, first) == 0
 
 
 @pytest.mark.parametrize("place", ["/old?id={}", "/a/b/c/d/e/f/g/h/i/j/k/l/{}?view=print"])
@@ -95,13 +116,6 @@ def test_copies_that_were_found_by_chance_are_no_evidence(is_sure):
     assert (spared(learner, mirrored) > 0.5) is is_sure
 
 
-def test_what_a_path_names_needs_more_evidence():
-    learner, mirrored = Learner(), "http://b.test/docs/page{}.html".format
-    for n in range(60):
-        fetch(learner, mirrored(n), f"http://a.test/docs/page{n}.html")
-    assert spared(learner, mirrored) == 0
-
-
 @pytest.mark.parametrize(
     ("topic", "post"), [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")]
 )
@@ -120,16 +134,6 @@ def test_links_of_posts_are_spared_though_each_topic_came_by_one_of_them(topic, 
         fetch(learner, url_of(n), post_of(n, 10 * n))
     assert spared(learner, lambda n: post_of(n, 10 * n + 3)) > 0.7
     assert spared(learner, url_of) == 0
-
-
-def test_of_two_addresses_that_each_page_has_once_the_first_stands():
-    """Links lead to it, and perhaps the better one is linked by the page itself only."""
-    learner, edit = Learner(), f"{SITE}/edit?title=Story_{{}}".format
-    for n in range(60):
-        fetch(learner, f"{edit(n)}&redlink=1")
-        fetch(learner, edit(n), f"{edit(n)}&redlink=1")
-    assert spared(learner, edit) > 0.7
-    assert spared(learner, lambda n: f"{edit(n)}&redlink=1") == 0
 
 
 def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise():
@@ -170,13 +174,6 @@ def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
     assert not learner.forecast(OLD(50)).may_wait
 
 
-def test_addresses_that_differ_in_a_hash_tell_nothing_of_others():
-    learner, url = Learner(), lambda n: f"{SITE}/git?h={n:016x}abc"
-    for n in range(200):
-        fetch(learner, url(n), f"{SITE}/git")
-    assert spared(learner, url) == 0
-
-
 def test_a_pattern_has_at_most_one_distinct_page_of_twenty():
     bounds = [Learner().bound("a.test/?b=*", Row(100, 100, distinct=n)) for n in (5, 6)]
     assert bounds[0] > 0.8
@@ -213,15 +210,3 @@ def test_addresses_of_many_parameters_stay_within_bounds():
         names = [f"n{n}x{at}=v{n}y{at}" for at in range(10)]
         fetch(learner, f"http://{n % 7}.test/page?{'&'.join(names)}", f"{SITE}/page")
     assert max(len(table) for _, table in learner.table) <= MOST_PLACES + 2 * MOST_ROWS
-
-
-def test_rows_that_could_not_be_sent_come_back_and_none_without_copies_is_sent():
-    learner = Learner()
-    learn_old_versions(learner, 50)
-    table = learner.table.of("wiki.test")
-    before = table.rows()
-    unsent = table.take()
-    assert unsent == {name: row for name, row in before.items() if row.copies} != before
-    assert table.rows() == before
-    table.read({}, unsent)
-    assert table.rows() == before

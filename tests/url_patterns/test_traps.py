@@ -42,15 +42,19 @@ def test_a_new_link_to_anything_else_ends_a_row():
     assert walk(traps, PAGES_OF_TRAP - 1, start=1000) == []
 
 
-def test_a_trap_is_a_pattern_until_a_page_of_it_says_something():
+def test_a_trap_is_a_pattern_and_sampled_less_the_longer_it_is_until_a_page_says_something():
     traps = Traps()
     learner = Learner(traps=traps)
+    chances = []
     for n in range(10):
         learner.record(learner.forecast(MONTH(n)), Visit(MONTH(n)))
-    walk(traps, PAGES_OF_TRAP + 1)
-    assert sum(learner.forecast(MONTH(n)).spared for n in range(100, 200)) > 80
-    traps.page(MONTH(100), SIGNATURE)
-    assert not learner.forecast(MONTH(100)).bound
+    for start, months in ((0, PAGES_OF_TRAP + 1), (1000, 20 * PAGES_OF_TRAP)):
+        walk(traps, months, start=start)
+        assert sum(learner.forecast(MONTH(n)).spared for n in range(5000, 5100)) > 80
+        chances.append(learner.forecast(MONTH(5000)).chance)
+    assert 0 < chances[1] < chances[0] < 0.05
+    traps.page(MONTH(5000), SIGNATURE)
+    assert not learner.forecast(MONTH(5000)).bound
 
 
 def media(name: str, tab: str, image: str) -> str:
@@ -103,18 +107,6 @@ def test_a_value_that_another_page_has_linked_is_no_news():
     assert traps.length(f"{MONTH(7)}&view=day", f"{SIGNATURE}&view=*") == 0  # not fetched yet
     traps.page("http://a.test/?view=day", "view")
     assert traps.length(MONTH(61), SIGNATURE) >= PAGES_OF_TRAP
-
-
-def test_a_long_trap_is_sampled_less():
-    traps = Traps()
-    learner = Learner(traps=traps)
-    chances = []
-    for n in range(10):
-        learner.record(learner.forecast(MONTH(n)), Visit(MONTH(n)))
-    for start in (0, 1000):
-        walk(traps, 20 * PAGES_OF_TRAP, start=start)
-        chances.append(learner.forecast(MONTH(5000)).chance)
-    assert 0 < chances[1] < chances[0] < 0.01
 
 
 def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_known():
