@@ -47,9 +47,7 @@ _SESSION = re.compile(
 
 # One page has its key asked for several times in a moment, and each takes a tenth of a
 # millisecond.
-@functools.lru_cache(maxsize=1024)
-def _canonical(url: str) -> str:
-    return canonicalize_url(url)
+_canonical = functools.lru_cache(maxsize=1024)(canonicalize_url)
 
 
 def plain_key(value: object) -> str:

@@ -54,8 +54,11 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--text", action="store_true", help="compare texts instead of pages"
     )
-    says = "with --text, show features, weights, sums, bits and block values"
-    parser.add_argument("--steps", action="store_true", help=says)
+    parser.add_argument(
+        "--steps",
+        action="store_true",
+        help="with --text, show features, weights, sums, bits and block values",
+    )
     add_shared_options(parser, "recipe")
 
 

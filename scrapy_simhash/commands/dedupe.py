@@ -69,10 +69,16 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints"
     )
-    says = "write what became of each page; a dedup log, or Parquet"
-    parser.add_argument("--verdicts", metavar="FILE", help=says)
-    says = "where the fingerprints of kept pages go, if PAGES are fingerprints"
-    parser.add_argument("--kept", metavar="FILE", help=says)
+    parser.add_argument(
+        "--verdicts",
+        metavar="FILE",
+        help="write what became of each page; a dedup log, or Parquet",
+    )
+    parser.add_argument(
+        "--kept",
+        metavar="FILE",
+        help="where the fingerprints of kept pages go, if PAGES are fingerprints",
+    )
     add_shared_options(parser, "index")
 
 

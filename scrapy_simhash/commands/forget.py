@@ -47,10 +47,18 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "pages", nargs="*", metavar="URL", help="the address, or key, of a page"
     )
-    says = "pages that came in more days ago"
-    parser.add_argument("--older-than", type=float, metavar="DAYS", help=says)
-    says = "pages that this run and later ones lack"
-    parser.add_argument("--missing-since", type=int, metavar="N", help=says)
+    parser.add_argument(
+        "--older-than",
+        type=float,
+        metavar="DAYS",
+        help="pages that came in more days ago",
+    )
+    parser.add_argument(
+        "--missing-since",
+        type=int,
+        metavar="N",
+        help="pages that this run and later ones lack",
+    )
     parser.add_argument(
         "--all", action="store_true", help="every page: empty the index"
     )

@@ -28,9 +28,13 @@ from scrapy_simhash.report.words import count, percent
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("log", nargs="*", metavar="LOG", help="dedup log")
-    default = "simhash-report.html"
-    says = "where the report goes (%(default)s)"
-    parser.add_argument("-o", "--output", metavar="FILE", default=default, help=says)
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="simhash-report.html",
+        help="where the report goes (%(default)s)",
+    )
     parser.add_argument(
         "--crawl", metavar="NAME", help="a crawl of the log, not the last one"
     )

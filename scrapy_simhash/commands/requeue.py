@@ -44,16 +44,16 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "pages", nargs="*", metavar="URL", help="the address of a dropped page"
     )
-    says = "pages that were dropped because of this one (may be repeated)"
     parser.add_argument(
         "--original",
         action="append",
         default=[],
         metavar="URL",
-        help=says,
+        help="pages that were dropped because of this one (may be repeated)",
     )
-    says = "addresses that were not requested"
-    parser.add_argument("--spared", action="store_true", help=says)
+    parser.add_argument(
+        "--spared", action="store_true", help="addresses that were not requested"
+    )
     add_shared_options(parser, "host", "log", "index")
 
 

@@ -24,8 +24,11 @@ from scrapy_simhash.report.words import moment
 
 
 def add_options(parser: ArgumentParser) -> None:
-    says = "read the whole index, and tell what is damaged"
-    parser.add_argument("--check", action="store_true", help=says)
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="read the whole index, and tell what is damaged",
+    )
     add_shared_options(parser, "index", "json")
 
 
