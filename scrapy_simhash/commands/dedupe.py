@@ -43,7 +43,7 @@ from scrapy_simhash.commands.selection import (
     index_url,
     reading,
 )
-from scrapy_simhash.core.verdict import Verdict, spec_of
+from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.offline.join import KEPT, VERDICTS, DuckDB, find_copies
@@ -56,7 +56,6 @@ from scrapy_simhash.offline.prints import (
 from scrapy_simhash.offline.saved_pages import (
     Analysed,
     Decided,
-    SavedPage,
     decide,
     page_files,
 )
@@ -106,17 +105,24 @@ def _judge_in_turn(
     url: str,
     chosen: FilterSettings,
 ) -> None:
-    sources = chain.from_iterable(map(page_files, paths))
     counts = Counter[str]()
     with (
-        whole_file(target or os.devnull, *sources) as file,
+        whole_file(target or os.devnull, *chain(*map(page_files, paths))) as file,
         reading(paths, chosen) as reader,
     ):
         pages = chain.from_iterable(map(reader.read, paths))
         with analysed(pages, chosen, TEXT_LENGTH if target else 0) as analyses:
             for page, verdict, is_kept in _verdicts(analyses, url, chosen):
                 counts[verdict.kind if is_kept else "copies"] += 1
-                file.write(_log_line(page, verdict, is_kept, chosen.recipe.distance))
+                line = line_of(
+                    "page",
+                    page.url or page.name,
+                    verdict,
+                    action=None if is_kept else "drop",
+                    k=chosen.recipe.distance,
+                    bytes=len(page.body.data),
+                )
+                file.write(f"{to_json(line)}\n".encode())
     say(_totals(counts))
     say(passed_over(reader))
 
@@ -132,23 +138,6 @@ def _verdicts(
     spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
     with closing(open_index(url, spec)) as index:
         yield from decide(chain(first, analyses), index, chosen.scope)
-
-
-def _log_line(
-    page: SavedPage,
-    verdict: Verdict,
-    is_kept: bool,
-    k: int,
-) -> bytes:
-    line = line_of(
-        "page",
-        page.url or page.name,
-        verdict,
-        action=None if is_kept else "drop",
-        k=k,
-        bytes=len(page.body.data),
-    )
-    return f"{to_json(line)}\n".encode()
 
 
 def _totals(counts: Counter[str]) -> Iterator[str]:

@@ -24,7 +24,6 @@ from scrapy_simhash.keys import Scope, page_scope
 from scrapy_simhash.offline.prints import Print, pyarrow, write_prints
 from scrapy_simhash.offline.saved_pages import Analysed
 from scrapy_simhash.report.words import count
-from scrapy_simhash.settings import FilterSettings
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -38,32 +37,27 @@ def run(options: Namespace) -> None:
     pyarrow()  # without it, nothing is made
     chosen = chosen_settings(options)
     folder = Path(options.to)
-    paths = [*map(Path, options.pages)]
-    targets = {path: folder / f"{path.name}.parquet" for path in paths}
-    if len({*targets.values()}) < len(paths):
+    targets = {
+        path: folder / f"{path.name}.parquet" for path in map(Path, options.pages)
+    }
+    if len({*targets.values()}) < len(options.pages):
         raise UsageError("two of PAGES have one name, and so would their files have")
-    new = [path for path in paths if not targets[path].exists()]
+    new = [path for path in targets if not targets[path].exists()]
     folder.mkdir(parents=True, exist_ok=True)
     pages = 0
     with reading(new, chosen) as reader:
         for path in new:
-            with analysed(reader.read(path), chosen) as analyses:
-                pages += _write(targets[path], analyses, chosen)
+            with (
+                analysed(reader.read(path), chosen) as analyses,
+                whole_file(str(targets[path])) as file,
+            ):
+                pages += write_prints(
+                    file, spec_of(chosen.recipe), _prints(analyses, chosen.scope)
+                )
     say([f"{folder}: {count(pages, 'page')} written"])
-    if len(new) < len(paths):
-        say([f"not written again: {count(len(paths) - len(new), 'file')}"])
+    if len(new) < len(targets):
+        say([f"not written again: {count(len(targets) - len(new), 'file')}"])
     say(passed_over(reader))
-
-
-def _write(
-    target: Path,
-    analyses: Iterable[Analysed],
-    chosen: FilterSettings,
-) -> int:
-    with whole_file(str(target)) as file:
-        return write_prints(
-            file, spec_of(chosen.recipe), _prints(analyses, chosen.scope)
-        )
 
 
 def _prints(analyses: Iterable[Analysed], scope: Scope) -> Iterator[Print]:

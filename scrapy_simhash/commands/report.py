@@ -49,15 +49,15 @@ def run(options: Namespace) -> None:
     with whole_file(options.output, *logs) as file:
         html = html_report(table, crawl, [*map(str, logs)], bits)
         file.write(html.encode("utf-8", "replace"))
-    say([f"{_figures(table, crawl)}: {Path(options.output).absolute().as_uri()}"])
-
-
-def _figures(table: LogTable, crawl: str) -> str:
     verdicts = table.counts(crawl, "verdict")
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
-    share = percent(copies, judged)
-    return f"{count(judged)} judged, {count(copies, 'near-duplicate')} ({share})"
+    say(
+        [
+            f"{count(judged)} judged, {count(copies, 'near-duplicate')} "
+            f"({percent(copies, judged)}): {Path(options.output).absolute().as_uri()}"
+        ]
+    )
 
 
 def _crawl_name(table: LogTable, name: str | None) -> str:

@@ -118,9 +118,9 @@ def feature_sums(
 def ngram_sums(
     text: str,
     n: int,
-    bits: int = 64,
-    seed: str | None = None,
-    weights: Sequence[int] = (),
+    bits: int,
+    seed: str | None,
+    weights: Sequence[int],
 ) -> Sums:
     """Return the sums of all different character n-grams of a text, hashed by ``karp-rabin``.
 

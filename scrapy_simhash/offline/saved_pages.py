@@ -8,7 +8,7 @@ page, or else its place.
 
 from base64 import b64decode
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -209,7 +209,16 @@ def decide(
     """
     kept: defaultdict[str, list[int]] = defaultdict(list)  # values by key
     while pages := [*islice(analysed, 64)]:
-        arrivals = [*_arrivals(pages, scope)]
+        arrivals = [
+            Arrival(
+                page.key,
+                analysis.fingerprint,
+                page_scope(page.url or "", scope),
+                analysis.facts,
+            )
+            for page, analysis in pages
+            if analysis.fingerprint is not None
+        ]
         verdicts = map(verdict_of, arrivals, index.claim_all(arrivals))
         for page, analysis in pages:
             verdict = Verdict("skipped", page.key, analysis.reason)
@@ -226,10 +235,3 @@ def decide(
             verdict = replace(verdict, excerpt=analysis.excerpt)
             yield page, verdict, not is_repeated and verdict.kind != "duplicate"
         index.confirm(page.key for page, analysis in pages if analysis.fingerprint)
-
-
-def _arrivals(pages: Iterable[Analysed], scope: Scope) -> Iterator[Arrival]:
-    for page, analysis in pages:
-        if analysis.fingerprint is not None:
-            scope_of_page = page_scope(page.url or "", scope)
-            yield Arrival(page.key, analysis.fingerprint, scope_of_page, analysis.facts)

@@ -132,15 +132,15 @@ class LogTable:
         self,
         crawl: str,
         many: float,
-        most: int = -1,
+        most: int,
     ) -> Iterator[Drop]:
         """Yield the near-duplicates of a crawl by their originals.
 
         Originals with ``many`` copies or more come first, then those with doubtful
-        ones. Of an original, a quarter of ``most`` is yielded; -1 is no bound.
+        ones. At most ``most`` are yielded, and a quarter of that of an original.
         """
-        of_one = most // 4 if most > 0 else 1 << 62
-        rows = self._db.execute(_DROPS_QUERY, (crawl, of_one, many, most)).fetchall()
+        bounds = most // 4, many, most
+        rows = self._db.execute(_DROPS_QUERY, (crawl, *bounds)).fetchall()
         originals: dict[str | None, LogLine | None] = {}
         for *values, number, copies, _, _ in rows:
             line = _line_of_row(values)

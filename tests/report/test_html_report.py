@@ -199,7 +199,7 @@ def test_every_drop_is_in_one_group(numbers):
         copy(f"http://b.example/{place}", f"http://a.example/{original}", bits, doubtful=doubtful)
         for place, (original, bits, doubtful) in enumerate(numbers)
     ]
-    drops = [*LogTable(lines).drops(CRAWL, 20)]
+    drops = [*LogTable(lines).drops(CRAWL, 20, 1000)]
     groups = groups_of(drops, 20)
     shown = [each.url for group in groups for each in group.lines]
     assert sorted(shown) == sorted(each.url for each in lines)
