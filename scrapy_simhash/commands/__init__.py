@@ -75,25 +75,23 @@ class SimhashCommand(ScrapyCommand):
             prog="scrapy simhash",
         )
         try:
-            self._add_subcommands(subparsers)
+            for name in SUBCOMMANDS:
+                module = _load(name)
+                subparser = subparsers.add_parser(
+                    name,
+                    help=(module.__doc__ or name).split("\n")[0].rstrip("."),
+                    description=module.__doc__,
+                    epilog=_EXIT_STATUS,
+                    formatter_class=argparse.RawDescriptionHelpFormatter,
+                    # "patterns --log" would be "ambiguous" between two options of
+                    # Scrapy's.
+                    allow_abbrev=False,
+                )
+                module.add_options(subparser)
+                super().add_options(subparser)
         except KeyboardInterrupt:
             sys.stderr.write("scrapy simhash: interrupted\n")
             sys.exit(128 + signal.SIGINT)
-
-    def _add_subcommands(self, subparsers: Any) -> None:
-        for name in SUBCOMMANDS:
-            module = _load(name)
-            subparser = subparsers.add_parser(
-                name,
-                help=_summary(name),
-                description=module.__doc__,
-                epilog=_EXIT_STATUS,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-                # "patterns --log" would be "ambiguous" between two options of Scrapy's.
-                allow_abbrev=False,
-            )
-            module.add_options(subparser)
-            super().add_options(subparser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         from scrapy_simhash.index.store import StoreError
@@ -144,10 +142,6 @@ class SimhashCommand(ScrapyCommand):
         name = " ".join(filter(None, ("scrapy simhash", opts.subcommand)))
         sys.stderr.write(f"{name}: {shown(message)}\n")
         self.exitcode = exitcode
-
-
-def _summary(name: str) -> str:
-    return (_load(name).__doc__ or name).split("\n")[0].rstrip(".")
 
 
 def _load(name: str) -> Any:

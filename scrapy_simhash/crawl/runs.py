@@ -209,11 +209,8 @@ def _forget_missing(
     run: int,
     among: Collection[str] | None = None,
 ) -> None:
-    keys = [
-        entry.key for entry in store.missing(run) if among is None or entry.key in among
-    ]
-    for start in range(0, len(keys), 1000):
-        store.gone(keys[start : start + 1000])
+    keys = [entry.key for entry in store.missing(run)]
+    store.gone(key for key in keys if among is None or key in among)
 
 
 def place_of(url: str) -> str:
