@@ -224,8 +224,7 @@ def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
     marks = np.where(np.equal(*blocks), "* ", "  ")
     for letter, text, values in zip("AB", texts, blocks, strict=True):
         yield ""
-        yield from _features(letter, text, recipe)
-        yield from _sums(text, recipe)
+        yield from _features_and_sums(letter, text, recipe)
         yield f"   block values of {recipe.blocks}; * stands at those that both have"
         cells = [
             f"{value:08x}{mark}" for value, mark in zip(values, marks, strict=True)
@@ -233,7 +232,7 @@ def _steps(texts: Sequence[str], recipe: Recipe) -> Iterator[str]:
         yield from (f"   {''.join(row)}".rstrip() for row in _in_eights(cells))
 
 
-def _features(
+def _features_and_sums(
     letter: str,
     text: str,
     recipe: Recipe,
@@ -243,8 +242,6 @@ def _features(
     for name in sorted(features, key=lambda name: -features[name]):
         yield f"   {features[name]:>10.4g}  {name!r}"
 
-
-def _sums(text: str, recipe: Recipe) -> Iterator[str]:
     yield (
         f"   the sum of the weights for each bit, the bit below it: 1 if the sum is {recipe.sign} 0"
     )

@@ -90,7 +90,17 @@ class CrawlFilter:
     async def judge(self, request: Request, response: Response) -> Judged:
         """Judge a response, and tell the other parts."""
         key = request_key(request, response.url)
-        verdict = await self._verdict(request, response, key)
+        if reason := self._reason_to_skip(request, response):
+            verdict = Verdict("skipped", key, reason)
+        else:
+            document = Document(
+                response.url,
+                response.body,
+                content_type(response),
+                key,
+                aliases=request_aliases(request, response.url),
+            )
+            verdict = await self.dedup.check(document, wait=False)
         judged = Judged(request, response, verdict, _times_dropped(request, key))
         judged.is_withheld = verdict.unchanged and self.settings.recrawl == "changed"
         if verdict.kind == "duplicate":
@@ -103,24 +113,6 @@ class CrawlFilter:
         if verdict.provisional and judged.action != "flag":
             self.copies.wait(judged)
         return judged
-
-    async def _verdict(
-        self,
-        request: Request,
-        response: Response,
-        key: str,
-    ) -> Verdict:
-        reason = self._reason_to_skip(request, response)
-        if reason is not None:
-            return Verdict("skipped", key, reason)
-        document = Document(
-            response.url,
-            response.body,
-            content_type(response),
-            key,
-            aliases=request_aliases(request, response.url),
-        )
-        return await self.dedup.check(document, wait=False)
 
     def _action(self, copy: Judged) -> Action:
         """Return what becomes of a copy."""

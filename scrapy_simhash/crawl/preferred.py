@@ -90,24 +90,22 @@ class Preferred:
             return None
         key = page_key(response.url)
         canonical = page_key(url)
-        if canonical in (key, *_chain(request)) or not self._may_wait(key, canonical):
+        form = self._form(key)
+        # Pages may declare each other canonical, and a page may come twice. Each page
+        # that waits in vain may have cost a download, so three may, and 1% of all.
+        if (
+            canonical in (key, *_chain(request))
+            or canonical in self._ended
+            or key in self._have_waited
+            or key in self._pages
+            or canonical in self._pages
+            or form.in_vain > 3 + form.pages / 100
+        ):
             return None
         self._pages[key] = _Page(request, canonical, monotonic())
         self._queue.keep(key, request, response)
         self._counts["preferred/waited"] += 1
         return bare_request(url, request, canonical)
-
-    def _may_wait(self, key: str, canonical: str) -> bool:
-        form = self._form(key)
-        # Pages may declare each other canonical, and a page may come twice. Each page
-        # that waits in vain may have cost a download, so three may, and 1% of all.
-        return not (
-            canonical in self._ended
-            or key in self._have_waited
-            or key in self._pages
-            or canonical in self._pages
-            or form.in_vain > 3 + form.pages / 100
-        )
 
     def _form(self, key: str) -> _Form:
         """Return the counts of pages whose addresses have host and first folder as a key has."""

@@ -120,7 +120,8 @@ class Learner:
         place = self.table.place(url)
         if place is None:
             return Forecast(url)
-        bound = self.bound(place.name, place.row)
+        row = place.row
+        bound = self.bound(place.name, row)
         # The less is known, the more is fetched.
         chance = max(SHARE, (1 - bound) / 2)
         if not bound:
@@ -131,7 +132,8 @@ class Learner:
             chance = (1 - bound) / 2
         forecast = Forecast(url, place.host, place.signature)
         if not bound:
-            return forecast._replace(may_wait=self._may_wait(place.row))
+            is_copied = 0 < row.copies >= _needed(row)
+            return forecast._replace(may_wait=is_copied and not self._names_pages(row))
         plain_url = url.partition("#")[0]
         drawn = xxhash.xxh64_intdigest(plain_url.encode("utf-8", "replace"))
         return forecast._replace(
@@ -157,9 +159,6 @@ class Learner:
         """Count an address that is not fetched, or would not be."""
         row = self.table.of(forecast.host).row(forecast.signature)
         self.estimate.spare(forecast.name, row.bytes // max(1, row.copies))
-
-    def _may_wait(self, row: Row) -> bool:
-        return 0 < row.copies >= _needed(row) and not self._names_pages(row)
 
     def _names_pages(self, row: Row) -> bool:
         """Tell whether a signature names pages, though they came by lesser addresses first.
