@@ -47,7 +47,7 @@ def states_are_not_compared() -> None:
 def what_is_near_is_overlooked() -> None:
     find = Neighbours.find
     Neighbours.find = lambda self, words, values: [  # type: ignore[method-assign]
-        [pair for pair in pairs if pair[0] == 0] for pairs in find(self, words, values)
+        near for near in find(self, words, values) if near[1] == 0
     ]
     _in_scripts("if distance then result", "if distance == 0 then result")
 

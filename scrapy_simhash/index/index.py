@@ -379,10 +379,7 @@ class Index:
         """
         count = 0
         for batch in batches(entries, CLAIMS_AT_ONCE):
-            arrivals = [
-                Arrival(entry.key, entry.fingerprint, entry.scope, entry.facts)
-                for entry in batch
-            ]
+            arrivals = [Arrival(*entry[:4]) for entry in batch]
             check_fit(arrivals, self.spec)
             there = {
                 (record.key, record.scope)
@@ -482,12 +479,12 @@ class Index:
                 parts[at] = Part(
                     checks={at: old.pack()}, writes={at: new and new.pack()}
                 )
-        written, found = self._store.commit([*parts.values()])
-        records = self._records(found.entries)
-        pairs = zip(parts, written, strict=True)
-        refused = [at for at, positions in pairs if positions is None]
+        answer = self._store.commit([*parts.values()])
+        there = self._records(answer.found.entries)
         return {
-            at: (records[at].state, states[at][1]) for at in refused if at in records
+            at: (there[at].state, states[at][1])
+            for at, positions in zip(parts, answer.written, strict=True)
+            if positions is None and at in there
         }
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from operator import xor
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +46,7 @@ def in_scope(content: bytes, scope: str) -> bytes:
     if not scope:
         return content
     mask = hashlib.shake_128(scope.encode()).digest(len(content))
-    flipped = int.from_bytes(content, "big") ^ int.from_bytes(mask, "big")
-    return flipped.to_bytes(len(content), "big")
+    return bytes(map(xor, content, mask))
 
 
 def written_fingerprint(page: Arrival) -> bytes:
@@ -93,7 +93,7 @@ class Lookups:
         values: their block values, and last the value of the key, shape (n, blocks +
             1).
         sought: words and values of all look-ups: first by the pages, then by aliases.
-        pages_of_aliases: the numbers of the pages whose aliases these are.
+        pages: the numbers of the pages of all look-ups.
     """
 
     def __init__(
@@ -102,22 +102,15 @@ class Lookups:
         self.arrivals = arrivals
         self.everywhere = everywhere
         self._reach = spec.reach
-        names_of = [
-            [*dict.fromkeys(map(key_value, (page.key, *page.aliases)))]
-            for page in arrivals
-        ]
-        self.contents = [
-            written_fingerprint(page) + names[0]
-            for page, names in zip(arrivals, names_of, strict=True)
-        ]
-        aliases = [
-            (n, value) for n, names in enumerate(names_of) for value in names[1:]
-        ]
-        self.pages_of_aliases = [n for n, _ in aliases]
-        by_alias = [self.contents[n][:-KEY_BYTES] + value for n, value in aliases]
-        self.sought = unpacked(
-            b"".join(self.contents + by_alias), spec.bits, spec.blocks + 1
-        )
+        names = [(n, key_value(page.key)) for n, page in enumerate(arrivals)]
+        for n, page in enumerate(arrivals):
+            names += [(n, value) for value in map(key_value, page.aliases)]
+        written = [*map(written_fingerprint, arrivals)]
+        looks = dict.fromkeys(names)  # most aliases have the value of their page's key
+        self.pages = [n for n, _ in looks]
+        contents = [written[n] + value for n, value in looks]
+        self.contents = contents[: len(arrivals)]
+        self.sought = unpacked(b"".join(contents), spec.bits, spec.blocks + 1)
         self.words = self.sought[0][: len(arrivals)]
         self.values = self.sought[1][: len(arrivals)]
 
@@ -127,12 +120,15 @@ class Lookups:
         blank = Fingerprint(0, spec.bits, bytes(4 * spec.blocks))
         return cls([Arrival(key, blank) for key in keys], spec, everywhere=True)
 
-    def near(self, by_lookup: list[Near]) -> list[Near]:
-        """Return what is near each page, given what each look-up found."""
-        near = by_lookup[: len(self.arrivals)]
-        for n, more in zip(self.pages_of_aliases, by_lookup[len(near) :], strict=True):
-            near[n] = sorted({*near[n], *more})
-        return near
+    def near(self, found: Iterable[Sequence[int]]) -> list[Near]:
+        """Return what is near each page, given look-ups, distances and positions of entries.
+
+        An entry may share several values with a page.
+        """
+        near: list[set[tuple[int, int]]] = [set() for _ in self.arrivals]
+        for look, distance, position in found:
+            near[self.pages[look]].add((distance, position))
+        return [*map(sorted, near)]
 
     def twins(self) -> list[Near]:
         """Return for each page (distance, number) of the earlier ones near it or of its key.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from scrapy_simhash.fingerprint.hashing import Uint64s
 from scrapy_simhash.fingerprint.normalisation import Uint32s
-from scrapy_simhash.index.lookups import SPREAD, Near, distances
+from scrapy_simhash.index.lookups import SPREAD, distances
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
 # Numbers, such as the ones that entries have.
@@ -68,15 +68,18 @@ class Neighbours:
         numbers = np.arange(first, len(self._positions), dtype=np.uint64)
         self._append((self._needles(values) | numbers[:, None]).ravel())
 
-    def find(self, words: Uint64s, values: Uint32s) -> list[Near]:
-        """Return, for each of some fingerprints, the entries near it; shapes as for :meth:`add`."""
+    def find(self, words: Uint64s, values: Uint32s) -> list[list[int]]:
+        """Return what is near some fingerprints, whose shapes are as for :meth:`add`.
+
+        These are the fingerprint's number, the distance and the position of each entry.
+        """
         lookups, numbers = self._sharing(values)
         pages, columns = np.divmod(lookups, self._columns)
         between = distances(words[pages], self._words_of(numbers))
         is_near = (between <= self._reach) | (columns == self._columns - 1)
-        positions = np.asarray(self._positions)[numbers]
-        found = np.array((pages, between, positions))
-        return _by_page(found[:, is_near], len(words))
+        found = np.array((pages, between, np.asarray(self._positions)[numbers]))
+        near: list[list[int]] = found[:, is_near].T.tolist()
+        return near
 
     def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
         numbers = np.asarray(self._positions).searchsorted(
@@ -125,12 +128,3 @@ class Neighbours:
         np.concatenate(parts, out=segment)
         segment.sort()
         self._segments.append(segment)
-
-
-def _by_page(found: _Numbers, pages: int) -> list[Near]:
-    """Return distances and positions by page, given pages, distances and positions."""
-    near: list[set[tuple[int, int]]] = [set() for _ in range(pages)]
-    for page, distance, position in found.T.tolist():
-        # An entry may share several values with the page.
-        near[page].add((distance, position))
-    return [sorted(pairs) for pairs in near]

@@ -357,8 +357,10 @@ class SqliteStore:
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         if not positions:
             return {}
-        sql = """SELECT position, run, ifnull(lease, x''), body, content FROM entries
-            LEFT JOIN leases USING (position)
+        # Values of other types become some of no meaning.
+        sql = """SELECT position, CAST(ifnull(run, 0) AS INTEGER),
+            CAST(ifnull(lease, '') AS BLOB), CAST(ifnull(body, '') AS BLOB), content
+            FROM entries LEFT JOIN leases USING (position)
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
         rows = self._run(sql, (json.dumps([*positions]),))
         if self._file.path:
@@ -368,7 +370,7 @@ class SqliteStore:
         else:
             contents = self._neighbours.fingerprints([at for at, *_ in rows])
         return {
-            at: _stored(run, lease, body, content)
+            at: Stored((run, lease), body, content)
             for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
         }
 
@@ -444,11 +446,3 @@ def _stands(
         return True
     positions = (at for number in part.members for _, at in near.get(number, ()))
     return any(at >= part.since for at in positions)
-
-
-def _stored(run: object, lease: object, body: object, content: bytes) -> Stored:
-    """Return an entry; values of other types become some of no meaning."""
-    state = 0, b"-"
-    if isinstance(run, int) and 0 <= run < 1 << 32 and isinstance(lease, bytes):
-        state = run, lease
-    return Stored(state, body if isinstance(body, bytes) else b"", content)

@@ -391,7 +391,7 @@ def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
         content[: spec.bits // 8] + row.tobytes()
         for content, row in zip(lookups.contents, rows[:end], strict=True)
     ]
-    for number, row in zip(lookups.pages_of_aliases, rows[end:], strict=True):
+    for number, row in zip(lookups.pages[end:], rows[end:], strict=True):
         looks[number] += row[-1].tobytes()
     return looks
 

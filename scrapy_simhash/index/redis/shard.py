@@ -132,10 +132,14 @@ class Shard:
             "last": 0,
             "generation": secrets.token_urlsafe(3),
         }
-        fields = chain(*(self._header | made).items())
         begun = now()
         answer, is_whole, time_there = self._client.call(
-            "EVALSHA", _OPEN, 2, self.meta, self.leases, *fields
+            "EVALSHA",
+            _OPEN,
+            2,
+            self.meta,
+            self.leases,
+            *chain(*(self._header | made).items()),
         )
         header = text_fields(answer, self.where)
         for name, value in self._header.items():
@@ -311,13 +315,12 @@ class Shard:
                 self.begin()  # of another generation, or damaged, which shows here
                 return
             with self.readable():
-                rows = [
+                yield from [
                     self._row(place, leases[1 + place - start] or b"", entry)
                     for first, group in enumerate(groups)
                     for place, entry in enumerate(group, start + GROUP * first)
                     if entry and after < place <= last
                 ]
-            yield from rows
 
     def _commands_from(self, start: int) -> list[tuple[Any, ...]]:
         """Return the commands that read leases and groups from a place on."""
