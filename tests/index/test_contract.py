@@ -17,7 +17,6 @@ from tests.index.promises.made import (
     fp,
     page,
     query,
-    release,
     same_facts,
     spec,
     values,
@@ -117,22 +116,6 @@ def test_clear_leaves_a_usable_index_whose_positions_and_runs_go_on(store):
     claiming = other if store.shared else index
     assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
     assert index.fates([before.entry]) == {before.entry: False}
-
-
-@ON_ALL_THAT_DIFFER
-def test_closing_twice_does_no_harm(store):
-    index = store.open()
-    index.close()
-    index.close()
-
-
-@ON_ALL_THAT_DIFFER
-def test_a_whole_index_has_nothing_to_tell_of(store):
-    index = store.open()
-    index.claim_all([page(f"{v}", v) for v in values(90)])
-    index.confirm([f"{v}" for v in values(70)])
-    release(index, *(f"{v}" for v in values(80)[70:]))
-    assert (index.check(), index.damaged) == ([], 0)
 
 
 def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatch):

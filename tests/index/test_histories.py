@@ -201,6 +201,9 @@ def test_any_history_of_acts_goes_as_the_contract_says(backend, stores, seed):
         if turn % 4 == 0:  # a whole look takes longer than an act
             history.look_at_entries()
     history.look_at_runs()
+    for crawler in history.crawlers:
+        assert (crawler.check(), crawler.damaged) == ([], 0)
+        crawler.close()  # and once more by the fixture
 
 
 def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:

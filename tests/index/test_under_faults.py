@@ -68,14 +68,8 @@ def test_the_check_finds_each_broken_promise(notes, stored, broken):
     assert violations(notes, Disturbed(), [Entry(key, fp(0)) for key in stored]) == broken
 
 
-@pytest.mark.parametrize(
-    ("disturbed", "is_excused"),
-    [
-        (Disturbed(losses=[(0.9, 1.15)]), True),
-        (Disturbed(losses=[(0.5, 0.9)]), False),
-        (Disturbed(jumps=[1.15]), True),
-        (Disturbed(jumps=[0.9]), False),
-    ],
-)
-def test_the_check_excuses_what_was_lost_or_ran_out(disturbed, is_excused):
-    assert violations([A, B], disturbed, []) == ({} if is_excused else {"I1": 1})
+def test_the_check_excuses_what_was_lost_or_ran_out():
+    for disturbed in (Disturbed(losses=[(0.9, 1.15)]), Disturbed(jumps=[1.15])):
+        assert violations([A, B], disturbed, []) == {}
+    for disturbed in (Disturbed(losses=[(0.5, 0.9)]), Disturbed(jumps=[0.9])):
+        assert violations([A, B], disturbed, []) == {"I1": 1}

@@ -68,18 +68,6 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(client, url, ope
     assert second.check() == []
 
 
-def test_what_a_script_that_ended_in_the_middle_appended_is_no_entry(client, url, opened):
-    index = opened(url)
-    first, second = values(2)
-    keep(index, first)
-    (group,) = client.keys("*:0")
-    client.rpush(group, client.lindex(group, 1))
-    keep(index, second)
-    assert {entry.key for entry in index} == {str(first), str(second)}
-    assert query(index, fp(second))[0].key == str(second)
-    assert index.check() == []
-
-
 def test_a_check_tells_what_is_not_as_it_was_written(client, url, opened):
     index = opened(url)
     index.claim_all([page(f"{value}", value) for value in values(40)])

@@ -237,17 +237,19 @@ def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, co
     assert not any(secret in str(caught.value) for secret in ("hunter2", "crawler"))
 
 
-@pytest.mark.parametrize("denied", ["append", "rpush"])
+@pytest.mark.parametrize("denied", ["append", "rpush", "hset"])
 def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, restricted, denied):
     """What it wrote has the position that the next page gets in the log."""
     url, allow = restricted
-    allow(f"-{denied}")
     index = opened(url)
+    allow(f"-{denied}")
     first, second = values(2)
     is_away(lambda: keep(index, first), "ACL denies")
     allow(f"+{denied}")
     assert keep(index, second) == "unique"
     assert keep(index, first ^ 1, "near the first") == "unique"
+    assert {entry.key for entry in index} == {str(second), "near the first"}
+    assert index.check() == []
 
 
 def test_an_entry_that_is_put_has_no_lease_of_a_claim_that_ended_midway(opened, restricted):
