@@ -28,34 +28,6 @@ def _tagged(paragraphs: Sequence[str], start: str = "<p>", end: str = "</p>") ->
     return "".join(f"{start}{text}{end}\n" for text in paragraphs)
 
 
-def wordpress(paragraphs: Sequence[str]) -> str:
-    """A blog: an entry, its comments, widgets that hold prose."""
-    return f"""<html><body class="post-template-default single single-post postid-7 has-sidebar">
-<div id=page class=site><header id=masthead class=site-header><div class=site-branding>
-<p class=site-title><a href=/>The slow kitchen</a></p>
-<p class=site-description>Bread, soup, and whatever else takes an afternoon to get right.</p></div>
-<nav id=site-navigation><ul><li><a href=/about>About</a><li><a href=/r>Recipes</a></ul></nav>
-</header>
-<div id=content class=site-content><main id=main class=site-main>
-<article id=post-7 class="post-7 post type-post status-publish hentry category-bread">
-<header class=entry-header><h1 class=entry-title>{paragraphs[0][:30]}</h1>
-<div class=entry-meta>Posted on <time>3 May 2019</time> by <a href=/me>Ada</a></div></header>
-<div class=entry-content>{_tagged(paragraphs)}
-<div class="sharedaddy sd-block"><h3>Share this:</h3><ul><li><a href=#>Tweet</a></ul></div>
-<div id=jp-relatedposts class=jp-relatedposts><p>Related: the loaf that would not rise, and how we
-talked to it, at length, until it did.</p></div></div>
-<footer class=entry-footer>This entry was posted in <a href=/b>Bread</a>, bookmark it.</footer>
-</article>
-<div id=comments class=comments-area><ol class=comment-list><li class=comment><p>I have tried this
-three times now, and every time the crust was as hard as a brick, what am I doing wrong?</p></li>
-<li class=comment><p>Less heat, more steam. And do not open the door before the half hour is over,
-however much you would like to look.</p></li></ol></div></main>
-<aside id=secondary class=widget-area><section class="widget widget_text"><p>I am Ada, I bake, and I
-write down what went wrong, so that you can make mistakes of your own instead.</p></section>
-</aside></div><footer id=colophon class=site-footer><p>Proudly made by hand, with the help of a
-press that prints words, in a small town by a river.</p></footer></div></body></html>"""
-
-
 def phpbb(paragraphs: Sequence[str]) -> str:
     """A forum thread: each paragraph is a post, with a profile and a signature."""
     posts = "".join(
@@ -169,6 +141,4 @@ time</a></div></div>
 two more, or pay, and read them all.</div></div></div></body></html>"""
 
 
-SITES: dict[str, Site] = {
-    site.__name__: site for site in (wordpress, phpbb, mediawiki, portal, bbs, div_soup)
-}
+SITES: dict[str, Site] = {site.__name__: site for site in (phpbb, mediawiki, portal, bbs, div_soup)}

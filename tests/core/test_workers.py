@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
@@ -219,13 +218,6 @@ def test_a_page_that_nobody_waits_for_any_more_does_no_harm():
 # Sites that hold up others.
 
 
-class Clock:
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 def put(turns: Turns, site: str) -> Job:
     """Have a page of a site wait."""
     job = Job(Body(b""), site, Future(), turns.strikes)  # type: ignore[arg-type]
@@ -250,21 +242,20 @@ def test_sites_take_turns_and_those_that_cost_workers_come_last():
     assert take(4) == ["good", "new", "evil", "evil"]
 
 
-def test_a_site_is_let_through_for_a_while_with_one_warning(monkeypatch, caplog):
-    monkeypatch.setattr(module, "time", clock := Clock())
+def test_a_site_is_let_through_for_a_while_with_one_warning(now, caplog):
     turns = Turns(99)
     # Pages that fail now and then do no harm to their site, and those of no site none at all.
     for _ in range(STRIKES + 1):
         turns.strike("evil")
         turns.strike("")
-        clock.now += SITE_PAUSE + 1
+        now[0] += SITE_PAUSE + 1
     waiting, innocent, item = put(turns, "evil"), put(turns, "good"), put(turns, "")
     for _ in range(STRIKES):
         assert reason(waiting) is None
         turns.strike("evil")
     assert reason(waiting) == reason(put(turns, "evil")) == "slow_host"
     assert reason(innocent) == reason(item) == reason(put(turns, "good")) is None
-    clock.now += SITE_PAUSE + 1
+    now[0] += SITE_PAUSE + 1
     assert reason(put(turns, "evil")) is None
     assert len(caplog.records) == 1
 

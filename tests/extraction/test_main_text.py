@@ -112,7 +112,7 @@ def shingles(text: str) -> set[str]:
 @pytest.mark.parametrize("body", [paragraphs, chinese_body])
 @pytest.mark.parametrize("site", SITES)
 def test_each_kind_of_site_gives_its_body(site, body):
-    """Blogs, forums, shops, manuals, portals: the body comes out, hardly anything else does."""
+    """Forums, encyclopedias, portals, news: the body comes out, hardly anything else does."""
     texts = body(1)
     extraction = extract(SITES[site](texts))
     found, wanted = shingles(extraction.text), shingles("\n".join(texts))
