@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -170,20 +170,23 @@ def _number_pages(engine: DuckDB | Spark, files: Sequence[str]) -> None:
 
 
 class _Pair(NamedTuple):
-    """A page, and an earlier one within reach that has a small bucket of it."""
+    """A page, and an earlier one within reach that has a small bucket of it; a row of a query."""
 
     id: int
     earlier: int
     distance: int
-    page: Page
-    original: Page
+    key: str
+    facts: bytes
+    original: str
+    facts_of_original: bytes
 
 
 class _Crowded(NamedTuple):
     """A page of large buckets, which have a scope and a number."""
 
     id: int
-    page: Page
+    key: str
+    facts: bytes
     fingerprint: int
     buckets: Sequence[tuple[str, int]]
 
@@ -210,7 +213,7 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
     columns = ", ".join(["id", "key", "scope", "facts", *words, *blocks])
     engine.keep("pages", f"select {columns} from prints where f0 is not null")
     engine.keep("members", _members(blocks))
-    pairs = map(_pair, engine.rows(_pairs(words, spec.reach)))
+    pairs = starmap(_Pair, engine.rows(_pairs(words, spec.reach)))
     crowd = map(_crowded, engine.rows(_crowd(words)))
     copies = _table_of(_Decisions(spec).copies(pairs, crowd))
     engine.put("copies", copies)
@@ -231,17 +234,11 @@ def _table_of(copies: Iterable[_Copy]) -> Any:
     return pa.Table.from_batches(batches_of(rows, schema), schema)
 
 
-def _pair(row: tuple[Any, ...]) -> _Pair:
-    number, earlier, distance, key, facts, original, of_original = row
-    page = Page(key, bytes(facts))
-    return _Pair(number, earlier, distance, page, Page(original, bytes(of_original)))
-
-
 def _crowded(row: tuple[Any, ...]) -> _Crowded:
     number, key, facts, scope, buckets, *words = row
     fingerprint = int.from_bytes(struct.pack(f">{len(words)}q", *words), "big")
-    page = Page(key, bytes(facts))
-    return _Crowded(number, page, fingerprint, [(scope, bucket) for bucket in buckets])
+    places = [(scope, bucket) for bucket in buckets]
+    return _Crowded(number, key, facts, fingerprint, places)
 
 
 class _Decisions:
@@ -271,12 +268,14 @@ class _Decisions:
             near: _Near = {}
             crowded = None
             for row in group:
-                page = row.page
+                page = Page(row.key, bytes(row.facts))  # Spark has bytearrays
                 if isinstance(row, _Crowded):
                     crowded = row
                     near |= self._near_in_crowd(row)
                 elif row.earlier not in self._copies:
-                    near[row.distance, row.earlier] = row.original
+                    near[row.distance, row.earlier] = Page(
+                        row.original, bytes(row.facts_of_original)
+                    )
             if copy := self._first_copy(number, page, near):
                 self._copies.add(number)
                 yield copy
@@ -293,7 +292,7 @@ class _Decisions:
         for original in newest.values():
             distance = hamming_distance(page.fingerprint, original.fingerprint)
             if distance <= self._reach:
-                near[distance, original.id] = original.page
+                near[distance, original.id] = Page(original.key, bytes(original.facts))
         return near
 
     def _first_copy(
