@@ -138,18 +138,18 @@ class NearDuplicateDownloaderMiddleware:
 
     def _tell(self, judged: Judged) -> None:
         """Tell the log and the listeners of the signal of a copy."""
-        original = judged.verdict.matches[0]
+        verdict = judged.verdict
         logger.debug(
             "%s repeats %s (distance %d, %s, action %s)",
             judged.response.url,
-            original.key,
-            original.distance,
-            judged.verdict.reason,
+            verdict.original,
+            verdict.distance,
+            verdict.reason,
             judged.action,
         )
         self._crawler.signals.send_catch_log(
             signals.near_duplicate,
-            verdict=judged.verdict,
+            verdict=verdict,
             request=judged.request,
             response=judged.response,
             spider=self._crawler.spider,

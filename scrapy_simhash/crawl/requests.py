@@ -131,12 +131,11 @@ def bare_request(url: str, request: Request, key: str) -> Request:
     bare = Request(
         url,
         callback=request.callback,
+        headers=request.headers,
         cb_kwargs=request.cb_kwargs,
         meta={**_route(request), PREFERRED: key, "dont_merge_cookies": True},
         priority=request.priority + PRIORITY_STEP,
     )
-    for name in request.headers:
-        bare.headers.setlist(name, request.headers.getlist(name))
     take_identity_off(bare)
     return bare
 

@@ -124,7 +124,7 @@ class Sparing:
         level: int = request.meta.pop(HELD_BACK, 0)
         if level:
             request.dont_filter = False
-            request.priority = request.priority + level * PRIORITY_STEP
+            request.priority += level * PRIORITY_STEP
         # A crawl that skipped may go on as one that watches.
         if not self.skips or not self._may_spare(request):
             return None
@@ -195,11 +195,10 @@ class Sparing:
         forecast = self._on_their_way.pop(url, None) or Forecast(url)
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
-        if verdict.kind == "revisit" and self._came_by(url, verdict.key):
+        is_revisit = verdict.kind == "revisit"
+        if is_revisit and self._came_by(url, verdict.key):
             return  # the page was crawled once more, as somebody wished
-        original = verdict.matches[0].key if verdict.matches else ""
-        if verdict.kind == "revisit":
-            original = verdict.key
+        original = verdict.key if is_revisit else verdict.original or ""
         visit = Visit(
             key=verdict.key,
             original=original,

@@ -73,7 +73,8 @@ class Copies:
             copy = _Copy(verdict.key, max(0, original.entry), original.key)
             request.meta[COPY] = [*copy]
             # It goes behind other pages, because each look at it costs a moment.
-            self._queue.put(request.replace(priority=request.priority - 1))
+            request.priority -= 1
+            self._queue.put(request)
         else:
             self._dedup.follow(verdict, partial(self._settled, verdict.key, request))
 
@@ -107,7 +108,7 @@ class Copies:
             # The response that was kept goes with it.
             _ignore(request, "repeats a page that was delivered")
         del request.meta[COPY]
-        request.priority = request.priority + 1
+        request.priority += 1
         self._counts["crawled_again"] += 1
         return response
 
