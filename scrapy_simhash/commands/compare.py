@@ -87,12 +87,13 @@ def run(options: Namespace) -> int:
     a = side_of(options.a, chosen)
     b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
+    blank = "-" * (chosen.recipe.bits // 4)
     lines = [
         f"A  {_with_length(options.a, a)}",
         f"B  {_with_length(options.b, b)}",
         "",
-        f"A  {_digits(a, chosen.recipe.bits)}",
-        f"B  {_digits(b, chosen.recipe.bits)}",
+        f"A  {a.analysis.fingerprint or blank}",
+        f"B  {b.analysis.fingerprint or blank}",
         "",
         *verdict,
         *_what_differs(a, b),
@@ -111,10 +112,6 @@ def _with_length(name: str, side: _Side) -> str:
     if CUT in text and len(text) + 2 >= _MOST_COMPARED:
         length = f"over {count(_MOST_COMPARED, 'character')}"
     return f"{clipped(' '.join(name.split()), 70)} ({length})"
-
-
-def _digits(side: _Side, bits: int) -> str:
-    return str(side.analysis.fingerprint or "-" * (bits // 4))
 
 
 def _what_differs(a: _Side, b: _Side) -> Iterator[str]:

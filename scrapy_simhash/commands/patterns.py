@@ -54,11 +54,11 @@ def run(options: Namespace) -> int:
 def _signatures(shared: SharedRows) -> list[_Listed]:
     """Return all signatures, those first whose copies have the most bytes."""
     learner = Learner(PatternTable(shared.rows))
-    signatures = []
-    for host in shared:
-        for signature, row in learner.table.of(host).rows().items():
-            name = host + signature
-            signatures.append(_Listed(name, row, learner.bound(name, row)))
+    signatures = [
+        _Listed(host + signature, row, learner.bound(host + signature, row))
+        for host in shared
+        for signature, row in learner.table.of(host).rows().items()
+    ]
     return sorted(signatures, key=lambda each: -each.row.bytes)
 
 

@@ -174,12 +174,11 @@ class Deliveries:
     def fail_lost(self, on_the_way: Container[Request]) -> None:
         """Fail pages that another middleware has turned down, or asked for again."""
         for key, expected in [*self._expected.items()]:
-            coming = [page for page in expected if page.request in on_the_way]
-            for page in expected:
-                if page not in coming:
+            for page in [*expected]:
+                if page.request not in on_the_way:
                     page.callback_ended(failed=True)
-            self._expected[key] = coming
-            if not coming:
+                    expected.remove(page)
+            if not expected:
                 del self._expected[key]
 
     def of(self, response: Response) -> Delivery:

@@ -146,8 +146,11 @@ class CrawlFilter:
                 call(copy.verdict, request, copy.response) if call else action
             )
         except Exception:
-            said = "SIMHASH_ACTION: %s failed on %s, which is flagged"
-            logger.exception(said, action, copy.response.url)
+            logger.exception(
+                "SIMHASH_ACTION: %s failed on %s, which is flagged",
+                action,
+                copy.response.url,
+            )
             return "flag"
         # The links of such a page are the crawl. What it redirects to has its meta.
         return "follow" if action == "drop" and is_start(request) else action

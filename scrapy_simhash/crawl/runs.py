@@ -183,11 +183,11 @@ def _shared_with(runs: Sequence[Run]) -> str:
 
 def _repeats_downloads(settings: BaseSettings) -> bool:
     """Return whether each page comes from Scrapy's cache, however old it is."""
-    if not settings.getbool("HTTPCACHE_ENABLED") or settings.getint(
-        "HTTPCACHE_EXPIRATION_SECS"
-    ):
-        return False
-    return settings["HTTPCACHE_POLICY"] in (HTTPCACHE_POLICY, DummyPolicy)
+    return (
+        settings.getbool("HTTPCACHE_ENABLED")
+        and not settings.getint("HTTPCACHE_EXPIRATION_SECS")
+        and settings["HTTPCACHE_POLICY"] in (HTTPCACHE_POLICY, DummyPolicy)
+    )
 
 
 def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
