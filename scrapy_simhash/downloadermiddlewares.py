@@ -111,8 +111,10 @@ class NearDuplicateDownloaderMiddleware:
         Raises:
             NearDuplicatePage: it repeats another page and the action is ``drop``.
         """
-        if request_before := self._preferred.request_before(request, response):
-            return request_before
+        if self._preferred.is_on:
+            request_before = self._preferred.request_before(request, response)
+            if request_before is not None:
+                return request_before
         self._check_meta(request)
         judged = await self._filter.judge(request, response)
         meta = self._filter.meta_of(judged)

@@ -109,7 +109,8 @@ class CrawlFilter:
         self.sparing.judged(judged)
         self.summary.judged(judged)
         self.run_of_spider.judged(judged)
-        self.preferred.judged(judged)
+        if self.preferred.is_on:
+            self.preferred.judged(judged)
         if verdict.provisional and judged.action != "flag":
             self.copies.wait(judged)
         return judged
@@ -214,8 +215,10 @@ class CrawlFilter:
 
     async def _round(self) -> None:
         self.deliveries.fail_lost(requests_on_the_way(self._crawler))
-        self.queue.retry()
-        self.preferred.give_up()
+        if self.queue.refused:
+            self.queue.retry()
+        if self.preferred.is_on:
+            self.preferred.give_up()
         self._publish_counts()
         self.summary.say_progress(self.dedup.breaker)
         self._stop_if_refused()

@@ -52,9 +52,10 @@ class _Form:
 
 
 class Preferred:
-    """The pages of a crawl that wait for addresses; none does unless it is on.
+    """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter.
 
-    ``counts`` are the stats of the filter.
+    Attributes:
+        is_on: False if no page waits, except for one of an earlier run of the job.
     """
 
     # Seconds after which a page no longer waits for an address.
@@ -68,7 +69,7 @@ class Preferred:
         *,
         is_on: bool,
     ) -> None:
-        self._is_on = is_on
+        self.is_on = is_on
         self._queue = queue
         self._counts = counts
         # By their keys.
@@ -83,7 +84,7 @@ class Preferred:
 
     def request_before(self, request: Request, response: Response) -> Request | None:
         """Return the request that goes before a page, which waits; None if it need not wait."""
-        if not self._is_on or {PREFERRED, COPY} & request.meta.keys():
+        if {PREFERRED, COPY} & request.meta.keys():
             return None
         url = _canonical_url(request, response)
         if url is None:
@@ -125,13 +126,11 @@ class Preferred:
 
     def has_waited(self, key: str) -> None:
         """Note a page that has waited in another crawler, or in an earlier run of the job."""
-        if self._is_on:
+        if self.is_on:
             self._have_waited.add(key)
 
     def judged(self, judged: Judged) -> None:
         """Note that a page has come, and whether it has waited in vain."""
-        if not self._is_on:
-            return
         key = judged.verdict.key
         form = self._form(key)
         form.pages += 1

@@ -198,7 +198,9 @@ class Sparing:
         is_revisit = verdict.kind == "revisit"
         if is_revisit and self._came_by(url, verdict.key):
             return  # the page was crawled once more, as somebody wished
-        original = verdict.key if is_revisit else verdict.original or ""
+        original = verdict.matches[0].key if verdict.matches else ""
+        if is_revisit:
+            original = verdict.key
         visit = Visit(
             key=verdict.key,
             original=original,
