@@ -8,6 +8,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index.registry import store_of
 
 
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
@@ -28,9 +29,18 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
         SettingError: REDIS_URL, or host or port, cannot be used, or REDIS_PARAMS is no
             dictionary.
     """
+    from scrapy_simhash.index.redis.location import parse_location  # heavy
+
     params = _params(settings)
     url = str(params.get("url") or _address(params))
-    _check(url)
+    try:
+        # What urllib would refuse with the password in its message.
+        store_of(url)
+        parse_location(url)
+    except ValueError as error:
+        raise SettingError(
+            f"REDIS_URL, or REDIS_HOST and REDIS_PORT: {error}"
+        ) from None
     address = urlsplit(url)
     options = _options(params)
     if address.scheme != "unix" and address.path.strip("/"):
@@ -52,20 +62,6 @@ def _params(settings: BaseSettings) -> dict[str, Any]:
         if value := settings.get(f"REDIS_{name.upper()}"):
             params[name] = value
     return params
-
-
-def _check(url: str) -> None:
-    """Raise a SettingError for what urllib would refuse with the password in its message."""
-    from scrapy_simhash.index import registry  # heavy
-    from scrapy_simhash.index.redis.location import parse_location
-
-    try:
-        registry.store_of(url)
-        parse_location(url)
-    except ValueError as error:
-        raise SettingError(
-            f"REDIS_URL, or REDIS_HOST and REDIS_PORT: {error}"
-        ) from None
 
 
 def _address(params: dict[str, Any]) -> str:

@@ -103,8 +103,9 @@ class Delivery:
         if self.key is not None:
             self.upkeep.ended(self.key, failed=failed)
         # A pipeline may have changed its key, or made another item with the same key.
-        claims = [claim for claim in self._claims if claim.item is item]
-        claims = claims or [claim for claim in self._claims if claim.key == key]
+        claims = [claim for claim in self._claims if claim.item is item] or [
+            claim for claim in self._claims if claim.key == key
+        ]
         if claims:
             self._end_claims(claims[:1], failed=failed)
         elif failed:  # it may be any of them

@@ -32,8 +32,6 @@ HELD_BACK = "simhash_held_back"
 
 # The headers that the request of a declared address takes over from the page's request.
 _ACCEPTED = (b"Accept", b"Accept-Language", b"Accept-Encoding", b"User-Agent")
-# It goes to the proxy alone, which Scrapy sees to.
-_OF_PROXY = b"Proxy-Authorization"
 # Entries of meta that it takes over, too: where the crawl has got to, by which way a
 # page is fetched, and how long and large it may be. "_auth_proxy" is Scrapy's own mark
 # that the header for the proxy is the proxy's.
@@ -143,7 +141,8 @@ def bare_request(url: str, request: Request, key: str) -> Request:
 def take_identity_off(request: Request) -> None:
     """Delete the headers that say who asks for a page; the proxy is told for itself."""
     for name in [*request.headers]:
-        is_for_proxy = name == _OF_PROXY and request.meta.get("proxy")
+        # It goes to the proxy alone, which Scrapy sees to.
+        is_for_proxy = name == b"Proxy-Authorization" and request.meta.get("proxy")
         if name not in _ACCEPTED and not is_for_proxy:
             del request.headers[name]
 

@@ -42,14 +42,11 @@ class Estimate:
         default_factory=lambda: LRUCache(REMEMBERED)
     )
 
-    def _of(self, pattern: str) -> _OfPattern:
-        return self._patterns.setdefault(pattern, _OfPattern())
-
     def spare(self, pattern: str, length: int) -> None:
         """Count an address that was not fetched, and the bytes that spares."""
         self.spared += 1
         self.bytes += length
-        self._of(pattern).spared += 1
+        self._patterns.setdefault(pattern, _OfPattern()).spared += 1
 
     def explore(self, chance: float) -> None:
         """Count an address that was fetched anyway, and the chance (above 0) of that."""
@@ -68,7 +65,7 @@ class Estimate:
         fetched.
         """
         self.wrong += number
-        numbers = self._of(pattern)
+        numbers = self._patterns.setdefault(pattern, _OfPattern())
         numbers.wrong += number
         numbers.weights += number * (1 - chance) / chance
 

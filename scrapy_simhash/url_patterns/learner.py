@@ -210,8 +210,8 @@ class Learner:
         first = self.first.get(original, original)
         source = self.table.place(first)
         if source is not None:
-            self._note_address(original, source.name)
-        is_second = not self._note_address(original, place.name)
+            self._pairs.note([(original, source.name)])
+        is_second = not self._pairs.note([(original, place.name)])
         is_lesser = is_second or better(first, url) in _LESSER_BY
         is_telling = visit.is_sure and self._is_telling(place)
         example = without_userinfo(f"{url} {first}")
@@ -227,7 +227,7 @@ class Learner:
         if source is None or source.name == place.name:
             return
         has_better = visit.is_canonical or not _is_lesser(place.row)
-        if has_better and self._note_address(original, ""):
+        if has_better and self._pairs.note([(original, "")]):
             source.add(Row(lesser=int(visit.is_canonical), shared=1))
 
     def _is_telling(self, place: PlacedAddress) -> bool:
@@ -244,10 +244,6 @@ class Learner:
         # with them is evidence. Known values that come again are remembered longer.
         self._pairs.note(known or pairs)
         return not known
-
-    def _note_address(self, key: str, name: str) -> bool:
-        """Note that a page has an address of a signature; return whether that is new."""
-        return self._pairs.note([(key, name)])
 
 
 def _is_lesser(row: Row) -> bool:

@@ -75,8 +75,7 @@ class Novelty:
         if not lines:
             return True
         has_new_line = self._has_new_line(host, lines)
-        self._said.note((host, words) for words in lines)
-        self._said.note((host, words) for words in lines.values())
+        self._said.note((host, words) for words in [*lines, *lines.values()])
         is_new_whole = self._said.note([(host, frozenset(lines.values()))])
         says_new_name = any(not new_names.isdisjoint(words) for words in lines)
         return has_new_line or says_new_name or (has_new_values and is_new_whole)
