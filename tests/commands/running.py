@@ -13,9 +13,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.commands import SimhashCommand
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import to_json
 from tests.index.promises.made import spec
-from tests.report.lines import line
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,9 +36,11 @@ def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     return command.exitcode
 
 
-def printed(capsys: Any, *arguments: object, settings: dict[str, Any] | None = None) -> str:
+def printed(
+    capsys: Any, *arguments: object, settings: dict[str, Any] | None = None, status: int = 0
+) -> str:
     """Run a subcommand that does its work, and return what it prints."""
-    assert simhash(*arguments, settings=settings) == 0
+    assert simhash(*arguments, settings=settings) == status
     out: str = capsys.readouterr().out
     return out
 
@@ -66,9 +66,3 @@ def entries_in(url: str) -> list[Entry]:
     """Return all entries of an index."""
     with closing(open_existing(url)) as index:
         return list(index)
-
-
-def log_line(url: str, /, verdict: str = "unique", **changed: Any) -> str:
-    """Return a line of a dedup log as it stands there."""
-    action = "drop" if verdict == "duplicate" else None
-    return to_json(line(**{"url": url, "verdict": verdict, "action": action, **changed})) + "\n"

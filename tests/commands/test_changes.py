@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import entries_in, log_line, printed, simhash
+from tests.commands.running import entries_in, printed, simhash
 from tests.conftest import Site
 from tests.crawl.spiders import Blog
 from tests.pages import article, html
+from tests.report.lines import line, write
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +72,14 @@ def test_changes_of_the_last_run_are_listed(three_days, site, capsys):
 def test_an_earlier_run_is_listed_with_what_differs(three_days, site, capsys):
     earlier = ("--run", "2", *three_days)
     assert listed(site, capsys, *earlier) == [("new", "/7"), ("changed", "/1")]
-    simhash("changes", "--json", *earlier)
-    changed = json.loads(capsys.readouterr().out)["changes"][1]
+    changed = json.loads(printed(capsys, "changes", "--json", *earlier))["changes"][1]
     assert changed["differs"][0].startswith("title: ")
     assert "{+Unheard-of+}" in changed["differs"][-1]
     assert changed["distance"] > 0
 
 
 def test_without_a_log_of_the_run_only_missing_pages_are_listed(three_days, tmp_path, capsys):
-    other = tmp_path / "other.jsonl"
-    other.write_text(log_line("http://a.example/"))
+    other = write(tmp_path / "other.jsonl", [line()])
     for options, why in (
         ([], "without --log dedup.jsonl, only missing and failed pages"),
         (["--log", str(other)], "the log has no page of run 3, so only missing and failed pages"),

@@ -8,9 +8,9 @@ from scrapy_simhash.index.values import Entry
 from scrapy_simhash.report.dedup_log import to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
-from tests.commands.running import filled, log_line, printed, simhash
+from tests.commands.running import filled, printed
 from tests.index.promises.made import fp
-from tests.report.lines import spared
+from tests.report.lines import copy, line, spared, write
 
 A, COPY = "http://a.example/1", "http://m.example/1"
 SINCE = moment(1.7e9)
@@ -23,29 +23,31 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    path = tmp_path / "dedup.jsonl"
     lines = [
-        log_line(A),
-        log_line(f"{COPY}b", "duplicate", original=A, distance=2, reason="same-text"),
-        log_line(f"{COPY}c", near=A, distance=3, reason="other-heading"),
-        log_line(f"{COPY}d", "skipped", reason="status"),
-        log_line(f"{COPY}e", change="same", action="drop"),
-        log_line(f"{COPY}f", change="new"),
-        log_line(f"{COPY}g", change="moved", moved_from=A),
-        to_json(spared(f"{A}?print", "/{number}?print", time=1.7e9)) + "\n",
+        line(url=A),
+        copy(f"{COPY}b", A, 2, reason="same-text"),
+        line(url=f"{COPY}c", near=A, distance=3, reason="other-heading"),
+        line(url=f"{COPY}d", verdict="skipped", reason="status"),
+        line(url=f"{COPY}e", change="same", action="drop"),
+        line(url=f"{COPY}f", change="new"),
+        line(url=f"{COPY}g", change="moved", moved_from=A),
+        spared(f"{A}?print", "/{number}?print", time=1.7e9),
     ]
-    path.write_text("".join(lines))
-    return path
+    return write(tmp_path / "dedup.jsonl", lines)
 
 
 def test_the_index_says_since_when_it_has_a_page(url, log, capsys):
+    """It is enough alone."""
+    alone = printed(capsys, "explain", A, settings={"SIMHASH_INDEX_URL": url})
     out = printed(capsys, "explain", A, "--index", url, "--log", log)
+    assert out.startswith(alone)
+    assert "log" not in alone
     assert f"original, in the index since {SINCE} UTC\n" in out
     assert "repeated by 1 page\n" in out
-    assert simhash("explain", f"{COPY}b", "--index", url, "--log", log) == 0
-    assert "not in the index" in capsys.readouterr().out
-    assert simhash("explain", "http://nowhere.example/", "--index", url, "--log", log) == 1
-    assert "not in the log" in capsys.readouterr().out
+    places = ("--index", url, "--log", log)
+    assert "not in the index" in printed(capsys, "explain", f"{COPY}b", *places)
+    nowhere = printed(capsys, "explain", "http://nowhere.example/", *places, status=1)
+    assert "not in the log" in nowhere
 
 
 def test_the_log_says_what_became_of_a_page(log, capsys):
@@ -69,9 +71,3 @@ def test_a_copy_that_a_later_run_does_not_request_is_one_still(log, capsys):
     with log.open("a") as lines:
         lines.write(to_json(spared(f"{COPY}b", "/*", time=1.9e9)) + "\n")
     assert "repeated by 1 page\n" in printed(capsys, "explain", A, "--log", log)
-
-
-def test_the_index_alone_is_enough(url, capsys):
-    out = printed(capsys, "explain", A, settings={"SIMHASH_INDEX_URL": url})
-    assert f"original, in the index since {SINCE} UTC" in out
-    assert "log" not in out

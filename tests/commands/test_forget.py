@@ -12,9 +12,10 @@ import pytest
 from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import entries_in, filled, log_line, printed, simhash
+from tests.commands.running import entries_in, filled, printed, simhash
 from tests.index.promises.made import fp
 from tests.pages import article, html
+from tests.report.lines import copy, line, write
 
 A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"
 COPIES = [f"http://m.example/{n}" for n in range(1, 4)]
@@ -35,21 +36,19 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log in which two pages repeat A, one C, and one repeated B but came in later."""
-    path = tmp_path / "dedup.jsonl"
     lines = [
-        log_line(A),
-        log_line(B),
-        log_line(COPIES[0], "duplicate", original=A, distance=2),
-        log_line(COPIES[1], "duplicate", original=A, distance=0),
-        log_line(COPIES[2], "duplicate", original=C, key="a key without a host"),
-        log_line("http://m.example/4", "duplicate", original=B, distance=1),
-        log_line("http://m.example/4"),
-        log_line("http://m.example/5", "duplicate", original=A, distance=1, action="flag"),
-        log_line("POST 0123456789abcdef http://m.example/6", "duplicate", original=A, distance=1),
-        log_line("http://m.example/7", "skipped", reason="status"),
+        line(url=A),
+        line(url=B),
+        copy(COPIES[0], A, 2),
+        copy(COPIES[1], A),
+        copy(COPIES[2], C, key="a key without a host"),
+        copy("http://m.example/4", B, 1),
+        line(url="http://m.example/4"),
+        copy("http://m.example/5", A, 1, action="flag"),
+        copy("POST 0123456789abcdef http://m.example/6", A, 1),
+        line(url="http://m.example/7", verdict="skipped", reason="status"),
     ]
-    path.write_text("".join(lines))
-    return path
+    return write(tmp_path / "dedup.jsonl", lines)
 
 
 def keys(url: str) -> list[str]:
@@ -59,9 +58,11 @@ def keys(url: str) -> list[str]:
 def requeued(capsys: Any, *arguments: object) -> list[str]:
     capsys.readouterr()
     status = simhash("requeue", *arguments)
-    urls = [json.loads(line)["url"] for line in capsys.readouterr().out.splitlines()]
-    assert status == (0 if urls else 1)
-    return urls
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert status == (0 if lines else 1)
+    meta = {} if "--index" in arguments else {"dont_simhash": True}
+    assert all(line["meta"] == meta for line in lines)
+    return [line["url"] for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -148,16 +149,13 @@ def test_requeue_writes_what_was_dropped_because_of_forgotten_pages(url, log, ca
 )
 def test_requeue_takes_what_is_chosen_from_the_log_alone(arguments, urls, log, capsys):
     assert requeued(capsys, *arguments, "--log", log) == urls
-    simhash("requeue", *arguments, "--log", log)
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert lines == [{"url": url, "meta": {"dont_simhash": True}} for url in urls]
 
 
 def test_a_page_leaves_the_index_and_the_log_by_one_command(url, log, capsys):
     before = len(log.read_text().splitlines())
-    assert simhash("forget", A, "--index", url, "--log", log, "--yes") == 0
+    out = printed(capsys, "forget", A, "--index", url, "--log", log, "--yes")
     gone = before - len(log.read_text().splitlines())
-    assert f"1 page forgotten, and {gone} line" in capsys.readouterr().out
+    assert f"1 page forgotten, and {gone} line" in out
     assert A not in keys(url)
     text = log.read_text()
     assert f'"{A}"' not in text

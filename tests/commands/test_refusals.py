@@ -9,9 +9,11 @@ import pytest
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Entry
-from tests.commands.running import log_line, refused, simhash
+from scrapy_simhash.report.dedup_log import to_json
+from tests.commands.running import refused, simhash
 from tests.index.promises.made import fp, spec
 from tests.pages import article, html
+from tests.report.lines import line
 
 PAGE = "http://a.example/1"
 RECORD = (
@@ -25,7 +27,7 @@ FILES = {
     "titles.jsonl": b'{"url": "a", "title": "b"}\n',
     "cut.warc": RECORD,
     "table.tsv": b"x",
-    "dedup.jsonl": log_line(PAGE).encode(),
+    "dedup.jsonl": to_json(line()).encode(),
     "none/notes.md": b"",
     "old.txt": b'{"url": "a", "fingerprint": 12}',
     "old.jsonl": b'{"url": "a", "fingerprint": 12}',

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.values import Arrival, Entry
-from tests.commands.running import printed, refused, simhash
+from tests.commands.running import printed, refused
 from tests.index.promises.made import at, fp, page, spec, values
 
 
@@ -57,8 +57,8 @@ def test_a_damaged_index_is_told_from_a_whole_one(tmp_path, capsys):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE entries SET body = X'00'")
         connection.commit()
-    assert simhash("stats", "--check", "--index", path) == 1
-    assert re.search("^damaged +.*entry 1", capsys.readouterr().out, re.M)
+    out = printed(capsys, "stats", "--check", "--index", path, status=1)
+    assert re.search("^damaged +.*entry 1", out, re.M)
 
 
 def test_where_a_name_is_unknown_those_that_are_there_are_listed(stores, capsys):

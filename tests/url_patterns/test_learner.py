@@ -35,28 +35,32 @@ def spared(learner: Learner, url: Callable[[int], str]) -> float:
 
 EDIT = f"{SITE}/edit?title=Story_{{}}".format
 NEW = f"{EDIT('{}')}&redlink=1".format
-MIRRORED = "http://b.test/docs/page{}.html".format
+PAGE, MIRRORED = (f"http://{host}.test/docs/page{{}}.html".format for host in "ab")
 COMMIT = f"{SITE}/git?h={{:016x}}abc".format
 
 
 @pytest.mark.parametrize(
-    ("number", "first", "second", "are_spared"),
+    ("number", "first", "second", "are_sure", "are_spared"),
     [
-        (100, ARTICLE, OLD, True),
+        (100, ARTICLE, OLD, True, True),
         # Links lead to the first address, and the better one may be linked by the page alone.
-        (60, NEW, EDIT, True),
+        (60, NEW, EDIT, True, True),
         # What a path names needs more evidence.
-        (60, "http://a.test/docs/page{}.html".format, MIRRORED, False),
+        (100, PAGE, MIRRORED, True, True),
+        (60, PAGE, MIRRORED, True, False),
+        # Pages near more pages than can be compared with them may be copies by chance.
+        (100, PAGE, MIRRORED, False, False),
+        (100, PAGE, OLD, False, False),
         # A hash tells nothing of others.
-        (200, lambda _: f"{SITE}/git", COMMIT, False),
+        (200, lambda _: f"{SITE}/git", COMMIT, True, False),
     ],
 )
-def test_addresses_whose_like_were_copies_are_spared(number, first, second, are_spared):
+def test_addresses_whose_like_were_copies_are_spared(number, first, second, are_sure, are_spared):
     learner = Learner()
     assert spared(learner, second) == 0
     for n in range(number):
         fetch(learner, first(n))
-        fetch(learner, second(n), first(n))
+        fetch(learner, second(n), first(n), is_sure=are_sure)
     share = spared(learner, second)
     assert share > 0.7 if are_spared else share == 0
     assert spared(learner, first) == 0
@@ -101,19 +105,6 @@ def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkey
     place = learner.table.place(page(0, 0))
     assert place is not None
     assert 12 <= place.row.telling < 20
-
-
-@pytest.mark.parametrize("is_sure", [True, False])
-def test_copies_that_were_found_by_chance_are_no_evidence(is_sure):
-    """Where a page is near more pages than can be compared with it, its like may be distinct."""
-    learner, mirrored = Learner(), "http://b.test/page{}.html".format
-    for n in range(100):
-        original = f"http://a.test/page{n}.html"
-        fetch(learner, original)
-        for url in (OLD(n), mirrored(n)):
-            fetch(learner, url, original, is_sure=is_sure)
-    assert (spared(learner, OLD) > 0.7) is is_sure
-    assert (spared(learner, mirrored) > 0.5) is is_sure
 
 
 @pytest.mark.parametrize(
