@@ -125,19 +125,6 @@ class Items(Spider):
 TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
 
 
-def answering(site: Any, path: str, *answers: Any) -> list[Any]:
-    """Have a path answered otherwise after the first request, one after the other; return those."""
-    usual = 200, {"Content-Type": "text/html"}, site.pages[path]
-    requests: list[Any] = []
-
-    def answer(request: Any) -> Any:
-        requests.append(request)
-        return answers[len(requests) - 2] if 2 <= len(requests) < len(answers) + 2 else usual
-
-    site.pages[path] = answer
-    return requests
-
-
 async def until(holds: Callable[[], object]) -> None:
     deadline = time.monotonic() + 60
     while not holds():

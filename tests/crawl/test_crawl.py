@@ -196,8 +196,11 @@ def test_extractor_that_fails_costs_no_page(visit, twins, caplog):
     assert caplog.text.count("Traceback") == 1
 
 
-@pytest.mark.parametrize("seconds", [0.01, 0.3])
-def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monkeypatch, seconds):
+@pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")  # scrapy-redis
+@pytest.mark.parametrize(("queue", "seconds"), [("memory", 0.01), ("memory", 0.3), ("redis", 0.1)])
+def test_page_whose_callback_asks_for_it_again_is_no_original(
+    crawl, site, monkeypatch, request, queue, seconds
+):
     """Answers that put the crawl off are all alike, and each stands for another page.
 
     Whether the index is told that the first answer failed before the second comes, or while it is
@@ -220,7 +223,8 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(crawl, site, monke
                     yield item
 
     site.pages = {f"/{number}": at_second_asking(article(number)) for number in range(3)}
-    crawled = crawl(Patient, site=site, paths=["/0", "/1", "/2"])
+    settings = request.getfixturevalue("on_redis") if queue == "redis" else {}
+    crawled = crawl(Patient, settings=settings, site=site, paths=["/0", "/1", "/2"])
     assert sorted(paths(crawled)) == ["/0", "/1", "/2"]
     assert crawled.stat("dropped") > 0
 

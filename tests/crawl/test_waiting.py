@@ -13,8 +13,7 @@ from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.requests import COPY
 from scrapy_simhash.crawl.waiting import Copies
-from tests.crawl.spiders import FailingLate, Pages, answering, paths, settled, until
-from tests.pages import article, html
+from tests.crawl.spiders import FailingLate, Pages, paths, settled, until
 
 # scrapy-redis 0.9.1 calls Scrapy's stats the old way.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
@@ -70,25 +69,6 @@ def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, on_redis, fa
         crawled = crawl(Meanwhile, settings=on_redis, site=twins, paths=["/second"])
     assert paths(crawled) == (["/second"] if fails else [])
     assert twins.hits["/second"] == 1
-
-
-def test_a_copy_is_crawled_though_the_key_of_its_original_was_delivered_with_another_text(
-    crawl, articles, on_redis
-):
-    """The first answer may be a wall for robots, which the copy has met, too."""
-    answering(articles, "/0", (200, {"Content-Type": "text/html"}, html(article(9))))
-
-    class Insists(FailingLate):
-        async def parse(self, response: Any) -> Any:
-            if response.url.endswith("/0") and self.fails:
-                self.fails = False
-                await until(lambda: self.counted("dropped"))
-                yield response.request.replace(dont_filter=True, priority=1)
-            else:
-                yield {"path": response.url.removeprefix(self.base)}
-
-    crawled = crawl(Insists, settings=on_redis, site=articles, paths=[])
-    assert sorted(paths(crawled)) == ["/0", "/0/copy"]
 
 
 class TakesOver(Pages):
