@@ -27,7 +27,11 @@ def page(lines: Sequence[LogLine | None]) -> str:
 
 
 class Structure(HTMLParser):
-    """Checks that tags nest, and notes the elements, their attributes, and the text."""
+    """Notes the elements of a page, their attributes, and the text.
+
+    It checks that tags nest, that no level of headings is left out, and that each head of a table
+    says of what, for who cannot see them.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -37,6 +41,12 @@ class Structure(HTMLParser):
         self.feed(html)
         self.close()
         assert self.open == []
+        levels = [int(tag[1]) for tag, _ in self.elements if re.fullmatch(r"h\d", tag)]
+        assert levels.count(1) == html.startswith("<!doctype")
+        assert levels[0] == min(levels)
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        heads = [attributes.get("scope") for tag, attributes in self.elements if tag == "th"]
+        assert {*heads} <= {"row", "col"}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -107,23 +117,6 @@ LITTLE: dict[str, tuple[list[LogLine | None], str]] = {
 def test_report_of_little_is_whole_and_says_what_is_missing(name):
     lines, says = LITTLE[name]
     assert says in text_of(*lines)
-
-
-def test_headings_and_tables_are_named_for_who_cannot_see_them():
-    lines = [line(url="http://a.example/", text="One text", details="Rooms: 3")]
-    lines += [
-        copy(f"http://b.example/{n}", "http://a.example/", n, details="4", doubtful=True)
-        for n in range(9)
-    ]
-    lines.append(line(url="http://a.example/2", change="changed", run=2))
-    structure = Structure(page(lines))
-    levels = [int(tag[1]) for tag, _ in structure.elements if re.fullmatch(r"h\d", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    for tag, attributes in structure.elements:
-        if tag == "th":
-            assert attributes.get("scope") in ("row", "col")
 
 
 def alike(number: int, original: str, **values: object) -> list[LogLine]:
