@@ -270,8 +270,7 @@ def _elsewhere(lines: _Lines, branches: Ints, region: int, *, is_thin: bool) -> 
     terms = page.roles & TERM != 0
     own |= single & (terms | np.append(False, terms[:-1]))
     single &= ~own
-    for line in np.flatnonzero(single).tolist():
-        own[line] = _is_fact(page.texts[line])
+    own[single] = [*map(_is_fact, page.lines(single))]
     return own
 
 
@@ -300,17 +299,17 @@ def _may_be_name(lines: _Lines, others: Flags) -> Flags:
     "Category: Mills", is known as a heading.
     """
     page = lines.page
-    for line in np.flatnonzero(others & lines.is_sites).tolist():
-        others[line] = _COLON.split(page.texts[line])[-1].strip() not in page.title
+    in_site = others & lines.is_sites
+    values = [_COLON.split(text)[-1].strip() for text in page.lines(in_site)]
+    others[in_site] = [value not in page.title for value in values]
+    is_heading = page.roles & SUBHEADING != 0
+    others &= is_heading | (page.linked == 0)
     named = {*_ID.findall(page.target)}
-    is_plain = others & (page.roles & SUBHEADING == 0)
-    others[is_plain & (page.linked > 0)] = False
-    for line in np.flatnonzero(is_plain).tolist():
-        text = page.texts[line]
-        if not named.issuperset(_NUMBER.findall(text)) or text.endswith(
-            (":", "\uff1a")
-        ):
-            others[line] = False
+    is_plain = others & ~is_heading
+    others[is_plain] = [
+        named.issuperset(_NUMBER.findall(text)) and not text.endswith((":", "\uff1a"))
+        for text in page.lines(is_plain)
+    ]
     return others
 
 

@@ -76,7 +76,7 @@ _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " 
 _HOME = re.compile(r"(?://[^/?]{1,255})?/(?:index\.\w{1,5})?")
 #: Parts of the site, of which an article has its own header and footer, and elements
 #: that have them.
-_PARTS = ("nav", "aside", "header", "footer", "article", "main", "section")
+_PARTS = frozenset("nav aside header footer article main section".split())
 
 
 class Page:
@@ -190,9 +190,6 @@ class Page:
         # Tails, by the element they stand before.
         late: dict[Element, list[tuple[Element, str]]] = {}
         is_open = False  # whether what comes next continues the last line
-        # Unknown elements are inline: those of components and of word processors.
-        tags = {el.tag for el in self.elements}
-        inside = _INSIDE_LINES.union(tag for tag in tags if not tag.isalnum())
 
         def begin(holder: Element, text: str) -> None:
             pieces.append(f"\0{text}")
@@ -206,7 +203,8 @@ class Page:
                     begin(holder, text)
                 is_open = True
             tag, text, tail = el.tag, el.text, el.tail
-            if tag in inside:
+            # Unknown elements are inline: those of components and of word processors.
+            if tag in _INSIDE_LINES or not tag.isalnum():
                 if tag == "img":
                     self.images.append(el)
                 elif text and is_open:
@@ -434,15 +432,14 @@ def _is_asked(field: Element) -> bool:
 
 def _icon_name(el: Element) -> str:
     """Return what an element without text says that it shows; in a link it belongs to a teaser."""
-    if el.getparent().tag == "a":
-        return ""
     name: str = el.get("aria-label") or el.get("title", "")
-    return name
+    return name if name and el.getparent().tag != "a" else ""
 
 
 def _is_shown(picture: Element) -> bool:
     """Return whether a picture is no part of the site; one of a single pixel is a counter."""
-    around = [el.tag for el in picture.iterancestors(*_PARTS)]
+    # To have them found by their names takes longer.
+    around = [el.tag for el in picture.iterancestors() if el.tag in _PARTS]
     is_counter = picture.get("width") == picture.get("height") == "1"
     is_apart = "nav" in around or "aside" in around
     return not (is_counter or is_apart or around[-1:] in (["header"], ["footer"]))
