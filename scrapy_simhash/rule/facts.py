@@ -18,9 +18,9 @@ from scrapy_simhash.rule.sketch import (
     Sketch,
     digest,
     hashes_of,
-    size_in_bytes,
     sketch,
     units_of,
+    utf8,
 )
 from scrapy_simhash.rule.state import STATE_SIZE, state_of
 
@@ -159,7 +159,7 @@ def facts_of(
     return Facts(
         **names._asdict() | sketches | digests,
         canonical=address_hash(extraction.canonical),
-        text_bytes=size_in_bytes(text),
+        text_bytes=len(utf8(text)),
         thin=extraction.thin,
         alone=extraction.alone,
         state=state_of(extraction.own or extraction.text, key),

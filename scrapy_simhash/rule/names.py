@@ -95,13 +95,14 @@ def names_of(extraction: Extraction, text: str, key: bytes) -> Names:
 def _name_in(title: str, headings: list[str], site: str, text: str) -> str:
     """Return the part of a title that names its page; the other parts name the site."""
     parts = [part for part in _SEPARATOR.split(title) if has_words(part)]
-    names = {_plain(heading) for heading in headings} - {_plain(site)}
+    site = _plain(site)
+    names = {_plain(heading) for heading in headings} - {site}
 
     def doubt(part: str) -> tuple[bool, bool, float]:
         plain = _plain(part)
         return (
             plain not in names,
-            plain == _plain(site),
+            plain == site,
             len(_unsaid(part, text)) / len(part.split()),
         )
 
@@ -136,7 +137,8 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
 
 def _unsaid(heading: str, text: str) -> set[str]:
     """Return the words of a heading that a text does not have, and its numbers and signs."""
-    words = [*dict.fromkeys(map(normalise, heading.split()))][:_MOST_WORDS]
+    normal = normalise("\n".join(heading.split()), by_line=True)
+    words = [*dict.fromkeys(normal.split("\n"))][:_MOST_WORDS]
     missing = {word for word in words if word not in text[:_LONGEST_TEXT]}
     return {*missing, *_DIGITS.findall(heading), _LETTERS.sub("", _plain(heading))} - {
         ""

@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from functools import reduce
-from itertools import compress, filterfalse
+from itertools import filterfalse
 from operator import xor
 from typing import NamedTuple
 
@@ -28,9 +28,9 @@ _SENTENCE = 20
 _NUMBER = re.compile(r"\d[\d.,:/-]*\d|\d")
 # An amount of money has two decimals, or the sign of a currency beside it.
 _DECIMALS = re.compile(r"\d[.,]\d\d(?![.,]?\d)")
-_SIGN = re.compile("[$€£¥₹₽₩₺฿]")
+_CURRENCIES = "$€£¥₹₽₩₺฿"
 _PRICE = re.compile(
-    rf"{_SIGN.pattern}\s?\d[\d.,]{{0,15}}|(?<![\d.,])\d[\d.,]{{0,15}}\s?{_SIGN.pattern}"
+    rf"[{_CURRENCIES}]\s?\d[\d.,]{{0,15}}|(?<![\d.,])\d[\d.,]{{0,15}}\s?[{_CURRENCIES}]"
 )
 # Each date has one, and few lines do.
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -175,8 +175,11 @@ def _main_and_others(
 def _numbers(lines: Iterable[str]) -> tuple[set[str], set[str]]:
     """Return the numbers in lines, and those that are amounts of money, with and without sign."""
     lasts = [*map(lasting, lines)]
-    numbers = {*_NUMBER.findall("\n".join(lasts))}
-    prices = _PRICE.findall("\n".join(filter(_SIGN.search, lasts)))
+    text = "\n".join(lasts)
+    numbers = {*_NUMBER.findall(text)}
+    signs = [sign for sign in _CURRENCIES if sign in text]
+    priced = [line for line in lasts if any(sign in line for sign in signs)]
+    prices = _PRICE.findall("\n".join(priced))
     return numbers, {*filter(_DECIMALS.search, numbers), *prices}
 
 
@@ -196,8 +199,6 @@ def _unnamed(extraction: Extraction) -> list[str]:
 
 def _undated(lines: list[str]) -> list[str]:
     """Return lines, the short ones without the date on which the page was written or changed."""
-    if not _YEAR.search("\n".join(lines)):
-        return lines
     return [
         _DATELINE.sub(r"\g<word>\g<after>", line)
         if len(line) < SHORT_LINE and _YEAR.search(line)
@@ -237,29 +238,26 @@ def _pieces(text: str) -> set[str]:
     for end in _SENTENCE_ENDS:
         if end[0] in text:
             text = "\n".join(text.split(end))
-    without = text.encode("utf-8", "surrogatepass").translate(_SIGNS, _DIGIT_BYTES)
+    without = utf8(text).translate(_SIGNS, _DIGIT_BYTES)
     text = without.decode("utf-8", "surrogatepass")
     return set(normalise(text, by_line=True).split("\n")) - {""}
 
 
 def _names_in(pieces: Collection[str]) -> set[str]:
     """Return the pieces that are no sentences; signs, as in C++, make none of a name."""
-    joined = "\n".join(pieces).encode("utf-8", "surrogatepass")
-    letters = joined.translate(None, _DIGIT_BYTES).split(b"\n")
-    is_short = [len(each) < _SENTENCE for each in letters]
-    return {*compress(pieces, is_short)}
+    return {
+        piece
+        for piece in pieces
+        if len(utf8(piece).translate(None, _DIGIT_BYTES)) < _SENTENCE
+    }
 
 
-def size_in_bytes(text: str) -> int:
-    """Return the length of a text in UTF-8."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def hashes_of(units: Iterable[str], seed: int) -> list[int]:
-    return [
-        xxhash.xxh3_64_intdigest(unit.encode("utf-8", "surrogatepass"), seed)
-        for unit in units
-    ]
+    return [xxhash.xxh3_64_intdigest(utf8(unit), seed) for unit in units]
 
 
 def sketch(hashes: Collection[int], width: int) -> Sketch:
