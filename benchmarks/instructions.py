@@ -8,6 +8,7 @@ first pass are left out. Needs valgrind and ../shared/data; takes some five minu
 """
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -75,6 +76,8 @@ def count(kinds: list[str]) -> None:
     for warm in passes:
         warm()
     for warm in passes:
+        # Else the collector looks at all that has been imported, now and then.
+        gc.freeze()
         tell_callgrind("instrumentation", "on")
         for _ in range(PASSES):
             warm()
