@@ -24,10 +24,6 @@ def chinese(seed: int, characters: int = 160) -> str:
     return text
 
 
-def _tagged(paragraphs: Sequence[str], start: str = "<p>", end: str = "</p>") -> str:
-    return "".join(f"{start}{text}{end}\n" for text in paragraphs)
-
-
 def phpbb(paragraphs: Sequence[str]) -> str:
     """A forum thread: each paragraph is a post, with a profile and a signature."""
     posts = "".join(

@@ -15,7 +15,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from tests.pages import analysed, article
 
 RECIPE = named_recipe("default")
-TEXT, OFFER, SIDE = article(1), article(2), article(3)
+TEXT, OFFER = article(1), article(2)
 PAGE = (
     f"<title>News</title><h1>A loaf</h1><main><p>{TEXT}</main><aside class=sidebar><p>{OFFER}"
     "<p>Price: 30</aside><div class=comments><p class=comment>{comment}</div><footer>End</footer>"

@@ -107,7 +107,3 @@ def query(index: Index, fingerprint: Fingerprint, *, scope: str = "") -> list[Ma
 def by_scope(entries: Iterable[Entry]) -> list[Entry]:
     """Return entries, those of each scope in their order, which is all that an index promises."""
     return sorted(entries, key=lambda entry: entry.scope)
-
-
-def keys(index: Index) -> list[str]:
-    return [entry.key for entry in by_scope(index)]
