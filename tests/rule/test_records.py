@@ -42,8 +42,6 @@ FIELDS = """
 #: When and how often one record was shown.
 VISITS = """
     Updated 15 September 2025 | Updated 2 May 2026
-    Posted on 2025-09-15 by Ann | Posted on 2026-05-02 by Ann
-    发布于2025年9月15日 | 发布于2026年5月2日
     4,885 visits | 5,102 visits
     3 days ago | 4 days ago"""
 
