@@ -26,6 +26,7 @@ import numpy as np
 
 from benchmarks.documents import DATA
 from benchmarks.measuring import cpu_of, descendants, in_a_process
+from scrapy_simhash.core.analysis import PageAnalysis, text_body
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.core.workers import Workers
 from scrapy_simhash.index import open_index
@@ -34,13 +35,12 @@ from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import (
     ROWS,
-    Print,
     print_files,
     read_prints,
     spec_of_prints,
     write_prints,
 )
-from scrapy_simhash.offline.saved_pages import PageReader, decide
+from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, decide
 from tests.offline.made import RECIPE, judged_in_turn, made_prints
 
 
@@ -48,7 +48,7 @@ def make(folder: Path, count: int) -> None:
     pages = made_prints(count, flood=0.01, one_text=0.002)
     for number in range(0, count, ROWS):
         with (folder / f"made.{number:09}.parquet").open("wb") as file:
-            write_prints(file, spec_of(RECIPE), islice(pages, ROWS))
+            write_prints(file, spec_of(RECIPE), islice(pages, ROWS), "global")
 
 
 def entries(folder: Path) -> Iterator[Entry]:
@@ -81,11 +81,14 @@ def spark(folder: Path) -> Iterator[int]:
 
 
 def in_turn(folder: Path) -> Iterator[int]:
-    prints = (
-        Print(e.key, e.key, e.scope, 0, None, e.fingerprint, e.facts)
+    pages = (
+        (
+            SavedPage(e.key, e.key, text_body(""), e.key),
+            PageAnalysis(e.fingerprint, e.facts),
+        )
         for e in entries(folder)
     )
-    verdicts = enumerate(judged_in_turn(prints))
+    verdicts = enumerate(judged_in_turn(pages))
     yield from (page for page, verdict in verdicts if verdict.kind == "duplicate")
 
 
@@ -153,18 +156,6 @@ def same(name: str) -> None:
     """Print on how many saved pages the verdict of the join is not that of ``dedupe``."""
     workers = Workers(RECIPE, processes=os.cpu_count() or 1, timeout=60)
     analysed = list(analyse_all(PageReader().read(DATA / name), workers))
-    prints = (
-        Print(
-            page.key,
-            page.url,
-            "",
-            0,
-            analysis.reason,
-            analysis.fingerprint,
-            analysis.facts,
-        )
-        for page, analysis in analysed
-    )
     with closing(open_index("memory://", spec_of(RECIPE))) as index:
         decided = decide(iter(analysed), index, "global")
         originals = [
@@ -173,7 +164,7 @@ def same(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "prints.parquet"
         with path.open("wb") as file:
-            write_prints(file, spec_of(RECIPE), prints)
+            write_prints(file, spec_of(RECIPE), analysed, "global")
         engine = DuckDB([path], Path(scratch))
         find_copies(engine, spec_of(RECIPE))
         joined = [original for _, _, _, _, original, *_ in engine.rows(VERDICTS)]

@@ -10,9 +10,7 @@ simply repeated. Many machines share the work if each has other PAGES.
 It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 """
 
-import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -20,9 +18,7 @@ from scrapy.exceptions import UsageError
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import analysed, chosen_settings, reading
 from scrapy_simhash.core.verdict import spec_of
-from scrapy_simhash.keys import Scope, page_scope
-from scrapy_simhash.offline.prints import Print, pyarrow, write_prints
-from scrapy_simhash.offline.saved_pages import Analysed
+from scrapy_simhash.offline.prints import pyarrow, write_prints
 from scrapy_simhash.report.words import count
 
 
@@ -51,24 +47,9 @@ def run(options: Namespace) -> None:
                 analysed(reader.read(path), chosen) as analyses,
                 whole_file(str(targets[path])) as file,
             ):
-                pages += write_prints(
-                    file, spec_of(chosen.recipe), _prints(analyses, chosen.scope)
-                )
+                spec = spec_of(chosen.recipe)
+                pages += write_prints(file, spec, analyses, chosen.scope)
     say([f"{folder}: {count(pages, 'page')} written"])
     if len(new) < len(targets):
         say([f"not written again: {count(len(targets) - len(new), 'file')}"])
     say(passed_over(reader))
-
-
-def _prints(analyses: Iterable[Analysed], scope: Scope) -> Iterator[Print]:
-    now = int(time.time())
-    for page, analysis in analyses:
-        yield Print(
-            key=page.key,
-            url=page.url,
-            scope=page_scope(page.url or "", scope),
-            time=now,
-            reason=analysis.reason,
-            fingerprint=analysis.fingerprint,
-            facts=analysis.facts,
-        )

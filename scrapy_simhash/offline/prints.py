@@ -13,32 +13,21 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
+from scrapy_simhash.core.analysis import PageAnalysis
 from scrapy_simhash.fingerprint.recipe import Recipe
-from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.lookups import read_fingerprint
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.keys import key_of
+from scrapy_simhash.keys import Scope, key_of, page_scope
 from scrapy_simhash.offline.files import FileError, json_objects, opened
+from scrapy_simhash.offline.saved_pages import Analysed, SavedPage
 
 #: Rows that are in memory together.
 ROWS = 1 << 16
 # The attributes of an IndexSpec that a file names.
 _SPEC = ("recipe", "bits", "distance", "blocks")
 _METADATA = "scrapy-simhash prints"
-
-
-class Print(NamedTuple):
-    """A page as a row: its entry, or the reason why it has no fingerprint."""
-
-    key: str
-    url: str | None
-    scope: str
-    time: int
-    reason: str | None
-    fingerprint: Fingerprint | None
-    facts: bytes
 
 
 def pyarrow() -> Any:
@@ -61,11 +50,12 @@ def column_names(spec: IndexSpec) -> tuple[list[str], list[str]]:
 def write_prints(
     file: IO[bytes],
     spec: IndexSpec,
-    prints: Iterable[Print],
+    analysed: Iterable[Analysed],
+    scope: Scope,
 ) -> int:
     """Write pages, which have the width and blocks of an index; return how many there are."""
     schema = _schema(spec)
-    rows = (_row(page, spec) for page in prints)
+    rows = (_row(page, analysis, spec, scope) for page, analysis in analysed)
     count = 0
     with pyarrow().parquet.ParquetWriter(file, schema, compression="zstd") as writer:
         for batch in batches_of(rows, schema):
@@ -102,10 +92,22 @@ def batches_of(rows: Iterator[dict[str, Any]], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist(part, schema)
 
 
-def _row(page: Print, spec: IndexSpec) -> dict[str, Any]:
+def _row(
+    page: SavedPage,
+    analysis: PageAnalysis,
+    spec: IndexSpec,
+    scope: Scope,
+) -> dict[str, Any]:
     words, blocks = column_names(spec)
-    row = page._asdict()
-    if fingerprint := row.pop("fingerprint"):
+    row: dict[str, Any] = {
+        "key": page.key,
+        "url": page.url,
+        "scope": page_scope(page.url or "", scope),
+        "time": int(time.time()),
+        "reason": analysis.reason,
+        "facts": analysis.facts,
+    }
+    if fingerprint := analysis.fingerprint:
         row |= zip(
             words, struct.unpack(f">{len(words)}q", fingerprint.to_bytes()), strict=True
         )

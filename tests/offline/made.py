@@ -10,8 +10,8 @@ from scrapy_simhash.core.verdict import Verdict, spec_of
 from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
-from scrapy_simhash.offline.prints import Print
-from scrapy_simhash.offline.saved_pages import SavedPage, decide
+from scrapy_simhash.keys import Scope
+from scrapy_simhash.offline.saved_pages import Analysed, SavedPage, decide
 from tests.pages import analysed, article, html
 
 RECIPE = named_recipe("default")
@@ -27,7 +27,7 @@ def made_prints(
     *,
     flood: float = 0.1,
     one_text: float = 0.03,
-) -> Iterator[Print]:
+) -> Iterator[Analysed]:
     """Yield pages: a third are copies; some share one bucket, and some have one text."""
     random = Random(seed)
     bodies = (html(article(n), title=f"Page {n}").decode() for n in range(40))
@@ -59,21 +59,16 @@ def made_prints(
         if len(pages) > 2 * _RECENT:
             del pages[:_RECENT]
         url = f"http://{random.randrange(20)}.example/{number}"
-        yield Print(url, url, "", 0, None, Fingerprint(value, recipe.bits, values), about)
+        fingerprint = Fingerprint(value, recipe.bits, values)
+        yield SavedPage(url, url, text_body(""), url), PageAnalysis(fingerprint, about)
 
 
 def judged_in_turn(
-    prints: Iterable[Print], recipe: Recipe = RECIPE, *, at_once: int = 64
+    pages: Iterable[Analysed], scope: Scope = "global", *, at_once: int = 64
 ) -> Iterator[Verdict]:
     """Yield the verdict on each page, as ``dedupe`` gives it, which asks about 64 at a time."""
-    analysed = (
-        (SavedPage(page.key, page.key, text_body(""), page.url), _analysis(page)) for page in prints
-    )
-    with closing(open_index("memory://", spec_of(recipe))) as index:
-        while some := [*islice(analysed, at_once)]:
-            for _, verdict, _ in decide(iter(some), index, "global"):
+    rest = iter(pages)
+    with closing(open_index("memory://", spec_of(RECIPE))) as index:
+        while some := [*islice(rest, at_once)]:
+            for _, verdict, _ in decide(iter(some), index, scope):
                 yield verdict
-
-
-def _analysis(page: Print) -> PageAnalysis:
-    return PageAnalysis(page.fingerprint, page.facts)

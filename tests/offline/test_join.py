@@ -12,28 +12,27 @@ from typing import Any
 
 import pytest
 
+from scrapy_simhash.core.analysis import PageAnalysis, text_body
 from scrapy_simhash.core.verdict import spec_of
+from scrapy_simhash.keys import Scope
 from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
-from scrapy_simhash.offline.prints import (
-    Print,
-    print_files,
-    read_prints,
-    spec_of_prints,
-    write_prints,
-)
+from scrapy_simhash.offline.prints import print_files, read_prints, spec_of_prints, write_prints
+from scrapy_simhash.offline.saved_pages import Analysed, SavedPage
 from tests.offline.made import FLOODED, RECIPE, judged_in_turn, made_prints
 
 SPEC = spec_of(RECIPE)
 
 
-def written(folder: Path, pages: Iterable[Print], each: int = 1000) -> list[Path]:
+def written(
+    folder: Path, pages: Iterable[Analysed], each: int = 1000, scope: Scope = "global"
+) -> list[Path]:
     """Write pages to files with so many each."""
     rest, files = iter(pages), []
     while piece := list(islice(rest, each)):
         files.append(folder / f"{len(files):05}.parquet")
         with files[-1].open("wb") as file:
-            write_prints(file, SPEC, piece)
+            write_prints(file, SPEC, piece, scope)
     return files
 
 
@@ -43,8 +42,8 @@ def by_join(files: list[Path], folder: Path) -> list[Any]:
         return [(key, original, k) for key, _, _, _, original, k, _ in engine.rows(VERDICTS)]
 
 
-def in_turn(pages: Iterable[Print], at_once: int = 64) -> list[Any]:
-    verdicts = judged_in_turn(pages, at_once=at_once)
+def in_turn(pages: Iterable[Analysed], scope: Scope = "global", **more: int) -> list[Any]:
+    verdicts = judged_in_turn(pages, scope, **more)
     return [(v.key, v.original, v.distance) for v in verdicts]
 
 
@@ -69,30 +68,31 @@ def test_a_flooded_bucket_is_read_as_far_as_a_crawl_reads_it(tmp_path):
     assert 50 < sum(original is not None for _, original, _ in verdicts) < 200
 
 
-def _with_one_block(number: int, page: Print) -> Print:
+def _with_one_block(number: int, analysed: Analysed) -> Analysed:
     """Return a page that shares no bucket with others but the one that is flooded."""
-    blocks = page.fingerprint.blocks
+    page, analysis = analysed
+    blocks = analysis.fingerprint.blocks
     others = random.Random(number).randbytes(len(blocks))
     place = slice(4 * FLOODED, 4 * FLOODED + 4)
     blocks = others[: place.start] + blocks[place] + others[place.stop :]
-    return page._replace(fingerprint=replace(page.fingerprint, blocks=blocks))
+    return page, replace(analysis, fingerprint=replace(analysis.fingerprint, blocks=blocks))
 
 
 def test_pages_of_other_scopes_are_not_compared(tmp_path):
-    pages = [page._replace(scope=f"{n % 2}") for n, page in enumerate(made_prints(500, 6))]
-    verdicts = by_join(written(tmp_path, pages), tmp_path)
-    assert sorted(verdicts, key=str) == sorted(in_turn(pages[::2]) + in_turn(pages[1::2]), key=str)
+    pages = list(made_prints(500, 6))
+    verdicts = by_join(written(tmp_path, pages, scope="host"), tmp_path)
+    assert verdicts == in_turn(pages, "host") != in_turn(pages)
 
 
 def test_what_is_written_is_what_an_index_takes(tmp_path):
     pages = list(made_prints(300))
-    skipped = Print("k", None, "", 0, "empty", None, b"")
+    skipped = SavedPage("k", "k", text_body("")), PageAnalysis(None, reason="empty")
     files = written(tmp_path, [*pages[:150], skipped, *pages[150:]], each=100)
     assert print_files([tmp_path]) == files
     assert spec_of_prints(files) == SPEC
     entries = list(read_prints(files, SPEC))
     assert [(e.key, e.fingerprint, e.facts) for e in entries] == [
-        (page.key, page.fingerprint, page.facts) for page in pages
+        (page.key, analysis.fingerprint, analysis.facts) for page, analysis in pages
     ]
 
 
@@ -106,7 +106,7 @@ def test_what_has_no_fingerprints_is_refused(tmp_path):
     parquet.write_table(pa.table({"key": ["a"]}), other)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
     with (tmp_path / "wide.parquet").open("wb") as file:
-        write_prints(file, replace(SPEC, recipe="another"), made_prints(1))
+        write_prints(file, replace(SPEC, recipe="another"), made_prints(1), "global")
     files = written(tmp_path, made_prints(10))
     for wrong in ("other", "broken", "wide"):
         with pytest.raises(FileError, match=f"{wrong}.parquet: (no fingerprints|its fingerprints)"):
