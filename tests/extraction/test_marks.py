@@ -69,6 +69,28 @@ def test_addresses_that_climb_out_of_a_trap_are_resolved():
     assert folder.resolved("tea/1") == "tea/1"
 
 
+@pytest.mark.parametrize(
+    ("link", "is_same"),
+    [
+        ("%s", True),
+        ("/print%s", True),
+        ("/login?back=https%3A//a.example%s&step=1", True),
+        ("https://share.example/?u=https%3A//a.example%s&name=%s", True),
+        ("https://share.example/?u=https%3A//a.example%s/photo", False),
+        ("/login?back=https%3A//a.example%s&item=%s-large", False),
+        ("/login?back=%s&step=1", True),
+    ],
+)
+def test_a_link_that_repeats_the_address_of_its_page_says_nothing_of_it(link, is_same):
+    marks = [
+        extract(
+            f"<a href='{link.replace('%s', path)}'>Go</a>", url=f"https://a.example{path}"
+        ).marks
+        for path in ("/tea/cups/red", "/tea/cups/blue")
+    ]
+    assert (marks[0] == marks[1]) == is_same
+
+
 TEXT = f"<p>{'The house by the sea serves tea. ' * 9}</p>"
 CALL = "<a href='/call'>Call 90 123 457</a>"
 LABELLED = [
