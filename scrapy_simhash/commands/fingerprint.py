@@ -47,8 +47,9 @@ def run(options: Namespace) -> None:
                 analysed(reader.read(path), chosen) as analyses,
                 whole_file(str(targets[path])) as file,
             ):
-                spec = spec_of(chosen.recipe)
-                pages += write_prints(file, spec, analyses, chosen.scope)
+                pages += write_prints(
+                    file, spec_of(chosen.recipe), analyses, chosen.scope
+                )
     say([f"{folder}: {count(pages, 'page')} written"])
     if len(new) < len(targets):
         say([f"not written again: {count(len(targets) - len(new), 'file')}"])

@@ -34,7 +34,7 @@ from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
 from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE
-from scrapy_simhash.url_patterns.replay import Replay, Spared
+from scrapy_simhash.url_patterns.replay import Replay
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
 
@@ -68,11 +68,9 @@ class Sparing:
         table = self._exchange.table
         self._traps = Traps()
         self._learner = Learner(table, self._traps if self.skips else None)
-        # The pages that a watching crawl has noted, the places of its traps, and the
-        # pages that it would spare.
+        # The pages that a watching crawl has noted, and the places of its traps.
         self._replay = Replay()
         self._trap_table = table if self.skips else PatternTable()
-        self._would_be = Spared()
         # Forecasts of requests on their way, by the address that was asked for first.
         self._on_their_way: LRUCache[str, Forecast] = LRUCache(10_000)
 
@@ -88,9 +86,7 @@ class Sparing:
         if not self.skips:
             await self._exchange.once()
             loop = asyncio.get_running_loop()
-            self._would_be = await loop.run_in_executor(
-                None, self._replay.run, self._learner
-            )
+            await loop.run_in_executor(None, self._replay.run, self._learner)
         await self._exchange.once()
 
     # Requests.
@@ -239,9 +235,9 @@ class Sparing:
         """Return the estimates, by the names of the stats."""
         if not self.skips:
             return {
-                "spared/would_be": self._would_be.pages,
-                "spared/would_be_lost": self._would_be.losses,
-                "spared/bytes": self._would_be.bytes,
+                "spared/would_be": self._replay.pages,
+                "spared/would_be_lost": self._replay.losses,
+                "spared/bytes": self._replay.bytes,
             }
         estimate = self._learner.estimate
         return {
@@ -262,13 +258,13 @@ class Sparing:
                 f"most {estimate.at_most:.0f} (95%), judging by "
                 f"{count(estimate.fetched, 'page')} fetched anyway"
             )
-        if not self._would_be.pages:
+        if not self._replay.pages:
             return ""
-        pages = count(self._would_be.pages, "page")
-        losses = count(self._would_be.losses, "distinct page")
+        pages = count(self._replay.pages, "page")
+        losses = count(self._replay.losses, "distinct page")
         among = "" if self._replay.is_whole else f" of the first {REMEMBERED:,}"
         return (
-            f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._would_be.bytes)}, and "
+            f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._replay.bytes)}, and "
             f"lose {losses}"
         )
 

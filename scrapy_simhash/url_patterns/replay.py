@@ -6,18 +6,9 @@ page, the first one in that order is the page, and the others are copies.
 """
 
 from collections import deque
-from typing import NamedTuple
 
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import LAST, Forecast, Learner, Visit
-
-
-class Spared(NamedTuple):
-    """The pages that would have been spared, their bytes, and how many would have been lost."""
-
-    pages: int = 0
-    bytes: int = 0
-    losses: int = 0
 
 
 class Replay:
@@ -25,10 +16,16 @@ class Replay:
 
     Attributes:
         is_whole: whether these are all of its pages.
+        pages: that would have been spared.
+        bytes: of these pages.
+        losses: how many pages would have been lost.
     """
 
     def __init__(self) -> None:
         self.is_whole = True
+        self.pages = 0
+        self.bytes = 0
+        self.losses = 0
         self._visits: list[tuple[str, Visit]] = []
         # The keys of pages that this crawl met first, and of the first visit to each
         # page.
@@ -41,16 +38,12 @@ class Replay:
         if self.is_whole:
             self._visits.append((url, visit))
 
-    def run(self, learner: Learner) -> Spared:
-        """Let a learner meet the pages in the order of a crawl that skips; return the spared ones.
-
-        It may take seconds.
-        """
+    def run(self, learner: Learner) -> None:
+        """Let a learner meet the pages in the order of a crawl that skips; it may take seconds."""
         self._own_pages = {visit.key for _, visit in self._visits if not visit.original}
         self._fetched = {}
         spared: list[Visit] = []
-        queues = [deque(self._visits)]
-        queues += [deque() for _ in range(LAST)]
+        queues = [deque(self._visits), *(deque() for _ in range(LAST))]
         for place, queue in enumerate(queues):
             while queue:
                 url, visit = queue.popleft()
@@ -62,14 +55,11 @@ class Replay:
                     spared.append(visit)
                 else:
                     learner.record(forecast, self._in_this_order(visit))
-        return self._sum_of(spared)
-
-    def _sum_of(self, spared: list[Visit]) -> Spared:
-        pages = {visit.original or visit.key for visit in spared}
-        return Spared(
-            pages=len(spared),
-            bytes=sum(visit.size for visit in spared),
-            losses=len(pages & self._own_pages - self._fetched.keys()),
+        self.pages = len(spared)
+        self.bytes = sum(visit.size for visit in spared)
+        self.losses = len(
+            {visit.original or visit.key for visit in spared}
+            & (self._own_pages - self._fetched.keys())
         )
 
     def _in_this_order(self, visit: Visit) -> Visit:

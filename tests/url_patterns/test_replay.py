@@ -3,17 +3,18 @@
 import random
 
 from scrapy_simhash.url_patterns.learner import Learner, Visit
-from scrapy_simhash.url_patterns.replay import Replay, Spared
+from scrapy_simhash.url_patterns.replay import Replay
 
 SITE = "http://board.test"
 
 
-def replayed(*visits: tuple[str, Visit]) -> tuple[Spared, Learner]:
+def replayed(*visits: tuple[str, Visit]) -> tuple[Replay, Learner]:
     replay = Replay()
     learner = Learner()
     for url, visit in visits:
         replay.note(url, visit)
-    return replay.run(learner), learner
+    replay.run(learner)
+    return replay, learner
 
 
 def visits_of_board(topics: int, posts: int) -> list[tuple[str, Visit]]:
