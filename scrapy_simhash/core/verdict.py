@@ -1,13 +1,12 @@
 """A document, the verdict on it, and the spec of the index that gives the verdict."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index.decision import RULINGS
 from scrapy_simhash.index.values import (
-    DEFAULT_LEASE,
     Arrival,
     Change,
     Claim,
@@ -114,14 +113,8 @@ class Verdict:
         return bool(self.matches) and all(match.provisional for match in self.matches)
 
 
-def spec_of(
-    recipe: Recipe,
-    *,
-    lease: float = DEFAULT_LEASE,
-    spider: str = "",
-    scoped: bool = False,
-) -> IndexSpec:
-    """Return the spec that opens an index for a recipe; see :class:`.IndexSpec`.
+def spec_of(recipe: Recipe, **others: Any) -> IndexSpec:
+    """Return the spec that opens an index for a recipe; other fields are given by name.
 
     Raises:
         ValueError: the recipe has 32 bits.
@@ -136,11 +129,9 @@ def spec_of(
         bits=recipe.bits,
         distance=recipe.distance,
         blocks=recipe.blocks.count,
-        lease=lease,
-        spider=spider,
         judge=Rule(recipe.distance),
         same=is_same,
-        scoped=scoped,
+        **others,
     )
 
 

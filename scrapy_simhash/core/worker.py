@@ -4,8 +4,9 @@ It is started as a program, not by multiprocessing: a crawl started from a scrip
 without a ``__main__`` guard, as Scrapy's documentation has it, must not start again in
 the child.
 
-Parent and child send messages of plain values through the child's standard input and
-output, each after its length in four bytes::
+Parent and child send messages of plain values, whose types a page cannot choose,
+through the child's standard input and output, an answer after its length in four
+bytes::
 
     order    a recipe, its identity, seconds for a page, characters of an excerpt; None
     answers it page     the fields of a Body
@@ -29,12 +30,6 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
-
-
-def message(values: Any) -> bytes:
-    """Return plain values as they are sent; a page cannot choose their types."""
-    data = marshal.dumps(values)
-    return len(data).to_bytes(4, "big") + data
 
 
 def order_of(
@@ -66,12 +61,13 @@ def analysis_of(values: dict[str, Any]) -> PageAnalysis:
 
 
 def _received(pages: BinaryIO) -> Any:
-    """Return the values of the next message; None at the end of the input."""
-    size = int.from_bytes(pages.read(4), "big")
-    data = pages.read(size)
-    if not size or len(data) < size:
-        return None
-    return marshal.loads(data)  # noqa: S302 - the crawl that started this process has sent it
+    return marshal.load(pages)  # noqa: S302 - the crawl that started this process has sent it
+
+
+def _send(answers: BinaryIO, values: Any) -> None:
+    data = marshal.dumps(values)
+    answers.write(len(data).to_bytes(4, "big") + data)
+    answers.flush()
 
 
 def main() -> None:
@@ -81,11 +77,12 @@ def main() -> None:
     # Whatever an extractor prints must not get between the answers.
     os.dup2(2, 1)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have had it ignored
-    order = _received(pages)
     # The parent may be gone, or does not wait for this child any more.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError), answers:
-        if order is not None:
-            _answer_pages(pages, answers, *order)
+    with (
+        contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError),
+        answers,
+    ):
+        _answer_pages(pages, answers, *_received(pages))
 
 
 def _answer_pages(
@@ -100,16 +97,15 @@ def _answer_pages(
     _limit_memory()
     # Modules stay, so collections need not look at them.
     gc.freeze()
-    answers.write(message(None))
-    answers.flush()
-    while (page := _received(pages)) is not None:
+    _send(answers, None)
+    while True:
+        page = _received(pages)
         # Without a handler, SIGALRM ends the process even inside an endless loop of C
         # code. A thread that watches would cost as much as decoding a page.
         signal.setitimer(signal.ITIMER_REAL, timeout)
         analysis = analyse_body(Body(*page), recipe, excerpt_length)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        answers.write(message(asdict(analysis)))
-        answers.flush()
+        _send(answers, asdict(analysis))
 
 
 def _limit_memory() -> None:

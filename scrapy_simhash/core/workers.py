@@ -26,7 +26,7 @@ import xxhash
 from cachetools import LRUCache, TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body
-from scrapy_simhash.core.worker import analysis_of, message, order_of
+from scrapy_simhash.core.worker import analysis_of, order_of
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.printable import logger_of
 
@@ -213,7 +213,7 @@ class Worker:
         # asyncio.wait_for may overlook that it is cancelled.
         alarm = asyncio.get_running_loop().call_later(seconds, self._child.kill)
         try:
-            writer.write(message(values))
+            writer.write(marshal.dumps(values))
             size = int.from_bytes(await reader.readexactly(4), "big")
             return await reader.readexactly(size)
         except (ConnectionError, asyncio.IncompleteReadError):

@@ -85,19 +85,12 @@ class Client:
 
         A place that cannot be searched, such as a cluster, has no names.
         """
-        names = set[str]()
-        cursor = b"0"
         with suppress(StoreError):
-            for _ in range(100):
-                cursor, keys, *_ = self.call(
-                    "SCAN", cursor, "MATCH", "{*}:meta", "COUNT", 1000
-                )
-                names |= {
-                    key.decode("utf-8", "replace")[1 : -len("}:meta")] for key in keys
-                }
-                if cursor in (b"0", 0):
-                    break
-        return sorted(names)
+            command = ("SCAN", 0, "MATCH", "{*}:meta", "COUNT", 100_000)
+            _, keys, *_ = self.call(*command)
+            names = (key.decode("utf-8", "replace") for key in keys)
+            return sorted(name[1 : -len("}:meta")] for name in names)
+        return []
 
     def scan(self, pattern: str) -> Iterator[bytes]:
         """Yield the keys that match a pattern, some maybe twice."""

@@ -178,9 +178,8 @@ def _named_in_path(parts: _Parts) -> dict[str, str]:
 
 
 def _login(text: str) -> dict[str, str]:
-    user, _, password = map(unquote, text.partition(":"))
-    login = {"username": user, "password": password}
-    return {name: value for name, value in login.items() if value}
+    pairs = zip(("username", "password"), text.split(":", 1), strict=False)
+    return {name: unquote(value) for name, value in pairs if value}
 
 
 def _name(options: dict[str, str]) -> str:
@@ -219,7 +218,6 @@ def _client(options: dict[str, str], topology: str) -> dict[str, Any]:
 
 
 def _secrets(login: str, *options: dict[str, Any]) -> frozenset[str]:
-    secrets = set(login.split(":", 1))
-    for part in options:
-        secrets |= {str(part.get(name, "")) for name in ("username", "password")}
-    return frozenset(secrets - {""})
+    names = "username", "password"
+    values = (str(part.get(name, "")) for part in options for name in names)
+    return frozenset({*login.split(":", 1), *values} - {""})

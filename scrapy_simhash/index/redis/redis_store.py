@@ -56,6 +56,8 @@ logger = logger_of(__name__)
 # 8 nodes.
 _SHARDS = 24
 _SWAP = script("swap")
+# A block value in the place of one that was lost; slices of a fingerprint are smaller.
+_MISSING = (1 << 32) - 1
 # A state that no entry has. Whoever expects it is refused, and told the entry's state.
 _NEVER: PackedState = (0, b"-")
 
@@ -66,15 +68,18 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
     address = client.address
     try:
         header = text_fields(client.call("HGETALL", client.key("meta")), client.where)
-        if spec is None:
-            spec = _spec_of(header, client)
-        else:
+        if spec:
             _check_server(client)
-        count = address.shards or _stored_count(header, client)
-        count = count or (
-            _SHARDS if spec.scoped and address.topology == "cluster" else 1
-        )
-        return RedisStore(client, spec, count), spec
+        elif not header:
+            names = ", ".join(client.names_beside())
+            listed = f"; there are {names}" if names else ""
+            raise StoreMissing(
+                f"there is no {client.where.removeprefix('the ')}{listed}"
+            )
+        stored, count = _described(header, client, spec)
+        is_spread = stored.scoped and address.topology == "cluster"
+        count = address.shards or count or (_SHARDS if is_spread else 1)
+        return RedisStore(client, stored, count), stored
     # other types of answers
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         client.close()
@@ -86,28 +91,19 @@ def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
         raise
 
 
-def _spec_of(header: Mapping[str, str], client: Client) -> IndexSpec:
-    """Return the spec with which the index was made."""
-    if not header:
-        names = ", ".join(client.names_beside())
-        listed = f"; there are {names}" if names else ""
-        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
-    try:
-        bits, distance, blocks = (
-            int(header[name]) for name in ("bits", "distance", "blocks")
-        )
-        return IndexSpec(header["recipe"], bits, distance, blocks)
-    except (KeyError, ValueError) as error:
-        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
-
-
-def _stored_count(header: Mapping[str, str], client: Client) -> int:
-    """Return the number of shards of an index, 0 if the header does not say."""
+def _described(
+    header: Mapping[str, str], client: Client, spec: IndexSpec | None
+) -> tuple[IndexSpec, int]:
+    """Return a spec, or else that of the index, and the number of shards, 0 if it is not said."""
     # A shard of another index has "3 of 24", and is refused when it is opened.
-    text = header.get("shards", "").partition(" of ")[0]
+    shards = header.get("shards", "").partition(" of ")[0]
     try:
-        return shards_in(text)
-    except ValueError as error:
+        if spec is None:
+            numbers = (int(header[name]) for name in ("bits", "distance", "blocks"))
+            bits, distance, blocks = numbers
+            spec = IndexSpec(header["recipe"], bits, distance, blocks)
+        return spec, shards_in(shards)
+    except (KeyError, ValueError) as error:
         raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
 
 
@@ -162,9 +158,7 @@ class RedisStore:
             for number, name in enumerate(hash_tags(client.address.name, count))
         ]
         self.close = client.close
-
-    def time(self) -> float:
-        return self._shards[0].time()
+        self.time = self._shards[0].time
 
     # Commits.
 
@@ -257,9 +251,9 @@ class RedisStore:
     def _values(self, shard: Shard) -> npt.NDArray[np.uint32]:
         """Return the block values of all entries by their places, shape (n, blocks).
 
-        They are read leaf by leaf; values that no leaf has are 0.
+        They are read leaf by leaf; one that no leaf has is ``_MISSING``.
         """
-        values = np.zeros((shard.last + 1, self._spec.blocks), "<u4")
+        values = np.full((shard.last + 1, self._spec.blocks), _MISSING, "<u4")
         gather = np.uint32(pow(int(SPREAD), -1, 1 << 32))
         for block, number, leaf in self._leaves(shard):
             # 19 bits of a value, and 29 of a place.
@@ -307,7 +301,8 @@ class RedisStore:
         provisional = 0
         for shard in self._shards:
             with shard.readable():
-                for name, value in shard.header().items():
+                header = self._client.call("HGETALL", shard.meta)
+                for name, value in text_fields(header, shard.where).items():
                     run, _, kind = name.partition(":")
                     # A number that cannot be is passed over; a check tells of it.
                     if kind == "pages" and 0 < int(value) < PLACES:
@@ -324,13 +319,10 @@ class RedisStore:
 
     def _size(self, shard: Shard) -> int:
         leaves = shard.leaf_bound
-        return (
-            self._sampled(2, [shard.meta, shard.leases].__getitem__)
-            + self._sampled(shard.last // GROUP + 1, shard.group)
-            + self._sampled(
-                leaves * (self._spec.blocks + 1),
-                lambda number: shard.leaf(*divmod(number, leaves)),
-            )
+        of_groups = self._sampled(shard.last // GROUP + 1, shard.group)
+        return of_groups + self._sampled(
+            leaves * (self._spec.blocks + 1),
+            lambda number: shard.leaf(*divmod(number, leaves)),
         )
 
     def _sampled(self, count: int, key_of: Callable[[int], str | bytes]) -> int:
@@ -345,7 +337,7 @@ class RedisStore:
         missing = 0
         for _, stored in self.scan(blocks=True):
             values = np.frombuffer(stored.content[self._spec.bits // 8 :], np.uint32)
-            missing += int((values == 0).sum())
+            missing += int((values == _MISSING).sum())
         if missing:
             return [
                 f"{missing} block values stand in no bucket: buckets are full, or gone"

@@ -252,11 +252,11 @@ class Shard:
             result = _Result(*answer)
             self._set_clock(begun, result.seconds, result.microseconds)
             self.last = max(self.last, result.last)
+            pairs = [*zip(parts, result.firsts, strict=True)]
             written: list[Sequence[int] | None] = [
                 None if first < 0 else self._written(first, part, looks)
-                for part, first in zip(parts, result.firsts, strict=True)
+                for part, first in pairs
             ]
-            pairs = zip(parts, result.firsts, strict=True)
             pages = [
                 number
                 for part, first in pairs
@@ -330,9 +330,6 @@ class Shard:
             ("HMGET", self.leases, "", *places),
             *(("LRANGE", group, 0, GROUP - 1) for group in groups),
         ]
-
-    def header(self) -> dict[str, str]:
-        return text_fields(self._client.call("HGETALL", self.meta), self.where)
 
 
 def _base_of(generation: str) -> int:
