@@ -42,6 +42,8 @@ def test_the_log_is_kept_beside_a_file_of_an_index_unless_it_is_named_or_off(tmp
         settings = read(**asked)
         assert settings.log == path
         assert (settings.log_bytes < inf) == is_bounded
+    # Nor is a file made, and no index is opened.
+    assert not [*tmp_path.iterdir()]
 
 
 def test_settings_from_the_command_line_are_text():
@@ -138,11 +140,6 @@ def test_selectors_may_differ_by_host_and_be_written_as_json_on_a_command_line()
 def test_switch_that_is_neither_on_nor_off_is_named(value):
     with pytest.raises(SettingError, match=r"^SIMHASH_ENABLED: .* is neither true nor false"):
         is_enabled(Settings({"SIMHASH_ENABLED": value}))
-
-
-def test_reading_the_settings_opens_no_index(tmp_path):
-    read(SIMHASH_INDEX_URL=f"sqlite:///{tmp_path}/index", SIMHASH_LOG=str(tmp_path / "log"))
-    assert list(tmp_path.iterdir()) == []
 
 
 UNUSABLE = ["redis://[s3cret", "redis://user:s3cret\u2100@h/0", "s3cret@h:1"]

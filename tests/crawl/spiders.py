@@ -15,7 +15,7 @@ ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
 
 
 class Pages(Spider):
-    """Crawls paths of a site in their order; yields the URL of each page that gets through."""
+    """Crawls paths of a site in their order; tells of each page that gets through."""
 
     name = "pages"
 
@@ -30,7 +30,8 @@ class Pages(Spider):
             yield Request(self.base + path, dont_filter=True, meta=meta, priority=-place)
 
     def parse(self, response: Any) -> Any:
-        yield {"path": response.url.removeprefix(self.base), "page": response.meta["simhash"]}
+        path = response.url.removeprefix(self.base)
+        yield {"path": path, "page": response.meta["simhash"], "request": response.request}
 
     def counted(self, stat: str) -> int:
         return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))

@@ -7,25 +7,16 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.crawl.spiders import Pages, check_sum, paths
+from tests.test_addon import COMPONENTS
 
 ALL = ["/first", "/second", "/other"]
 KEPT = ["/first", "/other"]
 
 
-ONE_BY_ONE = {
-    "ADDONS": {},
-    "DOWNLOADER_MIDDLEWARES": {
-        "scrapy_simhash.downloadermiddlewares.NearDuplicateDownloaderMiddleware": 545
-    },
-    "SPIDER_MIDDLEWARES": {"scrapy_simhash.spidermiddlewares.NearDuplicateSpiderMiddleware": 10},
-    "ITEM_PIPELINES": {"scrapy_simhash.pipelines.NearDuplicatePipeline": 50},
-}
-
-
 @pytest.mark.parametrize("missing", [[], ["SPIDER_MIDDLEWARES"], ["ITEM_PIPELINES"]])
 def test_components_can_be_named_each_and_a_missing_one_is_told(visit, twins, caplog, missing):
-    settings = ONE_BY_ONE | {setting: {} for setting in missing}
-    assert paths(visit(twins, "/first", "/other", **settings)) == KEPT
+    settings = {name: dict([placed]) for name, placed in COMPONENTS.items() if name not in missing}
+    assert paths(visit(twins, "/first", "/other", ADDONS={}, **settings)) == KEPT
     assert re.findall(r"(\w+): \w+ is missing", caplog.text) == missing
 
 

@@ -51,17 +51,10 @@ def test_the_canonical_address_is_delivered_and_each_is_fetched_once(crawl, prin
 
 
 def test_a_page_is_delivered_by_its_own_request_although_it_has_waited(crawl, site):
-    class Noting(Pages):
-        asked: ClassVar[list[Request]] = []
-
-        def parse(self, response: Any) -> Any:
-            self.asked.append(response.request)
-            yield from super().parse(response)
-
     site.pages["/print"] = page(1, "/gone")
-    crawled = crawl(Noting, settings=SETTINGS, site=site, paths=["/print"], meta={"mine": 1})
+    crawled = crawl(Pages, settings=SETTINGS, site=site, paths=["/print"], meta={"mine": 1})
     assert paths(crawled) == ["/print"]
-    (request,) = Noting.asked
+    request = crawled.items[0]["request"]
     assert request.meta["mine"] == request.meta["depth"] == 1
     assert request.priority == 0
     assert not [name for name in request.meta if name in ("simhash_waited", "simhash_preferred")]

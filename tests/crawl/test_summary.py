@@ -124,6 +124,9 @@ def test_summary_has_at_most_twenty_lines_and_ends_with_what_to_do_next(log):
         "9 pages spared",
         f"Look at the doubtful drops: scrapy simhash report '{log.with_name('a log')}'",
     ]
+    first_run = {"responses": 497, "unique": 497, "new": 497, "missing": 0}
+    text = ["Near-duplicates of news: 497 pages judged", "         497 kept"]
+    assert text_of(first_run) == text
 
 
 def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(visit, twins, caplog):
@@ -132,12 +135,6 @@ def test_pages_without_a_match_of_a_selector_are_counted_and_in_the_summary(visi
     assert crawled.stat("unmatched/content") == 2
     assert "simhash/unmatched/ignore" not in crawled.stats
     assert "2 left to the extraction: SIMHASH_CONTENT matches nothing" in summary_of(caplog)
-
-
-def test_summary_of_a_first_run_tells_no_news_of_earlier_ones():
-    counts = {"responses": 497, "unique": 497, "new": 497, "missing": 0}
-    text = ["Near-duplicates of news: 497 pages judged", "         497 kept"]
-    assert text_of(counts) == text
 
 
 def test_verdicts_are_logged_as_they_are_counted(log):
