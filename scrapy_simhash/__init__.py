@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.store import (
         Answer as Answer,
         Counts as Counts,
-        Found as Found,
         Part as Part,
         Store as Store,
         Stored as Stored,
@@ -56,7 +55,7 @@ _PUBLIC = {
     "fingerprint.recipe": "Recipe named_recipe",
     "index.index": "Index",
     "index.registry": "Scheme",
-    "index.store": "Answer Counts Found Part Store Stored StoreError",
+    "index.store": "Answer Counts Part Store Stored StoreError",
     "offline.join": "spark_verdicts",
     "report.dedup_log": "read_log",
     "signals": "near_duplicate",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
 from scrapy_simhash.index.lookups import Near
-from scrapy_simhash.index.store import Found, PackedState, Part
+from scrapy_simhash.index.store import Answer, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
@@ -140,7 +140,7 @@ class Decision:
             if self._records.get(at) is not before.get(at)
         }
 
-    def part(self, seen: Found) -> Part:
+    def part(self, seen: Answer) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
         checks = {
             at: seen.entries[at].state for at in self._positions if at < UNWRITTEN
@@ -322,15 +322,14 @@ class Decision:
 
 def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
     return tuple(
-        match._replace(entry=places[match.entry]) if match.entry in places else match
-        for match in matches
+        match._replace(entry=places.get(match.entry, match.entry)) for match in matches
     )
 
 
 def decisions_on(
     pages: Mapping[int, Arrival],
     twins: Sequence[Near],
-    seen: Found,
+    seen: Answer,
     records: Mapping[int, Record],
     terms: Terms,
 ) -> list[Decision]:

@@ -51,7 +51,6 @@ from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
     Answer,
     Counts,
-    Found,
     Part,
     Store,
     Stored,
@@ -184,7 +183,7 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
-        seen = self._store.find(lookups) if self._store.is_here else Found({}, {}, {})
+        seen = self._store.find(lookups) if self._store.is_here else Answer({}, {}, {})
         for _ in attempts():
             records = self._records(seen.entries)
             left = {n: page for n, page in enumerate(arrivals) if n not in claims}
@@ -200,13 +199,13 @@ class Index:
         self,
         decisions: Sequence[Decision],
         lookups: Lookups,
-        seen: Found,
+        seen: Answer,
         claims: dict[int, Claim],
-    ) -> Found:
+    ) -> Answer:
         """Add the claims of decisions that hold; return what is near the pages of the others."""
         writing = [decision for decision in decisions if decision.changed]
         parts = [decision.part(seen) for decision in writing]
-        answer = self._store.commit(parts, lookups) if parts else Answer([], seen)
+        answer = self._store.commit(parts, lookups) if parts else Answer({}, {}, {})
         written = dict(zip(writing, answer.written, strict=True))
         for decision in decisions:
             positions = written.get(decision, ())
@@ -218,7 +217,7 @@ class Index:
             for position, record in decision.changed.items():
                 if record and record.state.owner is not None:
                     self._open.setdefault(record.key, {})[position] = record.state
-        return answer.found
+        return answer
 
     def _terms(self) -> Terms:
         """Return the terms of claims that are made now."""
@@ -480,7 +479,7 @@ class Index:
                     checks={at: old.pack()}, writes={at: new and new.pack()}
                 )
         answer = self._store.commit([*parts.values()])
-        there = self._records(answer.found.entries)
+        there = self._records(answer.entries)
         return {
             at: (there[at].state, states[at][1])
             for at, positions in zip(parts, answer.written, strict=True)

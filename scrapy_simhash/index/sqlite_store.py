@@ -24,7 +24,6 @@ from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,
     Answer,
     Counts,
-    Found,
     PackedState,
     Part,
     Stored,
@@ -129,7 +128,7 @@ class SqliteFile:
             self._connection.close()
 
     def __del__(self) -> None:
-        # A crawl that does not get to its start closes nothing.
+        # What does not get to its start closes nothing.
         if "_connection" in vars(self):
             self.close()
 
@@ -144,12 +143,8 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
     if path and not path.parent.is_dir():
         raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=spec is not None)
-    try:
-        spec = _prepared(file, spec)
-        return SqliteStore(file, spec), spec
-    except BaseException:
-        file.close()
-        raise
+    spec = _prepared(file, spec)
+    return SqliteStore(file, spec), spec
 
 
 def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
@@ -240,23 +235,23 @@ class SqliteStore:
             self._neighbours.add(positions, *added)
             self._seen = positions[-1]
 
-    def _near(self, lookups: Lookups) -> Found:
+    def _near(self, lookups: Lookups) -> Answer:
         near = lookups.near(self._neighbours.find(*lookups.sought))
         entries = self.read({position for pairs in near for _, position in pairs})
         living = {
             number: [pair for pair in pairs if pair[1] in entries]
             for number, pairs in enumerate(near)
         }
-        return Found(living, entries, dict.fromkeys(living, self._seen + 1))
+        return Answer(living, entries, dict.fromkeys(living, self._seen + 1))
 
-    def find(self, lookups: Lookups) -> Found:
+    def find(self, lookups: Lookups) -> Answer:
         self._follow()
         return self._near(lookups)
 
     # Writing.
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        found = Found({}, {}, {})
+        found = Answer({}, {}, {})
         with self._file.transaction():
             if lookups:
                 self._follow()
@@ -267,7 +262,7 @@ class SqliteStore:
         if lookups:
             self._take_in(parts, written, lookups)
         found.entries.update(checked)
-        return Answer(written, found)
+        return found._replace(written=written)
 
     def _write(
         self,

@@ -91,35 +91,25 @@ class Part(NamedTuple):
     since: int = 0
 
 
-class Found(NamedTuple):
-    """Entries near some pages.
+class Answer(NamedTuple):
+    """The outcome of a commit, or of a look.
 
     Attributes:
-        near: for the number of each page that was looked at: distance and position of
-            the entries within reach that share a block value with it, and of those at
-            any distance that share the value of one of its keys; sorted.
-        entries: these entries.
+        near: for the number of each page that was looked at, after a commit those of
+            refused parts: distance and position of the entries within reach that share
+            a block value with it, and of those at any distance that share the value of
+            one of its keys; sorted.
+        entries: these entries, and those that refused parts check.
         ends: for the number of each of these pages, the position up to which this is
             all.
+        written: for each part the positions of its new entries, or None if it was
+            refused.
     """
 
     near: dict[int, Near]
     entries: dict[int, Stored]
     ends: dict[int, int]
-
-
-class Answer(NamedTuple):
-    """The outcome of a commit.
-
-    Attributes:
-        written: for each part the positions of its new entries, or None if it was
-            refused.
-        found: what is near the pages of the latter, and among its entries those that
-            they check. A page that is missing was not looked at.
-    """
-
-    written: list[Sequence[int] | None]
-    found: Found
+    written: Sequence[Sequence[int] | None] = ()
 
 
 class Counts(NamedTuple):
@@ -144,7 +134,7 @@ class Store(Protocol):
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         """Write each part that nothing stands against. Parts of one call share no entry."""
 
-    def find(self, lookups: Lookups) -> Found:
+    def find(self, lookups: Lookups) -> Answer:
         """Return what is near each page. What has one of the keys of a page is among it."""
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:

@@ -83,10 +83,10 @@ def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(store):
     answer = admit(store, page("b"), page("far", 2**40 - 1), since=seen)
     assert answer.written[0] is None
     assert answer.written[1] is not None
-    near = [at for _, at in answer.found.near[0]]
+    near = [at for _, at in answer.near[0]]
     assert (len(near), near[0]) == (2, old)
-    assert answer.found.entries.keys() == {*near}
-    assert admit(store, page("c"), since=answer.found.ends[0]).written[0] is not None
+    assert answer.entries.keys() == {*near}
+    assert admit(store, page("c"), since=answer.ends[0]).written[0] is not None
 
 
 def test_a_part_is_refused_if_a_state_that_it_checks_has_changed_and_told_of_it(store):
@@ -95,9 +95,9 @@ def test_a_part_is_refused_if_a_state_that_it_checks_has_changed_and_told_of_it(
         Part((), {first: CONFIRMED}, {}, {first: None}),
         Part((), {second: LEASED}, {}, {second: CONFIRMED}),
     ]
-    written, found = store.commit(parts)
-    assert (written[0], written[1] is None) == (None, False)
-    assert found.entries[first].state == LEASED
+    answer = store.commit(parts)
+    assert (answer.written[0], answer.written[1] is None) == (None, False)
+    assert answer.entries[first].state == LEASED
     states = {at: stored.state for at, stored in store.read([first, second]).items()}
     assert states == {first: LEASED, second: CONFIRMED}
     assert store.commit(parts).written == [None, None]

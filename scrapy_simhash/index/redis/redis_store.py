@@ -35,7 +35,6 @@ from scrapy_simhash.index.redis.shard import (
 from scrapy_simhash.index.store import (
     Answer,
     Counts,
-    Found,
     PackedState,
     Part,
     Store,
@@ -112,8 +111,7 @@ def _check_server(client: Client) -> None:
     # not every user may ask, and then a script tells
     with contextlib.suppress(StoreUnavailable):
         version = client.call("INFO", "server").get("redis_version", "")
-        numbers = re.match(r"(\d{1,5})\.(\d{1,5})", version)
-        if numbers and (int(numbers[1]), int(numbers[2])) < (6, 2):
+        if re.match(r"[1-5]\.|6\.[01]\.", version):
             raise StoreMismatch(
                 f"{client.address.shown} is Redis {version}: the index needs 6.2 or newer"
             )
@@ -177,11 +175,11 @@ class RedisStore:
         for shard, part in zip(shards, parts, strict=True):
             split[shard].append(part)
         answers = self._committed(split, lookups)
-        found = Found({}, {}, {})
+        found = Answer({}, {}, {})
         for answer in answers.values():
-            _extend(found, answer.found)
+            _extend(found, answer)
         written = {shard: iter(answers[shard].written) for shard in answers}
-        return Answer([next(written[shard]) for shard in shards], found)
+        return found._replace(written=[next(written[shard]) for shard in shards])
 
     def _committed(
         self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None = None
@@ -204,8 +202,8 @@ class RedisStore:
                 return answers
         raise StoreUnavailable("the index is deleted again and again")
 
-    def find(self, lookups: Lookups) -> Found:
-        found = Found({}, {}, {})
+    def find(self, lookups: Lookups) -> Answer:
+        found = Answer({}, {}, {})
         pages = self._pages(lookups)
         while pages:
             refused = {
@@ -213,8 +211,8 @@ class RedisStore:
                 for shard in pages
             }
             for shard, answer in self._committed(refused, lookups).items():
-                _extend(found, answer.found)
-                pages[shard] = [n for n in pages[shard] if n not in answer.found.near]
+                _extend(found, answer)
+                pages[shard] = [n for n in pages[shard] if n not in answer.near]
             pages = {shard: left for shard, left in pages.items() if left}
         return found
 
@@ -231,7 +229,7 @@ class RedisStore:
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         parts = [Part(checks={position: _NEVER}) for position in positions]
-        entries = self.commit(parts).found.entries
+        entries = self.commit(parts).entries
         # Another entry may have the place of one that was lost.
         return {at: entries[at] for at in positions if at in entries}
 
@@ -367,7 +365,7 @@ class RedisStore:
         self._client.send(ended)
 
 
-def _extend(found: Found, more: Found) -> None:
+def _extend(found: Answer, more: Answer) -> None:
     """Add what a shard has found; the entries of a key may be in several."""
     for number, near in more.near.items():
         found.near[number] = sorted(found.near.get(number, []) + near)

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.store import (
     Answer,
-    Found,
     Part,
     Stored,
     StoreDamaged,
@@ -263,9 +262,9 @@ class Shard:
                 if first == -1
                 for number in part.members
             ]
-            return Answer(written, self._found(result, pages))
+            return self._found(result, pages)._replace(written=written)
 
-    def _found(self, result: _Result, pages: Sequence[int]) -> Found:
+    def _found(self, result: _Result, pages: Sequence[int]) -> Answer:
         """Return what is near the pages that were looked at."""
         rows = zip(result.places, result.rows[::2], result.rows[1::2], strict=True)
         entries = {row[0]: self._row(*row) for row in rows}
@@ -278,7 +277,7 @@ class Shard:
         ]
         near = dict(zip(pages, looks, strict=True))
         end = self.position(result.last + 1) - self._number
-        return Found(near, dict(entries.values()), dict.fromkeys(near, end))
+        return Answer(near, dict(entries.values()), dict.fromkeys(near, end))
 
     def _row(self, place: int, lease: bytes, entry: bytes) -> tuple[int, Stored]:
         """Return position and entry, given the entry as Redis has it."""
