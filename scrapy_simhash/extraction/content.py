@@ -67,7 +67,7 @@ _ID = re.compile(r"\d{3,}")
 _COLON = re.compile("[:\uff1a]")
 _COUNT = re.compile(r"([^\d:\uff1a]{1,30})[:\uff1a]\s?\d[\d.,]*$")
 # The sign behind a heading that links to it: "Milling \u00b6", "Milling#".
-_PERMALINK = re.compile(r"\s?[^\w\s]\Z")
+_PERMALINK = re.compile(r"(?<=\S)\s?[^\w\s]\Z")
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 
@@ -128,7 +128,7 @@ def content_of(page: Page, is_likely: Flags) -> Content:
     lines = _lines_of(page, is_likely)
     own = _own(lines, is_likely)
     title = page.title.casefold()
-    names = {_PERMALINK.sub("", name.casefold()) for name in page.headings} - {""}
+    names = {_PERMALINK.sub("", name.casefold()) for name in page.headings}
     if not page.has_h1:
         names.discard(title)  # it may be the site's
     if not any(name in title for name in names):
