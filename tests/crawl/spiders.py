@@ -101,11 +101,11 @@ class Blog(Following):
 
     name = "blog"
 
-    def __init__(self, site: Any, start: str = "/") -> None:
-        super().__init__(site, [start])
+    def __init__(self, site: Any, start: str = "/", meta: dict[str, Any] | None = None) -> None:
+        super().__init__(site, [start], meta)
 
     async def start(self) -> AsyncIterator[Any]:
-        yield Request(self.base + self.paths[0])
+        yield Request(self.base + self.paths[0], meta=self.meta)
 
 
 class Items(Spider):

@@ -247,17 +247,9 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
     assert paths(crawled) == ["/second"]
 
 
-class Front(Following):
-    """Begins at the paths as start requests do."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        for place, path in enumerate(self.paths):
-            yield Request(self.base + path, priority=-place)
-
-
 def test_start_request_and_the_page_it_redirects_to_are_followed(visit, twins):
     twins.pages["/moved"] = 301, {"Location": "/second"}, b""
-    crawled = visit(twins, "/first", "/moved", spider=Front)
+    crawled = visit(twins, "/first", "/moved", spider=Following, meta={"depth": 0})
     assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
     assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
 

@@ -80,11 +80,8 @@ def test_a_declared_address_is_fetched_by_the_way_of_its_page(crawl, site):
             meta = {"depth": 1, "proxy": proxy, "download_timeout": 7, "bindaddress": "127.0.0.1"}
             yield Request("http://shop.test/print", meta=meta, headers={"X-Api-Key": "secret"})
 
-        def parse(self, response: Any) -> Any:
-            yield {"path": response.url, "timeout": response.meta["download_timeout"]}
-
     crawled = crawl(Proxied, settings=SETTINGS, site=site, paths=[])
-    assert [item["timeout"] for item in crawled.items] == [7]
+    assert [item["request"].meta["download_timeout"] for item in crawled.items] == [7]
     assert [*asked] == ["http://shop.test/print", "http://shop.test:8081/story"]
     told = [headers.get("Proxy-Authorization") for headers in asked.values()]
     assert told[0]

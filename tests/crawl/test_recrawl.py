@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,13 @@ class OtherBlog(Blog):
 def day(crawl: Any, tmp_path: Path) -> Callable[..., Any]:
     """Crawl a site, always on the same index."""
 
-    def run(site: Any, spider: type[Blog] = Blog, start: str = "/", **settings: Any) -> Any:
+    def run(
+        site: Any, spider: Any = Blog, start: str = "/", meta: Any = None, **settings: Any
+    ) -> Any:
         url = f"sqlite:///{tmp_path / 'pages.sqlite'}"
-        base = {"SIMHASH_INDEX_URL": url, "SCHEDULER_MEMORY_QUEUE": FIFO}
-        return crawl(spider, settings={**ONE_AT_A_TIME, **base, **settings}, site=site, start=start)
+        settings = {"SIMHASH_INDEX_URL": url, "SCHEDULER_MEMORY_QUEUE": FIFO} | settings
+        given = {"site": site, "start": start, "meta": meta}
+        return crawl(spider, settings=ONE_AT_A_TIME | settings, **given)
 
     return run
 
@@ -269,17 +272,10 @@ def test_run_that_sees_a_tenth_of_the_last_one_gets_a_warning(day, site, caplog)
 
 
 def test_crawl_whose_start_requests_were_all_dropped_gets_a_warning(day, site, caplog):
-    class Dropping(Blog):
-        name = "dropping"
-
-        async def start(self) -> AsyncIterator[Any]:
-            async for request in super().start():
-                yield request.replace(meta={"simhash_action": "drop"})
-
     posts(site, range(2))
     site.pages["/index"] = site.pages["/"]
     day(site)
-    assert day(site, spider=Dropping, start="/index").items == []
+    assert day(site, OtherBlog, "/index", {"simhash_action": "drop"}).items == []
     assert "All start requests were dropped as copies" in caplog.text
 
 

@@ -19,7 +19,7 @@ from scrapy_simhash.crawl.summary import _FATES, Judged, Summary
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import LogLine, read_log
 from scrapy_simhash.settings import FilterSettings
-from tests.crawl.spiders import Pages, until
+from tests.crawl.spiders import InTurn, until
 from tests.pages import article, html
 
 PATHS = ["/first", "/second", "/other", "/image"]
@@ -156,17 +156,13 @@ def test_verdicts_are_logged_as_they_are_counted(log):
     assert (revisit.near, revisit.reason, revisit.distance) == (None, None, None)
 
 
-def test_line_each_minute_says_how_the_crawl_goes(visit, twins, caplog, monkeypatch):
-    class Slow(Pages):
-        async def start(self) -> Any:
-            async for request in super().start():
-                yield request
-            await until(lambda: self.counted("responses") == 5)
-            monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0.3)
-            await until(lambda: " a minute), " in caplog.text)
+def test_line_each_minute_says_how_the_crawl_goes(crawl, twins, caplog, monkeypatch):
+    async def wait(_: InTurn) -> None:
+        monkeypatch.setattr(summary_module, "SECONDS_BETWEEN_LINES", 0.3)
+        await until(lambda: " a minute), " in caplog.text)
 
     twins.pages["/sibling"] = html(article(1, 150), title="Another release")
-    visit(twins, *PATHS, "/sibling", spider=Slow)
+    crawl(InTurn, site=twins, acts=[*PATHS, "/sibling", wait])
     line = next(r for r in caplog.records if " a minute), " in r.getMessage())
     said = "Near-duplicates of pages: 5 pages (5 a minute), 3 kept, 1 repeated, 0 spared"
     assert (line.levelname, line.getMessage()) == ("INFO", said)
