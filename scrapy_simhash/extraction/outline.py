@@ -67,8 +67,7 @@ class Outline:
         }
         numbers: dict[Element, int] = {body: 0}
         known_kinds: dict[tuple[str, str], int] = {}
-        known_manners: dict[tuple[int, int], int] = {}
-        places, parents, roles, kinds, manners, around = [], [0], [0], [0], [0], [0]
+        places, parents, roles, kinds, around = [], [0], [0], [0], [0]
         for holder in holders:
             el = holder
             path: list[Element] = []
@@ -90,8 +89,6 @@ class Outline:
                 parents.append(parent)
                 roles.append(roles[parent] & _INHERITED | role)
                 kinds.append(known_kinds.setdefault((tag, name), place))
-                made = (kinds[parent], kinds[place])
-                manners.append(known_manners.setdefault(made, place))
                 around.append(around[parent] if tag in FLOW_TAGS else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]
@@ -106,7 +103,10 @@ class Outline:
         self.places: Ints = np.fromiter(places, np.intp)
         self.parents: Ints = np.fromiter(parents, np.intp)
         self.roles: Ints = np.fromiter(roles, np.intp)
-        self.manners: Ints = np.fromiter(manners, np.intp)
+        made = np.fromiter(kinds, np.intp)
+        made += len(kinds) * made[self.parents]
+        first, manners = np.unique(made, return_index=True, return_inverse=True)[1:]
+        self.manners: Ints = first[manners]
         self.around: Ints = np.fromiter(around, np.intp)
 
     def groups(self, places: Ints) -> Ints:
