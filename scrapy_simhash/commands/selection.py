@@ -139,12 +139,11 @@ def index_url(options: Namespace) -> str:
     return url_of_index(place, options.settings)
 
 
-def url_of_index(place: str, settings: BaseSettings) -> str:
+def url_of_index(url: str, settings: BaseSettings) -> str:
     """Return the URL of an index, given that, its SQLite file or the folder of a job.
 
     An index in memory is a UsageError, and one that has the name of any spider.
     """
-    url = place
     # With a colon in its first part, it may be a URL with a password that lacks a
     # slash.
     if ":" not in url.partition("/")[0]:

@@ -28,7 +28,7 @@ class Hiding:
     pages: int = 0
     examples: list[str] = field(default_factory=list)
     is_told: bool = False
-    _signatures: Counter[int] = field(default_factory=Counter)
+    signatures: Counter[int] = field(default_factory=Counter)
     _seen: set[int] = field(default_factory=set)
 
     def add(self, url: str) -> None:
@@ -40,11 +40,7 @@ class Hiding:
             self.examples.append(url[:300])
         if len(self._seen) < 50:
             self._seen.add(name)
-            self._signatures[hash(signature_of(url))] += 1
-
-    def is_suspicious(self, pages_of_crawl: int) -> bool:
-        of_one_signature = max(self._signatures.values())
-        return of_one_signature >= MANY or self.pages >= most_hidden(pages_of_crawl)
+            self.signatures[hash(signature_of(url))] += 1
 
 
 class Alarms:
@@ -59,7 +55,10 @@ class Alarms:
         """Note a copy of an original, and warn once if that hides many addresses."""
         hiding = self._hiding.setdefault(original, Hiding(original))
         hiding.add(url)
-        if not hiding.is_told and hiding.is_suspicious(pages_of_crawl):
+        is_suspicious = max(
+            hiding.signatures.values()
+        ) >= MANY or hiding.pages >= most_hidden(pages_of_crawl)
+        if is_suspicious and not hiding.is_told:
             hiding.is_told = True
             self._warnings += 1
             if self._warnings <= MOST_TOLD:

@@ -163,8 +163,7 @@ class Preferred:
 
     def end(self) -> None:
         """Put the requests of pages that wait into the queue: a later run of the job has them."""
-        requests = [once_more(page.request) for page in self._pages.values()]
-        self._queue.put(*requests)
+        self._queue.put(*(once_more(page.request) for page in self._pages.values()))
 
     def _let_go_on(self, keys: Iterable[str]) -> None:
         for key in [*keys]:

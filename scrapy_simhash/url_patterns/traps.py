@@ -72,7 +72,7 @@ class Traps:
             is_copy: whether it repeats another one.
         """
         # Its links to itself are not new.
-        self._linked.note([_without_fragment(url), *values_of(url)])
+        self._linked.note([url.partition("#")[0], *values_of(url)])
         has_new_values = self._novelty.has_new_values(url)
         group = (signature, has_new_values)
         says_new = self._novelty.is_new(url, html) and not is_copy
@@ -93,7 +93,7 @@ class Traps:
 
         ``signature_of`` returns the signature of an address.
         """
-        if not self._linked.note([_without_fragment(link)]):
+        if not self._linked.note([link.partition("#")[0]]):
             return ""
         has_new_values = self._linked.note(values_of(link))
         if url not in self._poor:
@@ -163,7 +163,3 @@ class Traps:
 def _without_values(signature: str) -> str:
     """Return a signature without the values of its parameters."""
     return _VALUE.sub("", signature)
-
-
-def _without_fragment(url: str) -> str:
-    return url.partition("#")[0]
