@@ -129,18 +129,15 @@ class NearDuplicatePipeline:
 
         adapter = ItemAdapter(item)
         # A row of CSV may have values under None, or under an empty name.
-        text_field, html_field = (
-            self._settings.item_text_field,
-            self._settings.item_html_field,
-        )
-        if text_field and (text := adapter.get(text_field)):
+        settings = self._settings
+        if (field := settings.item_text_field) and (text := adapter.get(field)):
             text = (
                 text.decode("utf-8", "replace")
                 if isinstance(text, bytes)
                 else str(text)
             )
             return Document(key, text, "text/plain", key)
-        if html_field and (html := adapter.get(html_field)):
+        if (field := settings.item_html_field) and (html := adapter.get(field)):
             # Bytes may be the body of a response.
             return Document(
                 key, html if isinstance(html, bytes) else str(html), key=key

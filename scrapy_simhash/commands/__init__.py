@@ -42,7 +42,6 @@ exit status: 0, the answer is yes, or the work is done; 1, the answer is no, or 
 2, an argument, a file or a store cannot be used; 130, interrupted.
 """
 
-_PLACES = ("ADDONS", "DOWNLOADER_MIDDLEWARES")
 _NO_ADDON = """
 This project does not load the add-on. In settings.py, replace an empty ADDONS = {} by this line:
 ADDONS = {"scrapy_simhash.Addon": 500}
@@ -124,7 +123,12 @@ class SimhashCommand(ScrapyCommand):
         refuse_unknown(self.settings)
         if opts.subcommand is None:
             self._parser.print_help()
-            placed = str([self.settings.getdict(name) for name in _PLACES])
+            placed = str(
+                [
+                    self.settings.getdict(name)
+                    for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")
+                ]
+            )
             if inside_project() and "scrapy_simhash" not in placed:
                 sys.stdout.write(_NO_ADDON)
         else:

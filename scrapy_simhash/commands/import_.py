@@ -32,7 +32,7 @@ from scrapy_simhash.commands.selection import (
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry, IndexSpec
-from scrapy_simhash.offline.files import is_json
+from scrapy_simhash.offline.files import JSON_SUFFIXES, unpacked_name
 from scrapy_simhash.offline.prints import (
     are_prints,
     print_files,
@@ -76,7 +76,7 @@ class _Source(NamedTuple):
 def _open_source(options: Namespace, stack: ExitStack) -> _Source:
     path = Path(options.source)
     recipe = chosen_settings(options).recipe
-    if is_json(path):
+    if unpacked_name(path).endswith(JSON_SUFFIXES):
         return _checked(spec_of(recipe), partial(read_foreign, path, recipe))
     if are_prints(path):
         files = print_files([path])

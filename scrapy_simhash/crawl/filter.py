@@ -60,8 +60,7 @@ class CrawlFilter:
         _need_asyncio(crawler)
         self._crawler = crawler
         self._warned = set[str]()
-        spider = crawler.spider or crawler.spidercls
-        name = spider.name or ""
+        name = (crawler.spider or crawler.spidercls).name or ""
         self.counts: Counter[str] = Counter()
         self.settings = FilterSettings.from_settings(crawler.settings).of_spider(name)
         self.dedup = open_dedup(self.settings, name, resumed_run(crawler))

@@ -155,8 +155,9 @@ class CrawlRun:
         if self._old_addresses and finished:
             # Their pages have other addresses now. An address that was seen after all
             # stays.
-            old = self._old_addresses
-            await self._dedup.ask(lambda store: _forget_missing(store, run.number, old))
+            await self._dedup.ask(
+                lambda store: _forget_missing(store, run.number, self._old_addresses)
+            )
         await self._dedup.end_run(finished=finished)
         runs = await self._dedup.ask(Index.runs) or ()
         this_run = next((each for each in runs if each.number == run.number), None)

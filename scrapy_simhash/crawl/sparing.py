@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 from scrapy import Request
-from scrapy.http import Response, TextResponse
+from scrapy.http import TextResponse
 
 from scrapy_simhash.core.dedup import Dedup
 from scrapy_simhash.crawl.exchange import RowExchange
@@ -85,8 +85,7 @@ class Sparing:
         self._exchange.end()
         if not self.skips:
             await self._exchange.once()
-            loop = asyncio.get_running_loop()
-            await loop.run_in_executor(None, self._replay.run, self._learner)
+            await asyncio.to_thread(self._replay.run, self._learner)
         await self._exchange.once()
 
     # Requests.
@@ -209,9 +208,14 @@ class Sparing:
             self._learner.record(forecast, visit)
         else:
             self._replay.note(forecast.url, visit)
-        html = (
-            _html(judged.response) if verdict.kind == "unique" and verdict.near else ""
-        )
+        html = ""
+        if (
+            verdict.kind == "unique"
+            and verdict.near
+            and isinstance(judged.response, TextResponse)
+            and len(judged.response.body) <= LONGEST_PAGE
+        ):
+            html = judged.response.text
         if place := self._trap_table.place(forecast.url, learn=bool(html)):
             self._traps.page(
                 judged.response.url,
@@ -267,9 +271,3 @@ class Sparing:
             f"SIMHASH_SPARE=skip would spare {pages}{among}, {size(self._replay.bytes)}, and "
             f"lose {losses}"
         )
-
-
-def _html(response: Response) -> str:
-    """Return the HTML of a page; an empty text if the page is no text, or too long."""
-    is_text = isinstance(response, TextResponse) and len(response.body) <= LONGEST_PAGE
-    return response.text if is_text else ""

@@ -30,11 +30,6 @@ class FileError(ValueError):
     """A file cannot be read; the message is one line that names the file and the place."""
 
 
-def is_json(path: Path) -> bool:
-    """Return whether a file has objects of JSON, by its name."""
-    return unpacked_name(path).endswith(JSON_SUFFIXES)
-
-
 def unpacked_name(path: Path) -> str:
     """Return the name of a file in lower case, without the suffix of its packing."""
     name = Path(path.name.lower())
