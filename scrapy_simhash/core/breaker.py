@@ -161,8 +161,8 @@ class Breaker:
             del self._owed[next(iter(self._owed))]
 
     def _with_owed(self, news: Report) -> Report:
-        failed = [key for key, has_failed in self._owed.items() if has_failed]
-        delivered = [key for key, has_failed in self._owed.items() if not has_failed]
+        failed = [key for key in self._owed if self._owed[key]]
+        delivered = [key for key in self._owed if not self._owed[key]]
         return news._replace(failed=failed, delivered=delivered)
 
     def _ask(self, call: Callable[[Index], T]) -> T:

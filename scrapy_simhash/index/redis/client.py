@@ -242,6 +242,6 @@ def _connect(address: Location) -> Any:
         sentinels = Sentinel(address.hosts, sentinel_kwargs=of_sentinels, **options)
         return sentinels.master_for(address.service)
     if address.topology == "cluster":
-        nodes = [ClusterNode(host, port) for host, port in address.hosts]
+        nodes = [ClusterNode(*host) for host in address.hosts]
         return RedisCluster(startup_nodes=nodes, **options)
     return Redis(**options)

@@ -201,9 +201,10 @@ def _client(options: dict[str, str], topology: str) -> dict[str, Any]:
     known = {*signature(Redis).parameters, *_OURS}
     if topology == "cluster":
         known |= {*signature(RedisCluster).parameters}
+    known -= _NO_OPTIONS
     # redis-py passes over options without a value.
-    if unknown := sorted(options.keys() - (known - _NO_OPTIONS)):
-        meant = get_close_matches(unknown[0][:80], known - _NO_OPTIONS, 1)
+    if unknown := sorted(options.keys() - known):
+        meant = get_close_matches(unknown[0][:80], known, 1)
         hint = f"; did you mean {meant[0]}?" if meant else ""
         raise ValueError(f"a URL of an index has no option {unknown[0]}{hint}")
     client = dict(parse_url(f"redis://?{urlencode(options)}"))
