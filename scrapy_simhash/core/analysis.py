@@ -152,8 +152,10 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
             of_ignore = selector_at(body.url, recipe.ignore)
             page = selected(page.html, of_content, of_ignore)
         is_content = page.is_content
-        found = extract(page.html, recipe.extractor, body.url, is_content=is_content)
-        return replace(found, unmatched=page.unmatched)
+        extraction = extract(
+            page.html, recipe.extractor, body.url, is_content=is_content
+        )
+        return replace(extraction, unmatched=page.unmatched)
     if body.is_text:
         return whole_text(body.data.decode("utf-8", "surrogatepass"))
     content = load_reader(body.reader)(body.data, body.charset)

@@ -113,8 +113,8 @@ class Verdict:
         return bool(self.matches) and all(match.provisional for match in self.matches)
 
 
-def spec_of(recipe: Recipe, **others: Any) -> IndexSpec:
-    """Return the spec that opens an index for a recipe; other fields are given by name.
+def spec_of(recipe: Recipe, **fields: Any) -> IndexSpec:
+    """Return the spec that opens an index for a recipe; its other fields are given by name.
 
     Raises:
         ValueError: the recipe has 32 bits.
@@ -131,7 +131,7 @@ def spec_of(recipe: Recipe, **others: Any) -> IndexSpec:
         blocks=recipe.blocks.count,
         judge=Rule(recipe.distance),
         same=is_same,
-        **others,
+        **fields,
     )
 
 

@@ -479,11 +479,11 @@ class Index:
                     checks={at: old.pack()}, writes={at: new and new.pack()}
                 )
         answer = self._store.commit([*parts.values()])
-        there = self._records(answer.entries)
+        records = self._records(answer.entries)
         return {
-            at: (there[at].state, states[at][1])
+            at: (records[at].state, states[at][1])
             for at, positions in zip(parts, answer.written, strict=True)
-            if positions is None and at in there
+            if positions is None and at in records
         }
 
     def _records(self, entries: Mapping[int, Stored]) -> dict[int, Record]:

@@ -120,13 +120,13 @@ class Lookups:
         blank = Fingerprint(0, spec.bits, bytes(4 * spec.blocks))
         return cls([Arrival(key, blank) for key in keys], spec, everywhere=True)
 
-    def near(self, found: Iterable[Sequence[int]]) -> list[Near]:
+    def near(self, neighbours: Iterable[Sequence[int]]) -> list[Near]:
         """Return what is near each page, given look-ups, distances and positions of entries.
 
         An entry may share several values with a page.
         """
         near: list[set[tuple[int, int]]] = [set() for _ in self.arrivals]
-        for look, distance, position in found:
+        for look, distance, position in neighbours:
             near[self.pages[look]].add((distance, position))
         return [*map(sorted, near)]
 

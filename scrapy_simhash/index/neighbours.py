@@ -77,8 +77,8 @@ class Neighbours:
         pages, columns = np.divmod(lookups, self._columns)
         between = distances(words[pages], self._words_of(numbers))
         is_near = (between <= self._reach) | (columns == self._columns - 1)
-        found = np.array((pages, between, np.asarray(self._positions)[numbers]))
-        near: list[list[int]] = found[:, is_near].T.tolist()
+        candidates = np.array((pages, between, np.asarray(self._positions)[numbers]))
+        near: list[list[int]] = candidates[:, is_near].T.tolist()
         return near
 
     def fingerprints(self, positions: Sequence[int]) -> list[bytes]:

@@ -251,18 +251,18 @@ class SqliteStore:
     # Writing.
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        found = Answer({}, {}, {})
+        seen = Answer({}, {}, {})
         with self._file.transaction():
             if lookups:
                 self._follow()
                 if any(part.since <= self._seen for part in parts):
-                    found = self._near(lookups)
+                    seen = self._near(lookups)
             checked = self.read({at for part in parts for at in part.checks})
-            written = self._write(parts, found.near, checked, lookups)
+            written = self._write(parts, seen.near, checked, lookups)
         if lookups:
             self._take_in(parts, written, lookups)
-        found.entries.update(checked)
-        return found._replace(written=written)
+        seen.entries.update(checked)
+        return seen._replace(written=written)
 
     def _write(
         self,

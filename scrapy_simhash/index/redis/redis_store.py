@@ -175,11 +175,11 @@ class RedisStore:
         for shard, part in zip(shards, parts, strict=True):
             split[shard].append(part)
         answers = self._committed(split, lookups)
-        found = Answer({}, {}, {})
+        total = Answer({}, {}, {})
         for answer in answers.values():
-            _extend(found, answer)
+            _extend(total, answer)
         written = {shard: iter(answers[shard].written) for shard in answers}
-        return found._replace(written=[next(written[shard]) for shard in shards])
+        return total._replace(written=[next(written[shard]) for shard in shards])
 
     def _committed(
         self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None = None
@@ -203,7 +203,7 @@ class RedisStore:
         raise StoreUnavailable("the index is deleted again and again")
 
     def find(self, lookups: Lookups) -> Answer:
-        found = Answer({}, {}, {})
+        total = Answer({}, {}, {})
         pages = self._pages(lookups)
         while pages:
             refused = {
@@ -211,10 +211,10 @@ class RedisStore:
                 for shard in pages
             }
             for shard, answer in self._committed(refused, lookups).items():
-                _extend(found, answer)
+                _extend(total, answer)
                 pages[shard] = [n for n in pages[shard] if n not in answer.near]
             pages = {shard: left for shard, left in pages.items() if left}
-        return found
+        return total
 
     def _pages(self, lookups: Lookups) -> dict[Shard, list[int]]:
         """Return the numbers of the pages that each shard is asked about."""
@@ -353,9 +353,9 @@ class RedisStore:
 
     def _delete_ended(self, keys: Sequence[bytes]) -> None:
         """Delete those of some keys of groups and leaves that belong to a log that was cleared."""
-        asked = [("HGET", shard.meta, "generation") for shard in self._shards]
+        commands = [("HGET", shard.meta, "generation") for shard in self._shards]
         prefixes = [shard.prefix.encode() for shard in self._shards]
-        generations = dict(zip(prefixes, self._client.send(asked), strict=True))
+        generations = dict(zip(prefixes, self._client.send(commands), strict=True))
         ended: list[tuple[str, bytes]] = []
         for key in keys:
             end = key.index(b"}:") + 2
@@ -365,12 +365,12 @@ class RedisStore:
         self._client.send(ended)
 
 
-def _extend(found: Answer, more: Answer) -> None:
+def _extend(total: Answer, more: Answer) -> None:
     """Add what a shard has found; the entries of a key may be in several."""
     for number, near in more.near.items():
-        found.near[number] = sorted(found.near.get(number, []) + near)
-    found.entries.update(more.entries)
-    found.ends.update(more.ends)
+        total.near[number] = sorted(total.near.get(number, []) + near)
+    total.entries.update(more.entries)
+    total.ends.update(more.ends)
 
 
 def _looks(lookups: Lookups, spec: IndexSpec) -> list[bytes]:
