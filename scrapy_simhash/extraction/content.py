@@ -344,8 +344,11 @@ def _labels_of_counts(lines: _Lines, own: Flags) -> dict[int, str]:
     parents = page.outline.parents[page.places]
     texts = np.bincount(parents[lines.is_long], minlength=len(page.outline.numbers))
     short = np.flatnonzero(own & lines.is_said & (texts[parents] == 0)).tolist()
-    matches = ((line, _COUNT.match(page.texts[line])) for line in short)
-    return {line: match[1] for line, match in matches if match}
+    return {
+        line: match[1]
+        for line in short
+        if _COLON.search(page.texts[line]) and (match := _COUNT.match(page.texts[line]))
+    }
 
 
 def _various(pairs: Iterable[tuple[int, int | str]]) -> Counter[int]:

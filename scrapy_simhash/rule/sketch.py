@@ -178,7 +178,7 @@ def _numbers(lines: Iterable[str]) -> tuple[set[str], set[str]]:
     text = "\n".join(lasts)
     numbers = {*_NUMBER.findall(text)}
     signs = [sign for sign in _CURRENCIES if sign in text]
-    priced = [line for line in lasts if any(sign in line for sign in signs)]
+    priced = [line for line in lasts if any(map(line.__contains__, signs))]
     prices = _PRICE.findall("\n".join(priced))
     return numbers, {*filter(_DECIMALS.search, numbers), *prices}
 
@@ -201,7 +201,9 @@ def _undated(lines: list[str]) -> list[str]:
     """Return lines, the short ones without the date on which the page was written or changed."""
     return [
         _DATELINE.sub(r"\g<word>\g<after>", line)
-        if len(line) < SHORT_LINE and _YEAR.search(line)
+        if len(line) < SHORT_LINE
+        and ("19" in line or "20" in line)
+        and _YEAR.search(line)
         else line
         for line in lines
     ]
