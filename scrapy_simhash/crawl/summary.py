@@ -131,10 +131,10 @@ class Summary:
     def item(self, verdict: Verdict, action: Action | None) -> None:
         self._write("item", verdict.key, verdict, action=action)
 
-    def _write(self, what: str, url: str, verdict: Verdict, **known: Any) -> None:
+    def _write(self, what: str, url: str, verdict: Verdict, **fields: Any) -> None:
         if self._log is not None:
-            known |= {"k": self._k, "run": self._run, "crawl": self._crawl}
-            self._log.write(line_of(what, url, verdict, **known))
+            fields |= {"k": self._k, "run": self._run, "crawl": self._crawl}
+            self._log.write(line_of(what, url, verdict, **fields))
 
     def spared(self, url: str, signature: str) -> None:
         if self._log is not None:

@@ -74,10 +74,10 @@ def _types_of(hint: Any) -> tuple[type, ...]:
 _TYPES = {name: _types_of(hint) for name, hint in get_type_hints(LogLine).items()}
 
 
-def line_of(what: str, url: str, verdict: Verdict, **known: Any) -> LogLine:
+def line_of(what: str, url: str, verdict: Verdict, **fields: Any) -> LogLine:
     """Return the line of a page or item that was judged now.
 
-    ``known``: what the verdict does not say: action, k, bytes, run, crawl.
+    ``fields``: what the verdict does not say: action, k, bytes, run, crawl.
     """
     is_near = verdict.near and verdict.kind == "unique" and not verdict.before
     near = verdict.near[0] if is_near else None
@@ -99,7 +99,7 @@ def line_of(what: str, url: str, verdict: Verdict, **known: Any) -> LogLine:
         better=verdict.better or None,
         details=details,
         doubtful=verdict.doubtful,
-        **known,
+        **fields,
     )
 
 
