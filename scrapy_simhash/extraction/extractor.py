@@ -19,7 +19,6 @@ from scrapy_simhash.extraction.main_text import (
     TAKEN,
     is_thin,
     main_text,
-    said_before,
     thin_text,
     with_short_lines,
 )
@@ -51,8 +50,7 @@ class Extraction:
     """The text of a page, and what else it shows.
 
     Attributes:
-        text: the main text, one line per block, of which a full one stands once; may be
-            empty.
+        text: the main text, one line per block; may be empty.
         thin: no main text stands out. Then ``text`` is all that the page shows outside
             navigation, header and footer.
         shown: all visible text of the page, one line per block.
@@ -244,7 +242,6 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
         )
     weights[~content.text & (weights >= TAKEN)] = 0
     weights = with_short_lines(page, weights, content.own)
-    weights[said_before(page, weights)] = 0
     text = page.lines(weights >= TAKEN)
     return replace(
         _extraction(page, "\n".join(text), content, values),

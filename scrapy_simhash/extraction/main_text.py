@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scrapy_simhash.extraction.likelihood import FULL_LINE, likelihoods
+from scrapy_simhash.extraction.likelihood import likelihoods
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page, is_picture, sizes_of
 from scrapy_simhash.extraction.roles import TITLE
@@ -61,17 +61,6 @@ def with_short_lines(page: Page, weights: Ints, own: Flags) -> Ints:
     weights = weights.copy()
     weights[short] = np.concatenate(([0], between, [0]))[np.searchsorted(long, short)]
     return weights
-
-
-def said_before(page: Page, weights: Ints) -> list[int]:
-    """Return the full lines of the main text that repeat one as sure as they are.
-
-    A page may have a copy of its text for narrow screens, and a post quotes others.
-    """
-    full = np.flatnonzero((weights >= TAKEN) & (page.sizes >= FULL_LINE))
-    surest = full[weights[full].argsort(kind="stable")].tolist()
-    by_text = {page.texts[line]: line for line in surest}
-    return [*{*surest}.difference(by_text.values())]
 
 
 def is_thin(page: Page, text: Flags) -> bool:

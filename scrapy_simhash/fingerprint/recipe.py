@@ -25,7 +25,7 @@ _VERSIONS = {
     **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
     **dict.fromkeys(("characters", "words", "slices", "bands"), 2),
     "fnv1": 2,
-    "main": 25,
+    "main": 24,
     "text": 13,
     "facts": 40,
 }

@@ -72,7 +72,6 @@ WHOLE = {
     "text of doubtful names goes": (f"<article>{tagged(PARTS)}{DOUBTFUL}", PARTS),
     "a specification has one paragraph": (f"<p>{P0}</p>{tagged(SHORT)}", [P0, *SHORT]),
     "short lines between two made alike": (HEADED, [*PARTS[:2], "Between", *PARTS[2:]]),
-    "a text that is said twice is taken once": (tagged(PARTS * 2), PARTS),
     "a page of short lines is not empty": (f"<div>{tagged(SHORT)}</div>", SHORT),
 }
 
