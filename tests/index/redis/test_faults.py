@@ -239,12 +239,13 @@ def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, co
 
 @pytest.mark.parametrize("denied", ["append", "rpush", "hset"])
 def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, restricted, denied):
-    """What it wrote has the position that the next page gets in the log."""
+    """What it, or a page that is put, wrote has the position that the next page gets in the log."""
     url, allow = restricted
     index = opened(url)
     allow(f"-{denied}")
     first, second = values(2)
     is_away(lambda: keep(index, first), "ACL denies")
+    is_away(lambda: index.put([Entry("put", fp(first))]), "ACL denies")
     allow(f"+{denied}")
     assert keep(index, second) == "unique"
     assert keep(index, first ^ 1, "near the first") == "unique"
