@@ -75,7 +75,9 @@ def run(options: Namespace) -> int:
         say(
             [f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])]
         )
-        if not (chosen or options.log) or not (options.yes or _agreed(chosen)):
+        # An empty index may have parts that an interrupted call left.
+        is_due = chosen or options.all or options.log
+        if not is_due or not (options.yes or _agreed(chosen)):
             say(["0 pages forgotten"])
             return 1
         if options.all:

@@ -8,6 +8,7 @@ import pytest
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.store import StoreDamaged, StoreMissing
 from scrapy_simhash.index.values import KEY_LIMIT, Entry
+from tests.commands.running import simhash
 from tests.index.promises.made import fp, keep, page, query, release, values
 
 
@@ -168,7 +169,7 @@ def test_clear_deletes_what_an_interrupted_clear_has_left(client, url, opened, m
     assert len([*entries]) == 1022
     assert len(opened(url)) == 0
     assert len(client.keys()) > 4
-    opened(url).clear()
+    simhash("forget", "--all", "--yes", "--index", url)
     assert len(client.keys()) == 3  # of which one has the runs
 
 
