@@ -4,11 +4,13 @@ The servers are the tests' own: they are stopped, killed and filled.
 """
 
 import contextlib
+import re
 import shlex
 import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,6 +237,21 @@ def test_a_command_that_an_acl_denies_is_told_from_damage(opened, restricted, co
         keep(index, values(1)[0])
     assert not isinstance(caught.value, StoreDamaged)
     assert not any(secret in str(caught.value) for secret in ("hunter2", "crawler"))
+
+
+def test_the_rules_of_the_documentation_let_a_user_do_all(opened, restricted):
+    """Keys of other indexes, which it may not read, are passed over."""
+    url, allow = restricted
+    for number, value in enumerate(values(3)):
+        keep(opened(f"{url}?name=other"), value, f"{number}")
+    page = Path(__file__).parents[3] / "docs/sharing.md"
+    (rules,) = re.findall(r"`(~{shop:simhash.*)`", page.read_text("utf-8"))
+    allow(f"reset on >hunter2 {rules}")
+    index = opened(f"{url}?name=shop:simhash")
+    index.begin_run()
+    keep(index, values(1)[0])
+    assert (index.check(), index.size() > 0, index.expire(1)) == ([], True, 0)
+    index.clear()
 
 
 @pytest.mark.parametrize("denied", ["append", "rpush", "hset"])
