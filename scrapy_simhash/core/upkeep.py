@@ -186,7 +186,8 @@ class Upkeep:
         """
         if self._copies_by_entry:
             with suppress(NotYet):
-                self._tell_copies(self._report().result(seconds))
+                answer = self._report(entries=self._entries())
+                self._tell_copies(answer.result(seconds))
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.
@@ -212,11 +213,12 @@ class Upkeep:
         if now - self._renewed > self._lease / 3:
             self._renewed = now
             renewed = list(self._parts)
-        self._tell_copies(await asyncio.wrap_future(self._report(renewed)))
+        answer = self._report(renewed, self._entries())
+        self._tell_copies(await asyncio.wrap_future(answer))
         if now >= self._expires_at:
             expire = partial(Index.expire, keep=self._keep_runs)
-            answer = self._thread.run(self._index.read, expire)
-            expired = await asyncio.wrap_future(answer) or 0
+            deleted = self._thread.run(self._index.read, expire)
+            expired = await asyncio.wrap_future(deleted) or 0
             self.expired += expired
             self._expires_at = now + (1.0 if expired else 60.0)
 
@@ -232,8 +234,10 @@ class Upkeep:
             for callback in self._copies_by_entry.pop(entry, ()):
                 callback(is_delivered)
 
-    def _report(self, renewed: Sequence[str] | None = None) -> Future[dict[int, bool]]:
-        """Report pages that were settled since the last time; ask about those of copies.
+    def _report(
+        self, renewed: Sequence[str] | None = None, entries: Sequence[int] = ()
+    ) -> Future[dict[int, bool]]:
+        """Report pages that were settled since the last time; ask about entries.
 
         The index releases before it confirms, because a page may have failed with one
         text and then have come with another. A failed key is told even while it is in
@@ -244,7 +248,7 @@ class Upkeep:
         missed = self._missed - self._parts.keys() - self._delivered
         delivered = self._delivered - self._parts.keys()
         failed = [*self._failed, *missed]
-        news = Report(failed, [*delivered], renewed, self._entries())
+        news = Report(failed, [*delivered], renewed, entries)
         self._failed.clear()
         self._missed.clear()
         self._delivered -= delivered

@@ -105,6 +105,16 @@ def test_the_index_is_asked_about_a_bounded_number_of_originals_each_in_its_turn
     assert len({*first, *second}) == len(CENTRES)
 
 
+def test_a_page_that_failed_is_told_at_once_and_nothing_is_asked_then(crawl, other):
+    """Its copy claims next, and nobody would hear the answer."""
+    release(other, "1-0")
+    crawl.arrive(["0-1", "1-1", "1-2"])
+    crawl.upkeep.ended("1-1", failed=True)
+    assert crawl.failed == ["1-2"]
+    (news,) = crawl.store.reports
+    assert (news.failed, [*news.entries]) == (["1-1"], [])
+
+
 def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl, other):
     """The event loop does not wait long for the index."""
 
