@@ -210,8 +210,8 @@ def _forget_missing(
     run: int,
     among: Collection[str] | None = None,
 ) -> None:
-    keys = [entry.key for entry in store.missing(run)]
-    store.gone(key for key in keys if among is None or key in among)
+    missing = (entry.key for entry in store.missing(run))
+    store.gone([key for key in missing if among is None or key in among])
 
 
 def place_of(url: str) -> str:

@@ -365,9 +365,12 @@ class Index:
 
     def gone(self, keys: Iterable[str]) -> int:
         """Delete the entries of these keys, in any scope, whoever has them; return how many."""
-        records = self._of_keys(keys)
-        self._act({at: (record.state, deleted) for at, record in records.items()})
-        return len(records)
+        count = 0
+        for batch in batches(keys, ACTS_AT_ONCE):
+            records = self._of_keys(batch)
+            self._act({at: (each.state, deleted) for at, each in records.items()})
+            count += len(records)
+        return count
 
     def put(self, entries: Iterable[Entry]) -> int:
         """Append entries of another index, confirmed, whatever is near; return how many are new.

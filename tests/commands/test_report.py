@@ -40,6 +40,11 @@ def test_the_lines_to_copy_are_commands_that_run(log):
         assert simhash(*shlex.split(unescape(command))) in (0, 1), command
 
 
+def test_the_report_of_an_index_is_of_the_log_beside_its_file(log, capsys):
+    log.rename("pages.dedup.jsonl")
+    assert printed(capsys, "report", "--index", "pages.sqlite").startswith("4 judged")
+
+
 def test_logs_are_joined_and_each_counts_once(log, capsys):
     other = write(log.with_name("other.jsonl"), [line()] * 100)
     assert printed(capsys, "report", log, other, log).startswith("104 judged")

@@ -119,10 +119,12 @@ def test_clear_leaves_a_usable_index_whose_positions_and_runs_go_on(store):
 
 
 def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatch):
+    """No more keys than these are in memory."""
     monkeypatch.setattr(index_module, "ACTS_AT_ONCE", 4)
     index = opened("memory://")
-    keys = [str(value) for value in values(9)]
     index.put(Entry(str(value), fp(value)) for value in values(9))
+    left = list[int]()
+    keys = (left.append(len(index)) or str(value) for value in values(9))
     sizes = list[int]()
     commit = index._store.commit
     monkeypatch.setattr(
@@ -130,3 +132,4 @@ def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatc
     )
     assert index.gone(keys) == 9
     assert sizes == [4, 4, 1]
+    assert left == [9] * 4 + [5] * 4 + [1]
