@@ -63,8 +63,10 @@ class Neighbours:
             values: shape (n, columns).
         """
         first = len(self._positions)
+        # A call for which there was no memory may have left words that no entry has.
+        del self._words[first * self._width * 8 :]
         self._words += words.tobytes()
-        self._positions.extend(positions)
+        self._positions += array("I", positions)
         numbers = np.arange(first, len(self._positions), dtype=np.uint64)
         self._append((self._needles(values) | numbers[:, None]).ravel())
 

@@ -72,3 +72,12 @@ def test_there_are_few_segments_and_none_is_larger_than_the_largest(monkeypatch)
     sizes = [len(segment) // 2 for segment in index._segments]
     assert max(sizes) <= 1 << 15
     assert len(sizes) <= 10
+
+
+def test_an_addition_that_fails_gives_no_later_entry_another_fingerprint():
+    index, words, values = Neighbours(spec(blocks=2)), np.uint64([[7], [8]]), np.zeros((2, 3), "u4")
+    index.add([10], words[:1], values[:1])
+    with pytest.raises(OverflowError):
+        index.add([20, 1 << 32], words, values)
+    index.add([20], words[1:], values[1:])
+    assert index.fingerprints([10, 20]) == [*map(bytes, words)]
