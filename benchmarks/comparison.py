@@ -19,7 +19,8 @@ without the time that the packages take to load.
 import hashlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from scrapy import Request
@@ -32,11 +33,14 @@ from scrapy_simhash import Document, SyncDedup
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 from example.site.newsroom import Newsroom, Page
 
-# Whether a page repeats one that was kept.
-Tool = Callable[[Page], bool]
+# Tells within its block whether a page repeats one that was kept.
+Tool = AbstractContextManager[Callable[[Page], bool]]
 
 
-def by_digest(digest_of: Callable[[Page], bytes]) -> Tool:
+@contextmanager
+def by_digest(
+    digest_of: Callable[[Page], bytes],
+) -> Iterator[Callable[[Page], bool]]:
     seen: set[bytes] = set()
 
     def repeats(page: Page) -> bool:
@@ -45,23 +49,25 @@ def by_digest(digest_of: Callable[[Page], bytes]) -> Tool:
         seen.add(digest)
         return is_known
 
-    return repeats
+    yield repeats
 
 
-def by_text(repeats: Filter) -> Tool:
-    return lambda page: repeats(page.url, page.answer.body.decode("utf-8", "replace"))
+@contextmanager
+def by_text(repeats: Filter) -> Iterator[Callable[[Page], bool]]:
+    yield lambda page: repeats(page.url, page.answer.body.decode("utf-8", "replace"))
 
 
-def this_filter(recipe: str) -> Tool:
-    dedup = SyncDedup(recipe=recipe, processes=0)
-    dedup.__enter__()
+@contextmanager
+def this_filter(recipe: str) -> Iterator[Callable[[Page], bool]]:
+    with SyncDedup(recipe=recipe, processes=0) as dedup:
 
-    def repeats(page: Page) -> bool:
-        document = Document(page.url, page.answer.body, page.answer.content_type)
-        with dedup.page(document) as verdict:
-            return verdict.kind == "duplicate"
+        def repeats(page: Page) -> bool:
+            answer = page.answer
+            document = Document(page.url, answer.body, answer.content_type)
+            with dedup.page(document) as verdict:
+                return verdict.kind == "duplicate"
 
-    return repeats
+        yield repeats
 
 
 TOOLS: dict[str, Callable[[], Tool]] = {
@@ -80,19 +86,20 @@ TOOLS: dict[str, Callable[[], Tool]] = {
 
 def measure(make: Callable[[], Tool], pages: list[Page]) -> tuple[int, int, float]:
     """Return how many copies were found, how many pages lost, and the CPU in ms a page."""
-    make()(pages[0])  # loads the packages
-    tool = make()
+    with make() as repeats:
+        repeats(pages[0])  # loads the packages
     kept: set[str] = set()
     found = lost = 0
-    begun = time.process_time()
-    for page in pages:
-        cluster = page.cluster or page.url
-        if not tool(page):
-            kept.add(cluster)
-        elif cluster in kept:
-            found += 1
-        else:
-            lost += 1
+    with make() as repeats:
+        begun = time.process_time()
+        for page in pages:
+            cluster = page.cluster or page.url
+            if not repeats(page):
+                kept.add(cluster)
+            elif cluster in kept:
+                found += 1
+            else:
+                lost += 1
     return found, lost, 1000 * (time.process_time() - begun) / len(pages)
 
 
