@@ -293,6 +293,18 @@ def test_a_page_goes_on_when_its_address_redirects_to_one_that_was_asked_for(cra
     assert crawled.stat("preferred/waited") == 1
 
 
+def test_no_page_waits_for_an_address_to_which_a_browser_was_redirected(visit, site):
+    """The request does not tell of the redirect, only the address of the response does."""
+
+    class Browser:
+        def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
+            return response.replace(url=response.url.replace("/old", "/story"))
+
+    site.pages = {"/old": page(1), "/print": page(2, "/story")}
+    settings = SETTINGS | {"DOWNLOADER_MIDDLEWARES": {Browser: 900}}
+    assert visit(site, *site.pages, **settings).stat("preferred/waited") == 0
+
+
 def test_a_page_that_has_waited_in_another_crawler_does_not_wait_again(visit, site):
     """Its request comes out of a queue that is shared, or of an earlier run of the job."""
     site.pages = {"/print": page(1, "/story"), "/story": page(2)}
