@@ -9,6 +9,7 @@ from tests.pages import article, judged
 
 MOMENTS = [
     *("Fri May 18 14:57:12 EDT 2007", "Fri May 18 12:57:12 MDT 2007"),
+    *("18 May 2007 13:57 CDT", "18 May 2007 12:57 CST", "18 May 2007 10:57 PST"),
     *("Fri, 18 May 2007 14:57:12 -0400 (EDT)", "Fri, 18 May 2007 18:57:12 GMT"),
     *("18 May 2007 20:57 CEST", "Friday, 18 May 2007 20:57:12 +0200", "May 18, 2007 18:57 UTC"),
     *("2007-05-18T14:57:12-04:00", "2007-05-18T18:57:12Z", "2007-05-18 18:57 UTC"),
