@@ -327,7 +327,9 @@ def test_bodies_are_analysed_in_their_order_without_an_event_loop(processes):
 
 
 def test_a_caller_may_stop_in_the_middle_of_many_bodies():
+    """Few are read before they are needed."""
     pages = (SavedPage("", "", Body(b"%d" % number)) for number in range(100))
     answers = analyse_all(pages, Workers(HOSTILE, processes=1, timeout=5))
     assert next(answers)[1].fingerprint is not None
     answers.close()
+    assert len([*pages]) > 50

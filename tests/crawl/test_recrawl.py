@@ -149,18 +149,20 @@ def test_cache_that_hides_changes_is_told_at_the_start(day, site, caplog, tmp_pa
     assert ("SIMHASH_RECRAWL sees no change" in caplog.text) is warns
 
 
-def test_edited_rewritten_new_and_removed_posts_are_told_apart(day, site, caplog):
+def test_edited_rewritten_new_moved_and_removed_posts_are_told_apart(day, site, caplog):
     posts(site, range(POSTS))
     day(site)
     links = posts(site, [*range(8), 50])  # four are removed, one is new
+    site.pages["/moved"] = site.pages["/post-8"]
+    site.pages["/"] = front(*links, "/moved")
     site.pages["/post-0"] = html(edited(article(0), 1, 0.05), title="Post 0")
     site.pages["/post-1"] = html(article(70), title="Post 1")
     with caplog.at_level(logging.INFO):
         second = day(site)
     told = changes(second)
     assert [told[link] for link in links] == ["changed", "changed", *["same"] * 6, "new"]
-    assert second.stat("missing") == 4
-    assert "1 new, 2 changed, 7 same, 4 missing" in caplog.text
+    assert second.stat("missing") == 3
+    assert "1 new, 2 changed, 1 moved, 7 same, 3 missing" in caplog.text
     assert "run 2" in caplog.text
     page = second.items[1]["page"]
     assert 0 < page["distance"] < 100
