@@ -71,16 +71,18 @@ def without_address(link: str, address: str) -> str:
             that is a value.
     """
     host, _, path = address.partition("/")
-    if not path or path.endswith("/"):
+    if not path or path.endswith("/") or len(path) > LONGEST_ADDRESS:
         return link
+    # Bytes of another charset stay apart.
+    plain = unquote(link, errors="backslashreplace")
     lead = f"//{re.escape(host)}/"
     is_elsewhere = link.startswith("//")
     # A number may be the id of anything.
     if not is_elsewhere and path.upper() != path.lower():
         lead += "|(?<==)/?"
-    told = re.sub(f"(?:{lead}){re.escape(path)}(?![^?#&])", "*", unquote(link))
+    told = re.sub(f"(?:{lead}){re.escape(path)}(?![^?#&])", "*", plain)
     if is_elsewhere:
-        return link if told == unquote(link) else ""
+        return link if told == plain else ""
     is_tail = path.count("/") > 1 or link == f"/{path}"
     return told.removesuffix(f"/{path}") if is_tail else told
 

@@ -1,5 +1,7 @@
 """Targets and pictures: where a page leads, without what names only the visit."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,21 @@ def test_a_link_that_repeats_the_address_of_its_page_says_nothing_of_it(link, is
         for path in ("/tea/cups/red", "/tea/cups/blue")
     ]
     assert (marks[0] == marks[1]) == is_same
+
+
+def test_names_in_another_charset_tell_pages_apart_that_link_to_themselves():
+    marks = [
+        extract(f"<a href=/{own}></a><a href=/{link}></a>", url=f"http://a.test/{own}").marks
+        for own, link in (("red", "%E4"), ("blue", "%F6"))
+    ]
+    assert marks[0] != marks[1]
+
+
+def test_a_path_that_is_longer_than_a_link_may_be_costs_nothing():
+    links = "".join(f"<a href=/{number}></a>" for number in range(400))
+    started = process_time()
+    extract(links, url=f"http://a.test/{'a.' * 200_000}")
+    assert process_time() - started < 1
 
 
 TEXT = f"<p>{'The house by the sea serves tea. ' * 9}</p>"
