@@ -67,8 +67,9 @@ _QUOTE = re.compile(r"\d(?<![\d.,]\d)\d*[.,]\d\d(?![.,]?\d)")
 _ID = re.compile(r"\d{3,}")
 _COLON = re.compile("[:\uff1a]")
 _COUNT = re.compile(r"([^\d:\uff1a]{1,30})[:\uff1a]\s?\d[\d.,]*$")
-# The sign behind a heading that links to it: "Milling \u00b6", "Milling#".
-_PERMALINK = re.compile(r"(?<=\S)\s?[^\w\s]\Z")
+# The sign behind a heading that links to it: "Milling \u00b6", "Milling#". Without it,
+# a name such as "C#" is a letter, which any title has.
+_PERMALINK = re.compile(r"(?<=\S\S)\s?[^\w\s]\Z")
 _OFFERED = re.compile(r"(?:price|availability|amount|currency)$", re.IGNORECASE)
 
 

@@ -270,6 +270,7 @@ def test_a_name_in_the_sites_header_is_content_unless_the_title_has_it_or_an_h1(
     assert "Page: The old mill" not in own(body.format("Page: The old mill", ""))
     for sign in ("", "<a href=#mill>¶</a>", " <a href=#mill>#</a>"):
         assert "Ann Berg" not in own(body.format("Ann Berg", f"<h1>The old mill{sign}</h1>"))
+    assert "Ann Berg" in own(body.format("Ann Berg", "<h1>M#</h1>"))
 
 
 def test_a_heading_in_the_title_is_that_of_the_page_if_the_h1_leads_to_the_front_page():
