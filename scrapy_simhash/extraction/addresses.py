@@ -76,7 +76,8 @@ def without_address(link: str, address: str) -> str:
     # Bytes of another charset stay apart.
     plain = unquote(link, errors="backslashreplace")
     lead = f"//{re.escape(host)}/"
-    is_elsewhere = link.startswith("//")
+    # With a base on another host, links to the page's host have it.
+    is_elsewhere = link.startswith("//") and not link.startswith(f"//{host}/")
     # A number may be the id of anything.
     if not is_elsewhere and path.upper() != path.lower():
         lead += "|(?<==)/?"

@@ -101,6 +101,12 @@ def test_names_in_another_charset_tell_pages_apart_that_link_to_themselves():
     assert marks[0] != marks[1]
 
 
+def test_a_query_of_the_page_itself_counts_if_relative_addresses_lead_to_another_host():
+    page = "<base href=http://b.test/><a href='http://a.test/view?id={}'></a>"
+    marks = [extract(page.format(number), url="http://a.test/view").marks for number in (1, 2)]
+    assert marks[0] != marks[1]
+
+
 def test_a_path_that_is_longer_than_a_link_may_be_costs_nothing():
     links = "".join(f"<a href=/{number}></a>" for number in range(400))
     started = process_time()
