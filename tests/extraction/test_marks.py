@@ -93,6 +93,16 @@ def test_a_link_that_repeats_the_address_of_its_page_says_nothing_of_it(link, is
     assert (marks[0] == marks[1]) == is_same
 
 
+@pytest.mark.parametrize("paths", [("/tea/", "/mill/"), ("/7", "/8")])
+def test_a_folder_and_a_number_in_a_link_are_values(paths):
+    """A folder may be all that is known of the address, and a number the id of anything."""
+    marks = [
+        extract(f"<a href=/login?back={path}>Go</a>", url=f"http://a.test{path}").marks
+        for path in paths
+    ]
+    assert marks[0] != marks[1]
+
+
 def test_names_in_another_charset_tell_pages_apart_that_link_to_themselves():
     marks = [
         extract(f"<a href=/{own}></a><a href=/{link}></a>", url=f"http://a.test/{own}").marks
