@@ -93,14 +93,24 @@ def test_a_link_that_repeats_the_address_of_its_page_says_nothing_of_it(link, is
     assert (marks[0] == marks[1]) == is_same
 
 
-@pytest.mark.parametrize("paths", [("/tea/", "/mill/"), ("/7", "/8")])
-def test_a_folder_and_a_number_in_a_link_are_values(paths):
+@pytest.mark.parametrize(
+    ("link", "paths", "is_same"),
+    [
+        ("/login?back=%s", ("/tea/", "/mill/"), False),
+        ("/login?back=%s", ("/7", "/8"), False),
+        ("/login?back=%s", ("/c++", "/tea(("), True),
+        ("/print%s", ("/cups/red", "/cups/blue"), False),
+        ("%s", ("/red", "/blue"), True),
+    ],
+)
+def test_a_folder_and_a_number_in_a_link_are_values_and_so_is_the_end_of_a_longer_path(
+    link, paths, is_same
+):
     """A folder may be all that is known of the address, and a number the id of anything."""
     marks = [
-        extract(f"<a href=/login?back={path}>Go</a>", url=f"http://a.test{path}").marks
-        for path in paths
+        extract(f"<a href={link % path}>Go</a>", url=f"http://a.test{path}").marks for path in paths
     ]
-    assert marks[0] != marks[1]
+    assert (marks[0] == marks[1]) == is_same
 
 
 def test_names_in_another_charset_tell_pages_apart_that_link_to_themselves():
