@@ -116,6 +116,7 @@ def test_clear_leaves_a_usable_index_whose_positions_and_runs_go_on(store):
     claiming = other if store.shared else index
     assert [claim.outcome for claim in claiming.claim_all(sites)] == [ORIGINAL] * 20
     assert index.fates([before.entry]) == {before.entry: False}
+    assert (index.check(), index.damaged) == ([], 0)
 
 
 def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatch):
