@@ -34,7 +34,7 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
     params = _params(settings)
     url = str(params.get("url") or _address(params))
     try:
-        # What urllib would refuse with the password in its message.
+        # urllib would refuse it with the password in its message.
         store_of(url)
         parse_location(url)
     except ValueError as error:

@@ -49,7 +49,7 @@ class Neighbours:
         # Entries that are read of a bucket, by column.
         self._limits = np.array([BUCKET_LIMIT] * spec.blocks + [KEY_LIMIT])
         self._width = spec.bits // 64
-        # Of all entries, one after the other.
+        # The words of all entries, one after the other.
         self._words = bytearray()
         self._positions = array("I")
         self._segments: list[Uint64s] = []

@@ -128,7 +128,7 @@ class SqliteFile:
             self._connection.close()
 
     def __del__(self) -> None:
-        # What does not get to its start closes nothing.
+        # A store that was refused before it began has nothing to close.
         if "_connection" in vars(self):
             self.close()
 
