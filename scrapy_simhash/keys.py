@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from w3lib.url import canonicalize_url
 
@@ -198,8 +198,7 @@ def base_address(url: str, data: bytes) -> str:
     if parts is None:
         return ""
     end = "/".join(parts.path.split("/")[-3:])
-    spellings = [end.encode(), quote(end, safe="").encode()]
-    if end not in ("", "/") and any(each in data for each in spellings):
+    if end not in ("", "/") and end.encode() in data:
         return parts._replace(query="", fragment="").geturl()
     return urljoin(url, ".")
 

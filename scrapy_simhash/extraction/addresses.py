@@ -59,35 +59,6 @@ def _is_path(word: str, path: str) -> bool:
     return is_end or word == path
 
 
-def without_address(link: str, address: str) -> str:
-    """Return a resolved link without the address of its page; nothing if another host is told it.
-
-    So links for sharing say nothing of the page, and links for printing say the same on
-    each.
-
-    Args:
-        link: a resolved address.
-        address: the page's host and path. A folder may be all that is known of it, and
-            that is a value.
-    """
-    host, _, path = address.partition("/")
-    if not path or path.endswith("/") or len(path) > LONGEST_ADDRESS:
-        return link
-    # Bytes of another charset stay apart.
-    plain = unquote(link, errors="backslashreplace")
-    lead = f"//{re.escape(host)}/"
-    # With a base on another host, links to the page's host have it.
-    is_elsewhere = link.startswith("//") and not link.startswith(f"//{host}/")
-    # A number may be the id of anything.
-    if not is_elsewhere and path.upper() != path.lower():
-        lead += "|(?<==)/?"
-    told = re.sub(f"(?:{lead}){re.escape(path)}(?![^?#&])", "*", plain)
-    if is_elsewhere:
-        return link if told == plain else ""
-    is_tail = path.count("/") > 1 or link == f"/{path}"
-    return told.removesuffix(f"/{path}") if is_tail else told
-
-
 class Folder:
     """The folder of a page, from which its relative addresses start."""
 

@@ -7,7 +7,6 @@ from itertools import chain, islice, pairwise
 
 import numpy as np
 
-from scrapy_simhash.extraction.addresses import without_address
 from scrapy_simhash.extraction.declared import LONGEST_VALUE, MOST, TOKEN
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page
@@ -187,11 +186,10 @@ def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
     """
     yield from _redirections(page)
     links = islice(_links(page, own), MOST)
-    told = (
-        without_address(page.folder.resolved(link.get("href", "")), page.address)
+    resolved = (
+        TOKEN.sub("*", page.folder.resolved(link.get("href", "")))
         for link in (links if thin else _untold(links))
     )
-    resolved = (TOKEN.sub("*", link) for link in told)
     for path, queries in _by_path(resolved).items():
         common = set.intersection(*queries)
         if len(queries) == 1:

@@ -28,7 +28,6 @@ from scrapy_simhash.extraction.roles import (
     Element,
     role_and_class,
 )
-from scrapy_simhash.keys import host_of
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
@@ -90,7 +89,6 @@ class Page:
         body: the root of all that is shown, without inline elements but links and
             images.
         path: of its own address, as a text shows it.
-        address: its host and path.
         target: its own address, as :attr:`folder` resolves a link to it.
         folder: from which the relative addresses in it start.
         texts: the text of each line, with moments in UTC; runs of spaces are those of
@@ -168,7 +166,6 @@ class Page:
         base = absolute(base, url) or url
         self.folder = Folder(base)
         self.path = path_of(url)
-        self.address = host_of(url) + self.path
         self.target = self.folder.resolved(url)
         self.canonical = absolute(canonical_address(data), base)
         self.metas = [dict(el.items()) for el in marked["meta"][:MOST]]

@@ -52,9 +52,8 @@ def test_a_typo_in_a_text_is_no_other_item_and_a_number_or_a_short_line_is(writt
     assert judged(*zip(keys, map(text_body, texts), strict=True)).is_copy is is_copy
 
 
-@pytest.mark.parametrize("path", [b"/other.test/tea", b"%2Fother.test%2Ftea"])
-def test_a_page_that_names_its_path_stays_on_its_host(path):
-    page = b"<p>Nothing is at " + path
+def test_a_page_that_names_its_path_stays_on_its_host():
+    page = b"<p>Nothing is at /other.test/tea"
     assert base_address("http://a.test//other.test/tea?q", page) == "http://a.test//other.test/tea"
 
 

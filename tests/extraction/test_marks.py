@@ -1,7 +1,5 @@
 """Targets and pictures: where a page leads, without what names only the visit."""
 
-from time import process_time
-
 import numpy as np
 import pytest
 
@@ -72,66 +70,15 @@ def test_addresses_that_climb_out_of_a_trap_are_resolved():
 
 
 @pytest.mark.parametrize(
-    ("link", "is_same"),
-    [
-        ("%s", True),
-        ("/print%s", True),
-        ("/login?back=https%3A//a.example%s&step=1", True),
-        ("https://share.example/?u=https%3A//a.example%s&name=%s", True),
-        ("https://share.example/?u=https%3A//a.example%s/photo", False),
-        ("/login?back=https%3A//a.example%s&item=%s-large", False),
-        ("/login?back=%s&step=1", True),
-    ],
+    "link",
+    ["/login?next=/{0}", "/map?city={0}", "https://pay.example/?back=//a.example/{0}&item={0}"],
 )
-def test_a_link_that_repeats_the_address_of_its_page_says_nothing_of_it(link, is_same):
+def test_a_link_that_repeats_the_address_of_a_page_may_be_all_that_tells_what_a_script_shows(link):
     marks = [
-        extract(
-            f"<a href='{link.replace('%s', path)}'>Go</a>", url=f"https://a.example{path}"
-        ).marks
-        for path in ("/tea/cups/red", "/tea/cups/blue")
-    ]
-    assert (marks[0] == marks[1]) == is_same
-
-
-@pytest.mark.parametrize(
-    ("link", "paths", "is_same"),
-    [
-        ("/login?back=%s", ("/tea/", "/mill/"), False),
-        ("/login?back=%s", ("/7", "/8"), False),
-        ("/login?back=%s", ("/c++", "/tea(("), True),
-        ("/print%s", ("/cups/red", "/cups/blue"), False),
-        ("%s", ("/red", "/blue"), True),
-    ],
-)
-def test_a_folder_and_a_number_in_a_link_are_values_and_so_is_the_end_of_a_longer_path(
-    link, paths, is_same
-):
-    """A folder may be all that is known of the address, and a number the id of anything."""
-    marks = [
-        extract(f"<a href={link % path}>Go</a>", url=f"http://a.test{path}").marks for path in paths
-    ]
-    assert (marks[0] == marks[1]) == is_same
-
-
-def test_names_in_another_charset_tell_pages_apart_that_link_to_themselves():
-    marks = [
-        extract(f"<a href=/{own}></a><a href=/{link}></a>", url=f"http://a.test/{own}").marks
-        for own, link in (("red", "%E4"), ("blue", "%F6"))
+        extract(f"<a href='{link.format(city)}'>Go</a>", url=f"https://a.example/{city}").marks
+        for city in ("oslo", "rome")
     ]
     assert marks[0] != marks[1]
-
-
-def test_a_query_of_the_page_itself_counts_if_relative_addresses_lead_to_another_host():
-    page = "<base href=http://b.test/><a href='http://a.test/view?id={}'></a>"
-    marks = [extract(page.format(number), url="http://a.test/view").marks for number in (1, 2)]
-    assert marks[0] != marks[1]
-
-
-def test_a_path_that_is_longer_than_a_link_may_be_costs_nothing():
-    links = "".join(f"<a href=/{number}></a>" for number in range(400))
-    started = process_time()
-    extract(links, url=f"http://a.test/{'a.' * 200_000}")
-    assert process_time() - started < 1
 
 
 TEXT = f"<p>{'The house by the sea serves tea. ' * 9}</p>"
