@@ -76,8 +76,9 @@ def run(options: Namespace) -> int:
             [f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])]
         )
         # An empty index may have parts that an interrupted call left.
-        is_due = chosen or options.all or options.log
-        if not is_due or not (options.yes or _agreed(chosen)):
+        if not (chosen or options.all or options.log) or not (
+            options.yes or _agreed(chosen)
+        ):
             say(["0 pages forgotten"])
             return 1
         if options.all:

@@ -152,12 +152,8 @@ def facts_of(
     names = names_of(extraction, text, key)
     hashes = _hashes(extraction, names.unsaid, int.from_bytes(key[:8], "little"))
     sketches = {sort: sketch(hashes[sort], width) for sort, width in SKETCHES.items()}
-    digests = {
-        name: digest(chain.from_iterable(hashes[sort] for sort in sorts), _SIZES[name])
-        for name, sorts in _DIGESTS.items()
-    }
     return Facts(
-        **names._asdict() | sketches | digests,
+        **names._asdict() | sketches | _digests(hashes),
         canonical=address_hash(extraction.canonical),
         text_bytes=len(utf8(text)),
         thin=extraction.thin,
@@ -178,6 +174,14 @@ def _hashes(
     # Two samples of the least hashes tell which share differs, where two whole sketches
     # are full.
     return hashes | {"rest": sorted(hashes["rest"])[:_SAMPLE]}
+
+
+def _digests(hashes: dict[str, list[int]]) -> dict[str, int]:
+    """Return the digests of the sorts of units in ``_DIGESTS``."""
+    return {
+        name: digest(chain.from_iterable(hashes[sort] for sort in sorts), _SIZES[name])
+        for name, sorts in _DIGESTS.items()
+    }
 
 
 def address_hash(address: str) -> int:
