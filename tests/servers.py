@@ -28,11 +28,7 @@ SLOTS = 16384  # of a cluster
 # What a URL and a configuration file reserve is in it.
 PASSWORD = "p@ss:w/r%d"
 # A replica counts from its first ping on, which would come after ten seconds.
-REPLICATION = (
-    "--repl-diskless-sync yes",
-    "--repl-diskless-sync-delay 0",
-    "--repl-ping-replica-period 1",
-)
+REPLICATION = "--repl-diskless-sync yes --repl-diskless-sync-delay 0 --repl-ping-replica-period 1"
 
 
 class RedisServer:
@@ -41,36 +37,25 @@ class RedisServer:
     Its folder has its data, its log and its socket; its port speaks TLS if there is a certificate.
     """
 
-    def __init__(
-        self, folder: Path, options: tuple[str, ...] = (), *, certificate: Path | None = None
-    ) -> None:
+    def __init__(self, folder: Path, options: str = "", *, certificate: Path | None = None) -> None:
         if PROGRAM is None:
             pytest.skip("no redis-server on this machine")
         self.folder = folder
         self.port = free_port()
-        self.certificate = certificate
+        self.address = HOST, self.port
         self.url = f"redis://{HOST}:{self.port}/0"
-        self._options = [word for option in options for word in option.split()]
+        # The same server by its unix socket.
+        self.unix_url = f"unix://{folder}/socket?db=0"
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir(exist_ok=True)
+        ports = f"--port {self.port}"
         if certificate:
             self.url = f"rediss://{HOST}:{self.port}/0?ssl_ca_certs={quote(str(certificate))}"
-            for name, file in (("cert", ""), ("ca-cert", ""), ("key", ".key")):
-                self._options += [f"--tls-{name}-file", f"{certificate}{file}"]
-            self._options += ["--port", "0", "--tls-port", str(self.port)]
-            self._options += ["--tls-auth-clients", "no"]
-        else:
-            self._options += ["--port", str(self.port)]
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port."""
-        return HOST, self.port
-
-    @property
-    def unix_url(self) -> str:
-        """The URL of the same server by its unix socket."""
-        return f"unix://{self.folder}/socket?db=0"
+            ports = f"--port 0 --tls-port {self.port} --tls-auth-clients no"
+            ports += f" --tls-cert-file {certificate} --tls-key-file {certificate}.key"
+            ports += f" --tls-ca-cert-file {certificate}"
+        place = f"--bind {HOST} --dir {folder} --unixsocket {folder}/socket --save"
+        self._command = [str(PROGRAM), *place.split(), "", *options.split(), *ports.split()]
 
     def client(self, **options: Any) -> redis.Redis:
         """Return a client of the default user; it is the caller's to close."""
@@ -79,7 +64,7 @@ class RedisServer:
     def start(self, *more: str) -> None:
         """Start, or start again with the same port and data; return when it answers."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen([*self._command(), *more], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self._command, *more], stdout=log, stderr=log)
         wait_until(self._answers, f"{self.url} does not answer, see {self.folder}/log")
 
     def kill(self) -> None:
@@ -99,13 +84,6 @@ class RedisServer:
         finally:
             self.process.send_signal(signal.SIGCONT)
 
-    def _command(self) -> list[str]:
-        return [
-            *(str(PROGRAM), "--bind", HOST, "--dir", str(self.folder)),
-            *("--unixsocket", str(self.folder / "socket"), "--save", ""),
-            *self._options,
-        ]
-
     def _answers(self) -> bool:
         assert self.process
         if self.process.poll() is not None:
@@ -121,10 +99,9 @@ class RedisServer:
 
 
 @contextlib.contextmanager
-def redis_server(*options: str) -> Iterator[RedisServer]:
+def redis_server(options: str = "") -> Iterator[RedisServer]:
     """Start a server with options such as ``"--appendonly yes"``, by TCP and by a unix socket."""
-    with new_folder() as folder, stopped(RedisServer(folder, options)) as server:
-        server.start()
+    with new_folder() as folder, running(RedisServer(folder, options)) as server:
         yield server
 
 
@@ -132,19 +109,19 @@ def redis_server(*options: str) -> Iterator[RedisServer]:
 def password_server() -> Iterator[RedisServer]:
     """Start a server that only lets in the user ``worker`` of its URL, and only to its data."""
     rules = f"on >{PASSWORD} ~* &* +@all -@dangerous +info +config|get"
-    with redis_server(f"--user worker {rules}", "--user default off") as server:
+    with redis_server(f"--user worker {rules} --user default off") as server:
         server.url = f"redis://worker:{quote(PASSWORD, safe='')}@{HOST}:{server.port}/0"
         yield server
 
 
 @contextlib.contextmanager
-def tls_server(*options: str) -> Iterator[RedisServer]:
+def tls_server() -> Iterator[RedisServer]:
     """Start a server with TLS and a certificate made now, which its URL names."""
-    with new_folder() as folder:
-        certificate = make_certificate(folder)
-        with stopped(RedisServer(folder, options, certificate=certificate)) as server:
-            server.start()
-            yield server
+    with (
+        new_folder() as folder,
+        running(RedisServer(folder, certificate=make_certificate(folder))) as server,
+    ):
+        yield server
 
 
 def make_certificate(folder: Path) -> Path:
@@ -174,8 +151,9 @@ def new_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def stopped(server: RedisServer) -> Iterator[RedisServer]:
+def running(server: RedisServer, *more: str) -> Iterator[RedisServer]:
     try:
+        server.start(*more)
         yield server
     finally:
         server.kill()
@@ -240,34 +218,29 @@ class Sentinel:
 
 
 class _SentinelServer(RedisServer):
-    def write(self, master: RedisServer) -> None:
-        """Write the configuration, which Redis then changes as it likes."""
-        service = Sentinel.SERVICE
-        (self.folder / "sentinel.conf").write_text(
-            f"port {self.port}\nbind {HOST}\ndir {self.folder}\n"
+    def __init__(self, folder: Path, master: RedisServer) -> None:
+        super().__init__(folder)
+        file, service = folder / "sentinel.conf", Sentinel.SERVICE
+        # Redis changes the configuration as it likes.
+        file.write_text(
+            f"port {self.port}\nbind {HOST}\ndir {folder}\n"
             f"sentinel monitor {service} {HOST} {master.port} 1\n"
             # However busy the machine is, no living master is given up.
             f"sentinel down-after-milliseconds {service} 60000\n"
             f"sentinel failover-timeout {service} 2000\n"
         )
-
-    def _command(self) -> list[str]:
-        return [str(PROGRAM), str(self.folder / "sentinel.conf"), "--sentinel"]
+        self._command = [str(PROGRAM), str(file), "--sentinel"]
 
 
 @contextlib.contextmanager
 def sentinel() -> Iterator[Sentinel]:
     """Start a master, a replica and a sentinel."""
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(new_folder())
-        master = stack.enter_context(stopped(RedisServer(folder / "master", REPLICATION)))
-        replica = stack.enter_context(stopped(RedisServer(folder / "replica", REPLICATION)))
-        master.start()
-        replica.start("--replicaof", HOST, str(master.port))
+    with new_folder() as folder, contextlib.ExitStack() as stack:
+        master = stack.enter_context(running(RedisServer(folder / "master", REPLICATION)))
+        replica = RedisServer(folder / "replica", REPLICATION)
+        stack.enter_context(running(replica, "--replicaof", HOST, str(master.port)))
         wait_for_replica(replica)
-        watching = stack.enter_context(stopped(_SentinelServer(folder / "sentinel")))
-        watching.write(master)
-        watching.start()
+        watching = stack.enter_context(running(_SentinelServer(folder / "sentinel", master)))
         wait_until(lambda: _sees_replica(watching), "the sentinel sees no replica")
         yield Sentinel([master, replica], watching)
 
@@ -345,13 +318,11 @@ def cluster(replicas: int = 0) -> Iterator[Cluster]:
     """Start a cluster of three masters, with replicas of each."""
     masters = 3
     # However busy the machine is, no living node is given up.
-    options = ("--cluster-enabled yes", "--cluster-node-timeout 60000", *REPLICATION)
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(new_folder())
+    options = f"--cluster-enabled yes --cluster-node-timeout 60000 {REPLICATION}"
+    with new_folder() as folder, contextlib.ExitStack() as stack:
         nodes = [RedisServer(folder / str(i), options) for i in range(masters * (1 + replicas))]
         for epoch, node in enumerate(nodes, 1):
-            stack.enter_context(stopped(node))
-            node.start()
+            stack.enter_context(running(node))
             call(node, "CLUSTER SET-CONFIG-EPOCH", epoch)
         for node, other in itertools.combinations(nodes, 2):
             call(node, "CLUSTER MEET", *other.address)
@@ -378,10 +349,6 @@ def _replicates(node: RedisServer, master: str) -> bool:
 
 def _knows_all(node: RedisServer, nodes: int) -> bool:
     info = str(call(node, "CLUSTER INFO"))
+    says = ("cluster_state:ok", f"cluster_slots_ok:{SLOTS}", f"cluster_known_nodes:{nodes}")
     known = sum(len(shard) - 2 for shard in call(node, "CLUSTER SLOTS"))
-    return (
-        "cluster_state:ok" in info
-        and f"cluster_slots_ok:{SLOTS}" in info
-        and f"cluster_known_nodes:{nodes}" in info
-        and known == nodes
-    )
+    return known == nodes and all(line in info for line in says)
