@@ -125,7 +125,10 @@ class NearDuplicateDownloaderMiddleware:
             response.flags.append(FLAG)
             self._tell(judged)
         if judged.action == "drop":
-            await _close_tab(request)
+            # The spider, which would close the tab of a browser, does not see the page.
+            # When too many pages of scrapy-playwright are open, the crawl stands still.
+            if tab := request.meta.get("playwright_page"):
+                await tab.close()
             original = judged.verdict.matches[0]
             raise NearDuplicatePage(judged.verdict.key, original.key, original.distance)
         return response
@@ -156,13 +159,3 @@ class NearDuplicateDownloaderMiddleware:
             response=judged.response,
             spider=self._crawler.spider,
         )
-
-
-async def _close_tab(request: Request) -> None:
-    """Close the tab of a page that the spider, which would close it, does not see.
-
-    When too many pages of scrapy-playwright are open, the crawl stands still.
-    """
-    tab = request.meta.get("playwright_page")
-    if tab is not None:
-        await tab.close()

@@ -35,7 +35,6 @@ class NearDuplicatePipeline:
         self._crawler = crawler
         self._end_crawl = crawl.end
         self._settings = crawl.settings
-        self._compares_items = crawl.settings.has_items
         self._counts = crawl.counts
         self._dedup = crawl.dedup
         self._deliveries = crawl.deliveries
@@ -53,7 +52,7 @@ class NearDuplicatePipeline:
             DropItem: SIMHASH_RECRAWL wants changed items only, and this one is the
                 same.
         """
-        if not self._compares_items:
+        if not self._settings.has_items:
             return item
         delivery = self._deliveries.take_item(item)
         with delivery.item_in_pipeline():

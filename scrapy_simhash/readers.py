@@ -33,7 +33,6 @@ from scrapy_simhash.loading import load
 #: A reader gets the bytes, and the charset that the header declares. It returns a text,
 #: or an :class:`.Extraction`; None for a document that says too little to be compared.
 Reader = Callable[[bytes, str | None], Extraction | str | None]
-Values = list[tuple[str, str]]
 
 MOST_TEXT = 1_000_000  # characters that are fingerprinted
 # Bytes of a PDF file that may be packed together: 100 kB may hold five million
@@ -180,18 +179,17 @@ def _json_values(root: Any) -> Iterator[str]:
 def read_xml(data: bytes, charset: str | None) -> Extraction | None:
     """Return the values of an XML document or feed; entities stay as they are written."""
     text = decode_html(data, charset)
-    values: Values = []
+    named_values: list[str] = []
     try:
-        is_whole = _read_values(text, values)
+        is_whole = _read_values(text, named_values)
     except expat.ExpatError:
-        return _of_values([text], data) if values else read_text(data, charset)
-    named = "\0".join(part for pair in values for part in pair)
-    said = named.encode("utf-8", "surrogatepass") if is_whole else data
-    return _of_values((value for _, value in values), said)
+        return _of_values([text], data) if named_values else read_text(data, charset)
+    said = "\0".join(named_values).encode("utf-8", "surrogatepass")
+    return _of_values(named_values[1::2], said if is_whole else data)
 
 
-def _read_values(text: str, values: Values) -> bool:
-    """Add the first names and values of an XML document; return whether these are all.
+def _read_values(text: str, named_values: list[str]) -> bool:
+    """Add the first names of an XML document, each with its value; return whether these are all.
 
     Raises:
         ExpatError: it is damaged from there on.
@@ -200,12 +198,13 @@ def _read_values(text: str, values: Values) -> bool:
     parser.buffer_text = True
 
     def begin(name: str, attributes: dict[str, str]) -> None:
-        values.append((name, ""))
-        values.extend((f"@{name}", value) for name, value in sorted(attributes.items()))
+        named_values.extend((name, ""))
+        for attribute, value in sorted(attributes.items()):
+            named_values.extend((f"@{attribute}", value))
 
     def add(content: str) -> None:
         if content := " ".join(content.split()):
-            values.append(("", content))
+            named_values.extend(("", content))
 
     def add_entity(markup: str) -> None:
         if markup.startswith("&"):
@@ -218,7 +217,7 @@ def _read_values(text: str, values: Values) -> bool:
     part = 1 << 16  # characters, after which the values are counted
     for at in range(0, len(text), part):
         parser.Parse(text[at : at + part].encode("utf-8", "replace"))
-        if len(values) >= MOST_VALUES:
+        if len(named_values) >= 2 * MOST_VALUES:
             return False
     parser.Parse(b"", True)
     return True

@@ -92,7 +92,11 @@ class FilterSettings:
             checked["index_url"] or _usual_index(settings), settings
         )
         if checked["processes"] is None:
-            checked["processes"] = _usual_processes(checked["recipe"])
+            # With a fast extractor, two keep up with any crawl process. Others take ten
+            # times as long as the crawl does for a page. A worker starts only when all
+            # others are busy.
+            is_fast = checked["recipe"].extractor in FAST_EXTRACTORS
+            checked["processes"] = min(os.cpu_count() or 1, 2 if is_fast else 4)
         if settings.get("SIMHASH_LOG") is None:
             checked["log"] = log_beside(checked["index_url"])
         chosen = cls(**checked)
@@ -196,13 +200,6 @@ def _usual_index(settings: BaseSettings) -> str:
     # The index lasts as long as the job does, like Scrapy's own dupefilter.
     folder = job_dir(settings)
     return url_of_file(Path(folder) / INDEX_OF_JOB) if folder else "memory://"
-
-
-def _usual_processes(recipe: Recipe) -> int:
-    # With a fast extractor, two keep up with any crawl process. Others take ten times
-    # as long as the crawl does for a page. A worker starts only when all others are
-    # busy.
-    return min(os.cpu_count() or 1, 2 if recipe.extractor in FAST_EXTRACTORS else 4)
 
 
 def log_beside(index_url: str) -> Path | None:
