@@ -29,7 +29,11 @@ def filter_of(crawler: Crawler) -> CrawlFilter:
     # starts.
     crawl_filter: CrawlFilter | None = getattr(crawler, "_simhash_filter", None)
     if crawl_filter is None:
-        if _only_shows(crawler):
+        # A page that somebody only looks at must not get into the index, and must not
+        # be hidden. "scrapy shell" makes components outside of any crawl; "fetch",
+        # "parse" and "check" give the spider a start of their own.
+        start = getattr(crawler.spidercls, "start", None)
+        if not crawler.crawling or getattr(start, "__module__", "") in _COMMANDS:
             raise NotConfigured
         # A filter that is switched off imports nothing heavy.
         from scrapy_simhash.crawl.filter import CrawlFilter
@@ -50,14 +54,3 @@ def is_enabled(settings: BaseSettings) -> bool:
     except (TypeError, ValueError):
         said = f"{settings.get('SIMHASH_ENABLED')!r:.80} is neither true nor false"
         raise SettingError(f"SIMHASH_ENABLED: {said}") from None
-
-
-def _only_shows(crawler: Crawler) -> bool:
-    """Return whether ``scrapy shell``, ``fetch``, ``parse`` or ``check`` made the crawler.
-
-    The shell makes components outside of any crawl; the others give the spider a start
-    of their own. A page that somebody only looks at must not get into the index, and
-    must not be hidden.
-    """
-    start = getattr(crawler.spidercls, "start", None)
-    return not crawler.crawling or getattr(start, "__module__", "") in _COMMANDS

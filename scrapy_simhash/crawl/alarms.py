@@ -58,27 +58,26 @@ class Alarms:
         is_suspicious = max(
             hiding.signatures.values()
         ) >= MANY or hiding.pages >= most_hidden(pages_of_crawl)
-        if is_suspicious and not hiding.is_told:
-            hiding.is_told = True
-            self._warnings += 1
-            if self._warnings <= MOST_TOLD:
-                self._warn(hiding, url)
-
-    def worst(self) -> list[Hiding]:
-        """Return the pages that hide most, if that is suspicious, the worst first."""
-        suspicious = (hiding for hiding in self._hiding.values() if hiding.is_told)
-        return sorted(suspicious, key=lambda hiding: -hiding.pages)[:MOST_TOLD]
-
-    def _warn(self, hiding: Hiding, url: str) -> None:
+        if hiding.is_told or not is_suspicious:
+            return
+        hiding.is_told = True
+        self._warnings += 1
+        if self._warnings > MOST_TOLD:
+            return
         logger.warning(
             "Near-duplicates of %s: %d pages are taken for copies of %s, such as %s. "
             "Look at two of them: scrapy simhash compare %s %s. "
             "If they are pages of their own, keep them: %s",
             self._spider,
             hiding.pages,
-            hiding.original,
+            original,
             ", ".join(hiding.examples),
-            shlex.quote(hiding.original),
+            shlex.quote(original),
             shlex.quote(hiding.examples[-1]),
             signature_of(url).action,
         )
+
+    def worst(self) -> list[Hiding]:
+        """Return the pages that hide most, if that is suspicious, the worst first."""
+        suspicious = (hiding for hiding in self._hiding.values() if hiding.is_told)
+        return sorted(suspicious, key=lambda hiding: -hiding.pages)[:MOST_TOLD]

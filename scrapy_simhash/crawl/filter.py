@@ -217,7 +217,7 @@ class CrawlFilter:
         if self.queue.refused:
             self.queue.retry()
         if self.preferred.is_on:
-            self.preferred.give_up()
+            self.preferred.give_up(self.preferred.patience)
         self._publish_counts()
         self.summary.say_progress(self.dedup.breaker)
         self._stop_if_refused()

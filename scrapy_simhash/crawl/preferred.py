@@ -6,7 +6,6 @@ declared it is judged afterwards with the response that was kept.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -43,14 +42,6 @@ class _Page(NamedTuple):
     since: float
 
 
-@dataclass(slots=True)
-class _Form:
-    """How many pages have addresses of one form, and how many of these waited in vain."""
-
-    pages: int = 0
-    in_vain: int = 0
-
-
 class Preferred:
     """The pages of a crawl that wait for addresses; ``counts`` are the stats of the filter.
 
@@ -78,8 +69,9 @@ class Preferred:
         self._have_waited = set[str]()
         # The keys of addresses that have come or failed.
         self._ended = Seen()
-        # By the form of their addresses.
-        self._forms: LRUCache[str, _Form] = LRUCache(REMEMBERED)
+        # How many pages have come, and how many of these have waited in vain, by the
+        # form of their addresses.
+        self._forms: LRUCache[str, Counter[str]] = LRUCache(REMEMBERED)
         crawler.signals.connect(self._request_dropped, signal=signals.request_dropped)
 
     def request_before(self, request: Request, response: Response) -> Request | None:
@@ -100,7 +92,7 @@ class Preferred:
             or key in self._have_waited
             or key in self._pages
             or canonical in self._pages
-            or form.in_vain > 3 + form.pages / 100
+            or form["in_vain"] > 3 + form["pages"] / 100
         ):
             return None
         self._pages[key] = _Page(request, canonical, monotonic())
@@ -108,10 +100,10 @@ class Preferred:
         self._counts["preferred/waited"] += 1
         return bare_request(url, request, canonical)
 
-    def _form(self, key: str) -> _Form:
+    def _form(self, key: str) -> Counter[str]:
         """Return the counts of pages whose addresses have host and first folder as a key has."""
         name = "/".join(key.split("/")[:-1][:4])
-        return self._forms.setdefault(name, _Form())
+        return self._forms.setdefault(name, Counter())
 
     def before_download(self, request: Request) -> None:
         """Stop a request that goes before a page, and gets that very page.
@@ -133,10 +125,10 @@ class Preferred:
         """Note that a page has come, and whether it has waited in vain."""
         key = judged.verdict.key
         form = self._form(key)
-        form.pages += 1
+        form["pages"] += 1
         if key in self._have_waited and judged.verdict.kind != "duplicate":
             self._counts["preferred/in_vain"] += 1
-            form.in_vain += 1
+            form["in_vain"] += 1
         self._have_waited.discard(key)
         self.address_ended(judged.request, key)
 
@@ -154,9 +146,9 @@ class Preferred:
         if {PREFERRED, "redirect_urls"} <= request.meta.keys():
             self.address_ended(request)
 
-    def give_up(self, patience: float | None = None) -> bool:
+    def give_up(self, patience: float) -> bool:
         """Let pages go on that have waited for ``patience`` seconds; return whether any did."""
-        late = monotonic() - (self.patience if patience is None else patience)
+        late = monotonic() - patience
         keys = [key for key, page in self._pages.items() if page.since <= late]
         self._let_go_on(keys)
         return bool(keys)

@@ -34,11 +34,12 @@ def resumed_run(crawler: Crawler) -> Resumed:
     A job goes on with its own run. A queue in Redis that was kept goes on with the last
     one.
     """
+    settings = crawler.settings
     if file := _file_of_job(crawler):
         with suppress(OSError, ValueError):
             return int(file.read_text("ascii"))
-    elif uses_scrapy_redis(crawler.settings) and not _flushes(crawler):
-        return "last" if crawler.settings.getbool("SCHEDULER_PERSIST") else None
+    elif uses_scrapy_redis(settings) and settings.getbool("SCHEDULER_PERSIST"):
+        return None if _flushes(settings) else "last"
     return None
 
 
@@ -48,8 +49,7 @@ def _file_of_job(crawler: Crawler) -> Path | None:
     return Path(folder) / "simhash.run" if folder else None
 
 
-def _flushes(crawler: Crawler) -> bool:
-    settings = crawler.settings
+def _flushes(settings: BaseSettings) -> bool:
     return uses_scrapy_redis(settings) and settings.getbool("SCHEDULER_FLUSH_ON_START")
 
 
@@ -80,8 +80,15 @@ class CrawlRun:
         """Log the run that begins, its index, and the spiders that share it."""
         run = self._dedup.run
         runs: Sequence[Run] = ()
+        settings = self._settings
         if run is not None:
-            runs = await self._noted_runs(run)
+            if _flushes(self._crawler.settings):
+                # scrapy-redis also forgets what it knows of the spider.
+                await self._dedup.ask(lambda store: _forget_missing(store, run.number))
+            runs = await self._dedup.ask(Index.runs) or ()
+            self.begun = {each.number: each.begun for each in runs}
+            own_runs = (each.number for each in runs if each.spider == run.spider)
+            self._own_runs.update(own_runs)
             if file := _file_of_job(self._crawler):
                 file.write_text(str(run.number), "ascii")
         others = [each for each in runs if each.number not in self._own_runs]
@@ -89,7 +96,6 @@ class CrawlRun:
         # pages.
         pages = sum(each.pages for each in runs) or await self._dedup.ask(len) or 0
         spider = self._crawler.spider or self._crawler.spidercls
-        settings = self._settings
         logger.info(
             "Near-duplicates of %s: %s in %s, %s, log: %s, copies: %s, recrawl: %s%s",
             spider.name,
@@ -107,16 +113,6 @@ class CrawlRun:
                 "every page from the cache for ever; use "
                 "scrapy.extensions.httpcache.RFC2616Policy, or no cache"
             )
-
-    async def _noted_runs(self, run: Run) -> Sequence[Run]:
-        """Return the runs of the index, of which ``run`` has just begun; note whose they are."""
-        if _flushes(self._crawler):
-            # scrapy-redis also forgets what it knows of the spider.
-            await self._dedup.ask(lambda store: _forget_missing(store, run.number))
-        runs = await self._dedup.ask(Index.runs) or ()
-        self.begun = {each.number: each.begun for each in runs}
-        self._own_runs.update(each.number for each in runs if each.spider == run.spider)
-        return runs
 
     def judged(self, judged: Judged) -> None:
         """Note a page that has moved, that failed, or that another spider has brought."""

@@ -120,8 +120,12 @@ class Sparing:
         if level:
             request.dont_filter = False
             request.priority += level * PRIORITY_STEP
+        is_known = not self._exchange.is_away and not self._dedup.breaker.away
+        is_first = {"redirect_times", "retry_times"}.isdisjoint(request.meta)
         # A crawl that skipped may go on as one that watches.
-        if not self.skips or not self._may_spare(request):
+        if not (self.skips and is_known and is_first):
+            return None
+        if not self._is_optional(request, request.url):
             return None
         forecast = self._learner.forecast(request.url)
         behind = forecast.place_behind(level)
@@ -133,20 +137,24 @@ class Sparing:
                 meta={**request.meta, HELD_BACK: behind},
             )
         if forecast.spared:
-            self._spare(forecast)
+            self._learner.spare(forecast)
+            self._counts["spared/skipped"] += 1
+            self._summary.spared(forecast.url, forecast.signature)
+            logger.debug(
+                "%s is spared: %.0f%% of the pages of %s or more were copies",
+                forecast.url,
+                100 * forecast.bound,
+                forecast.name,
+            )
+            raise SparedPage(forecast.url, forecast.name)
         if forecast.bound:
             self._on_their_way[request.url] = forecast
         return None
 
-    def _may_spare(self, request: Request) -> bool:
-        is_known = not self._exchange.is_away and not self._dedup.breaker.away
-        is_first = (
-            "redirect_times" not in request.meta and "retry_times" not in request.meta
-        )
-        return is_known and is_first and self._is_optional(request, request.url)
-
     def _is_optional(self, request: Request, url: str) -> bool:
         """Return whether a request need not be sent if its page is a copy."""
+        # Scrapy escapes an address, and whoever writes an expression may not.
+        forms = (url, unquote(url))
         return not (
             # A request without a depth may be the beginning of a crawl.
             is_start(request)
@@ -155,34 +163,19 @@ class Sparing:
             or request.meta.get("simhash_action", "drop") != "drop"
             or self._settings.action.of(url) != "drop"
             or PREFERRED in request.meta
-            or self._is_never_spared(url)
+            or any(
+                never.search(form)
+                for never in self._settings.spare_never
+                for form in forms
+            )
         )
-
-    def _is_never_spared(self, url: str) -> bool:
-        # Scrapy escapes an address, and whoever writes an expression may not.
-        return any(
-            never.search(form)
-            for never in self._settings.spare_never
-            for form in (url, unquote(url))
-        )
-
-    def _spare(self, forecast: Forecast) -> None:
-        self._learner.spare(forecast)
-        self._counts["spared/skipped"] += 1
-        self._summary.spared(forecast.url, forecast.signature)
-        logger.debug(
-            "%s is spared: %.0f%% of the pages of %s or more were copies",
-            forecast.url,
-            100 * forecast.bound,
-            forecast.name,
-        )
-        raise SparedPage(forecast.url, forecast.name)
 
     # Pages.
 
     def judged(self, judged: Judged) -> None:
         """Learn from a page and its verdict."""
         request = judged.request
+        response = judged.response
         verdict = judged.verdict
         if self._is_off or request.method != "GET":
             return
@@ -193,13 +186,11 @@ class Sparing:
         is_revisit = verdict.kind == "revisit"
         if is_revisit and self._came_by(url, verdict.key):
             return  # the page was crawled once more, as somebody wished
-        original = verdict.matches[0].key if verdict.matches else ""
-        if is_revisit:
-            original = verdict.key
+        original = verdict.key if is_revisit else verdict.original or ""
         visit = Visit(
             key=verdict.key,
             original=original,
-            size=len(judged.response.body),
+            size=len(response.body),
             is_canonical=verdict.better == "canonical",
             is_sure=verdict.complete,
             is_optional=self.skips or self._is_optional(request, url),
@@ -207,22 +198,17 @@ class Sparing:
         if self.skips:
             self._learner.record(forecast, visit)
         else:
-            self._replay.note(forecast.url, visit)
+            self._replay.note(url, visit)
         html = ""
         if (
             verdict.kind == "unique"
             and verdict.near
-            and isinstance(judged.response, TextResponse)
-            and len(judged.response.body) <= LONGEST_PAGE
+            and isinstance(response, TextResponse)
+            and len(response.body) <= LONGEST_PAGE
         ):
-            html = judged.response.text
-        if place := self._trap_table.place(forecast.url, learn=bool(html)):
-            self._traps.page(
-                judged.response.url,
-                place.name,
-                html,
-                is_copy=bool(original),
-            )
+            html = response.text
+        if place := self._trap_table.place(url, learn=bool(html)):
+            self._traps.page(response.url, place.name, html, is_copy=bool(original))
 
     def _came_by(self, url: str, key: str) -> bool:
         """Return whether a page came by this very address before.

@@ -181,22 +181,16 @@ class Summary:
                 continue
             if counts[name] == 1:
                 said = re.sub("^items", "item", said)
-            if reasons := self._reasons(name):
-                said = f"{said}: {reasons}"
+            # The most frequent reason comes first.
+            reasons = [
+                f"{number:,} {reason.removeprefix(f'{name}/')}"
+                for reason, number in counts.most_common()
+                if number and name.endswith("skipped") and reason.startswith(f"{name}/")
+            ]
+            said = f"{said}: {', '.join(reasons)}" if reasons else said
             lines.append(f"{counts[name]:>12,} {said}")
         lines += [self._since_earlier_runs(), printable(sparing), self._next_step()]
         return "\n".join(filter(None, lines))
-
-    def _reasons(self, name: str) -> str:
-        """Return why pages or items were not compared, the most frequent reason first."""
-        if not name.endswith("skipped"):
-            return ""
-        reasons = [
-            f"{number:,} {reason.removeprefix(f'{name}/')}"
-            for reason, number in self._counts.most_common()
-            if reason.startswith(f"{name}/") and number
-        ]
-        return ", ".join(reasons)
 
     def _since_earlier_runs(self) -> str:
         """Return a line on the changes since earlier runs; nothing in a first run."""
