@@ -5,7 +5,7 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import index as index_module
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry, IndexSpec
+from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_ALL_THAT_DIFFER
 from tests.index.promises.made import (
@@ -17,7 +17,6 @@ from tests.index.promises.made import (
     fp,
     page,
     query,
-    same_facts,
     spec,
     values,
 )
@@ -39,10 +38,6 @@ WRONG = [("bits", 65), ("distance", 64), ("distance", -1), ("blocks", 0), ("bloc
 def test_a_spec_out_of_range_is_refused(name, value):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         spec(**{name: value})
-
-
-def test_a_spec_is_one_value_whatever_its_judge():
-    assert spec() == IndexSpec("test", 64, 3, 4, judge=same_facts, reach=4)
 
 
 def test_by_default_a_page_is_the_same_as_long_as_its_fingerprint_is():
@@ -125,12 +120,5 @@ def test_entries_get_another_state_a_bounded_number_at_a_time(opened, monkeypatc
     index = opened("memory://")
     index.put(Entry(str(value), fp(value)) for value in values(9))
     left = list[int]()
-    keys = (left.append(len(index)) or str(value) for value in values(9))
-    sizes = list[int]()
-    commit = index._store.commit
-    monkeypatch.setattr(
-        index._store, "commit", lambda parts: sizes.append(len(parts)) or commit(parts)
-    )
-    assert index.gone(keys) == 9
-    assert sizes == [4, 4, 1]
+    assert index.gone(left.append(len(index)) or str(value) for value in values(9)) == 9
     assert left == [9] * 4 + [5] * 4 + [1]

@@ -102,6 +102,12 @@ class InRedis:
 VICTIMS = {"sqlite": InFile, "redis": InRedis}
 
 
+def each(name: str) -> Any:
+    """Mark a test that goes through what each victim has of a name."""
+    pairs = [(backend, of) for backend in VICTIMS for of in getattr(VICTIMS[backend], f"{name}s")]
+    return pytest.mark.parametrize(("backend", name), pairs)
+
+
 def filled(store: Any) -> Index:
     """Return an index with everything in it: entry 1 is confirmed, and 71 in progress."""
     index = store.open(lease=1e5)
@@ -137,9 +143,7 @@ def use(index: Index, told: tuple[type[StoreError], ...]) -> None:
             call()
 
 
-@pytest.mark.parametrize(
-    ("backend", "part"), [(name, part) for name in VICTIMS for part in VICTIMS[name].parts]
-)
+@each("part")
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_rubbish_is_passed_over_or_told_as_damage(backend, stores, part, data):
@@ -164,9 +168,7 @@ def test_what_cannot_be_read_is_passed_over_and_told_of_once(store, victim, capl
     assert len(index.check()) == 2
 
 
-@pytest.mark.parametrize(
-    ("backend", "last"), [(name, last) for name in VICTIMS for last in VICTIMS[name].lasts]
-)
+@each("last")
 def test_a_last_position_that_cannot_be_is_damage_and_admits_no_page(store, victim, last):
     """An entry at such a position would be found by no crawler, or by none ever again."""
     index = filled(store)
@@ -175,9 +177,7 @@ def test_a_last_position_that_cannot_be_is_damage_and_admits_no_page(store, vict
         index.claim(page("b", values(1, seed=5)[0]))
 
 
-@pytest.mark.parametrize(
-    ("backend", "number"), [(name, number) for name in VICTIMS for number in VICTIMS[name].numbers]
-)
+@each("number")
 def test_a_number_of_entries_that_cannot_be_is_passed_over_and_told_of(store, victim, number):
     index = store.open()
     index.put(ENTRIES)

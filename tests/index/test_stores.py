@@ -60,22 +60,6 @@ def store(place) -> Iterator[Store]:
         yield store
 
 
-def test_what_is_written_is_read(store):
-    arrival = page("a", 5, scope="s")
-    (position,) = admitted(store, arrival, state=LEASED)
-    assert store.read([position, position + 1 << 20])[position].state == LEASED
-    stored = store.read([position])[position]
-    assert stored[:2] == (LEASED, b"a")
-    assert stored.content[:8] == looked(arrival).contents[0][:8]
-    assert store.read([]) == {}
-
-
-def test_entries_of_a_key_and_of_an_alias_are_found_at_any_distance(store):
-    named, alias = admitted(store, page("key", 2**40 - 1), page("alias", 2**50 - 1))
-    found = store.find(looked(page("key"), page("key", aliases=("alias",)), page("other"))).near
-    assert found == {0: [(40, named)], 1: [(40, named), (50, alias)], 2: []}
-
-
 def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(store):
     (old,) = admitted(store, page("old"))
     seen = store.find(looked(page("a"))).ends[0]

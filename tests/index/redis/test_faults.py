@@ -115,24 +115,6 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         assert {entry.key for entry in index if entry.provisional} >= {"new0", "new1", "new2"}
 
 
-# Redis dies.
-
-
-def test_an_entry_that_a_crash_lost_is_gone_though_another_has_its_place(opened):
-    with servers.redis_server() as own:
-        before = opened(own.url)
-        keep(before, values(3)[0])
-        with own.client() as client:
-            client.save()
-        keep(before, values(3)[1])
-        lost = query(before, fp(values(3)[1]))[0].entry
-        own.kill()
-        own.start()
-        after = opened(own.url)
-        keep(after, values(3)[2])
-        assert after.fates([lost]) == {lost: False}
-
-
 # Redis refuses.
 
 
