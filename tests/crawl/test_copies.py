@@ -13,7 +13,6 @@ from scrapy.core.scheduler import Scheduler
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl import queue as queue_module
 from scrapy_simhash.crawl.queue import CrawlQueue
-from scrapy_simhash.crawl.requests import once_more
 from tests.crawl.spiders import FailingLate, Pages, paths, until
 
 
@@ -73,13 +72,6 @@ def test_a_request_the_queue_refuses_holds_up_none_and_is_lost_after_a_lease(mon
     assert not queue.refused
     said = [record.getMessage() for record in caplog.records]
     assert ["and is lost" in message for message in said] == [False, True]
-
-
-def test_a_request_of_a_copy_is_made_as_if_for_the_first_time():
-    spent = {"retry_times": 2, "redirect_times": 20, "simhash": {}, "depth": 3}
-    request = once_more(Request("http://a.example/", meta=spent))
-    assert request.meta == {"depth": 3}
-    assert request.dont_filter
 
 
 # Scrapy 2.13 leaves a queue open that it finds empty at the start of a job.

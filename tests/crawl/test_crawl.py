@@ -2,8 +2,6 @@
 
 import asyncio
 import gc
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest.mock import Mock
@@ -23,6 +21,7 @@ from scrapy_simhash.crawl.requests import request_key
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
+from tests.commands.running import scrapy
 from tests.crawl.spiders import Following, InTurn, Pages, check_sum, paths, settled, until
 from tests.pages import article, html, turned
 
@@ -323,8 +322,7 @@ def test_command_that_shows_pages_runs_no_filter(command, options, shown, twins,
     index, url = tmp_path / "pages.sqlite", twins.url + "/second"
     (tmp_path / "shown.py").write_text(SHOWN.format(index=index, url=url))
     given = [command, *options] if command == "check" else [command, url, *options]
-    line = [sys.executable, "-m", "scrapy", *given]
-    ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = scrapy(*given, folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert shown in ran.stdout
     assert "'simhash'" not in ran.stdout

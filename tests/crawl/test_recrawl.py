@@ -1,6 +1,5 @@
 """Crawls of one site on several days: nothing is lost, and what changed is told."""
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -149,43 +148,33 @@ def test_cache_that_hides_changes_is_told_at_the_start(day, site, caplog, tmp_pa
     assert ("SIMHASH_RECRAWL sees no change" in caplog.text) is warns
 
 
-def test_edited_rewritten_new_moved_and_removed_posts_are_told_apart(day, site, caplog):
+@pytest.mark.parametrize("recrawl", ["all", "changed"])
+def test_edited_rewritten_new_moved_and_removed_posts_are_told_apart(
+    day, site, recrawl, tmp_path, caplog
+):
+    """If only what changed is to come out, the links of other pages are followed."""
     posts(site, range(POSTS))
-    day(site)
+    assert len(day(site, SIMHASH_RECRAWL=recrawl).items) == POSTS + 1
     links = posts(site, [*range(8), 50])  # four are removed, one is new
     site.pages["/moved"] = site.pages["/post-8"]
     site.pages["/"] = front(*links, "/moved")
     site.pages["/post-0"] = html(edited(article(0), 1, 0.05), title="Post 0")
     site.pages["/post-1"] = html(article(70), title="Post 1")
-    with caplog.at_level(logging.INFO):
-        second = day(site)
-    told = changes(second)
-    assert [told[link] for link in links] == ["changed", "changed", *["same"] * 6, "new"]
-    assert second.stat("missing") == 3
-    assert "1 new, 2 changed, 1 moved, 7 same, 3 missing" in caplog.text
-    assert "run 2" in caplog.text
-    page = second.items[1]["page"]
-    assert 0 < page["distance"] < 100
-    assert 1.7e9 < page["last_seen"] < 1e11
-
-
-def test_only_what_changed_comes_out_if_that_is_asked_for(day, site, tmp_path):
-    posts(site, range(POSTS))
-    first = day(site, SIMHASH_RECRAWL="changed")
-    assert len(first.items) == POSTS + 1
-    posts(site, [*range(POSTS), 50])
-    site.pages["/post-0"] = html(edited(article(0), 1, 0.05), title="Post 0")
-    site.pages["/moved"] = site.pages.pop("/post-3")
-    site.pages["/post-1"] = html(article(1), title="Post 1", links=("/moved", "/behind"))
+    site.pages["/post-2"] = html(article(2), title="Post 2", links=("/behind",))
     site.pages["/behind"] = html(article(60), title="Behind a page that is the same")
     log = tmp_path / "log"
-    second = day(site, SIMHASH_RECRAWL="changed", SIMHASH_LOG=log)
-    assert changes(second) == {"/post-0": "changed", "/post-50": "new", "/behind": "new"}
-    assert second.stat("items_unchanged") == second.stat("same") + second.stat("moved")
-    assert second.stat("moved") == 1
-    assert second.stat("missing") == 0
-    withheld = {line.change for line in read_log([log]) if line.action == "follow"}
-    assert withheld == {"same", "moved"}
+    second = day(site, SIMHASH_RECRAWL=recrawl, SIMHASH_LOG=log)
+    same = dict.fromkeys(("/", *links[2:8]), "same") | {"/moved": "moved"}
+    told = {"/post-0": "changed", "/post-1": "changed", "/post-50": "new", "/behind": "new"}
+    assert changes(second) == (told if recrawl == "changed" else told | same)
+    withheld = [line.change for line in read_log([log]) if line.action == "follow"]
+    assert sorted(withheld) == sorted(same.values()) * (recrawl == "changed")
+    assert second.stat("items_unchanged") == len(withheld)
+    assert "run 2" in caplog.text
+    assert "2 new, 2 changed, 1 moved, 7 same, 3 missing" in caplog.text
+    page = next(item["page"] for item in second.items if item["path"] == "/post-0")
+    assert 0 < page["distance"] < 100
+    assert 1.7e9 < page["last_seen"] < 1e11
 
 
 def test_unfinished_run_misses_nothing_and_its_job_goes_on_with_it(

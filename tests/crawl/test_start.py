@@ -32,7 +32,7 @@ def guarded() -> Iterator[str]:
         "redis://:pass-word-5@no-such-host.invalid/0",
         "redis://:pass-word-5@{}/zero",
         "rediz://:pass-word-5@{}/0",
-        "redis+cluster://nobody:pass-word-5@{}",
+        "redis+cluster://:pass-word-5@{}",
         "rediss://:pass-word-5@{}/0?socket_timeout=3",
         "redis://reader:%2Bword-5@{}/0",
     ],

@@ -84,28 +84,21 @@ class TakesOver(Pages):
         yield Request(f"{self.base}/second", dont_filter=True, meta={"depth": 1, COPY: copy})
 
 
-@pytest.mark.parametrize("fate", ["delivered", "failed", "of an outage"])
+@pytest.mark.parametrize("fate", ["delivered", "failed", "of an outage", "of another index"])
 def test_a_copy_that_a_killed_crawler_has_left_is_crawled_unless_its_original_was_delivered(
     crawl, twins, on_redis, monkeypatch, fate
 ):
     with first_of_another_crawler(twins, on_redis) as other:
         copy = other.check(Document(f"{twins.url}/second", twins.pages["/second"]), wait=False)
         (other.failed if fate == "failed" else other.delivered)(f"{twins.url}/first")
+    if fate == "of another index":  # in which the number of its entry is another page's
+        on_redis["SIMHASH_INDEX_URL"] = "memory://"
     if fate != "of an outage":
         monkeypatch.setattr(TakesOver, "entry", copy.matches[0].entry)
-    crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=[])
-    assert paths(crawled) == (["/second"] if fate == "failed" else [])
+    crawled = crawl(TakesOver, settings=on_redis, site=twins, paths=["/other"])
+    is_crawled = fate in ("failed", "of another index")
+    assert paths(crawled) == ["/other"] + ["/second"] * is_crawled
     assert twins.hits["/second"] == (fate != "delivered")
-
-
-def test_a_copy_is_crawled_if_its_original_is_in_the_index_of_another_crawler(
-    crawl, twins, on_redis, monkeypatch
-):
-    """The number of its entry is another page's here."""
-    index = on_redis | {"SIMHASH_INDEX_URL": "memory://"}
-    monkeypatch.setattr(TakesOver, "entry", 1)
-    crawled = crawl(TakesOver, settings=index, site=twins, paths=["/other"])
-    assert paths(crawled) == ["/other", "/second"]
 
 
 def test_a_copy_is_queued_again_before_anything_is_waited_for(crawl, twins, on_redis, monkeypatch):

@@ -17,7 +17,6 @@ from scrapy_simhash.url_patterns.rows import (
     MOST_ROWS,
     Row,
     SharedRows,
-    from_cell,
     merged,
     to_cell,
 )
@@ -34,11 +33,6 @@ ROWS = st.dictionaries(
     st.sampled_from(["/a?b=*", "/c", "/ä?{number}"]),
     st.builds(Row, *[st.integers(-3, 30)] * 7, st.text(max_size=20)),
 )
-
-
-@given(ROWS)
-def test_rows_come_back_from_a_cell(rows):
-    assert from_cell(to_cell(rows)) == rows
 
 
 @given(st.lists(ROWS, max_size=6), st.integers(1, 3))
