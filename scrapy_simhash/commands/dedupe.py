@@ -123,7 +123,11 @@ def _judge_in_turn(
                     bytes=len(page.body.data),
                 )
                 file.write(f"{to_json(line)}\n".encode())
-    say(_totals(counts))
+    say([_total(counts.total(), counts["copies"])])
+    if counts["revisit"]:
+        say([f"{counts['revisit']:,} of those to keep were in the index already"])
+    if counts["skipped"]:
+        say([f"{counts['skipped']:,} of those to keep cannot be compared"])
     say(passed_over(reader))
 
 
@@ -138,14 +142,6 @@ def _verdicts(
     spec = spec_of(chosen.recipe, scoped=chosen.scope != "global")
     with closing(open_index(url, spec)) as index:
         yield from decide(chain(first, analyses), index, chosen.scope)
-
-
-def _totals(counts: Counter[str]) -> Iterator[str]:
-    yield _total(counts.total(), counts["copies"])
-    if counts["revisit"]:
-        yield f"{counts['revisit']:,} of those to keep were in the index already"
-    if counts["skipped"]:
-        yield f"{counts['skipped']:,} of those to keep cannot be compared"
 
 
 def _total(pages: int, copies: int) -> str:

@@ -36,7 +36,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import LogLine, to_json
+from scrapy_simhash.report.dedup_log import to_json
 from scrapy_simhash.report.words import count
 
 # The fields of a line of the log that name other pages.
@@ -127,15 +127,12 @@ def _leave_logs(
         removed += len(lines) - len(remaining)
         with whole_file(str(path)) as file:
             for line in remaining:
-                file.write(f"{to_json(_without(keys, line))}\n".encode())
+                forgotten = [
+                    name for name in _OTHER_PAGES if getattr(line, name) in keys
+                ]
+                names: dict[str, Any] = dict.fromkeys(forgotten)
+                file.write(f"{to_json(replace(line, **names))}\n".encode())
     return removed
-
-
-def _without(keys: Collection[str], line: LogLine) -> LogLine:
-    """Return the line of another page, which names no page that is forgotten."""
-    forgotten = (name for name in _OTHER_PAGES if getattr(line, name) in keys)
-    names: dict[str, Any] = dict.fromkeys(forgotten)
-    return replace(line, **names)
 
 
 def _keys(

@@ -18,7 +18,6 @@ from typing import Any
 
 from scrapy_simhash.commands.output import aligned, show
 from scrapy_simhash.commands.selection import add_shared_options, chosen_index
-from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
@@ -34,7 +33,15 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     with chosen_index(options) as index:
-        facts = _facts(index)
+        facts: dict[str, Any] = {
+            "pages": len(index),
+            "in_progress": index.counts().provisional,
+            "recipe": index.spec.recipe,
+            "bits": index.spec.bits,
+            "distance": index.spec.distance,
+            "blocks": index.spec.blocks,
+            "bytes": index.size() or None,
+        }
         runs = _table_of_runs(index.runs())
         damages = index.check() if options.check else []
     lines = [
@@ -59,18 +66,6 @@ def _shown(value: str | int | None) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else value
-
-
-def _facts(index: Index) -> dict[str, Any]:
-    return {
-        "pages": len(index),
-        "in_progress": index.counts().provisional,
-        "recipe": index.spec.recipe,
-        "bits": index.spec.bits,
-        "distance": index.spec.distance,
-        "blocks": index.spec.blocks,
-        "bytes": index.size() or None,
-    }
 
 
 def _table_of_runs(runs: list[Run]) -> list[dict[str, Any]]:

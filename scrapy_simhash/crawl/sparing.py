@@ -183,10 +183,11 @@ class Sparing:
         forecast = self._on_their_way.pop(url, None) or Forecast(url)
         if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
             return
-        is_revisit = verdict.kind == "revisit"
-        if is_revisit and self._came_by(url, verdict.key):
-            return  # the page was crawled once more, as somebody wished
-        original = verdict.key if is_revisit else verdict.original or ""
+        original = verdict.original or ""
+        if verdict.kind == "revisit":
+            if self._came_by(url, verdict.key):
+                return  # the page was crawled once more, as somebody wished
+            original = verdict.key
         visit = Visit(
             key=verdict.key,
             original=original,

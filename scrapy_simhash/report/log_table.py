@@ -96,9 +96,14 @@ class LogTable:
         for line in lines:
             self.unreadable += line is None
             if line and line.what != "spared":
-                self._db.execute(
-                    insertion, [_storable(value) for value in _VALUES(line)]
-                )
+                # A lone surrogate cannot be stored.
+                values = [
+                    value.encode("utf-8", "replace").decode()
+                    if isinstance(value, str)
+                    else value
+                    for value in _VALUES(line)
+                ]
+                self._db.execute(insertion, values)
         self._db.execute("CREATE INDEX by_key ON pages (key)")
 
     def crawls(self) -> list[Crawl]:
@@ -188,13 +193,6 @@ class LogTable:
 
 def _marks(values: Collection[Any]) -> str:
     return ", ".join("?" for _ in values)
-
-
-def _storable(value: Any) -> Any:
-    """Return a value without lone surrogates, which cannot be stored."""
-    return (
-        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-    )
 
 
 def _line_of_row(row: Collection[Any]) -> LogLine:
