@@ -18,11 +18,10 @@ from scrapy_simhash.crawl.requests import COPY, QUEUED, request_aliases, request
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index.entry_states import run_of
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.run_list import LEAST_SHARE
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.printable import logger_of, printable, without_userinfo
 from scrapy_simhash.redis_settings import uses_scrapy_redis
-from scrapy_simhash.report.words import count
+from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.settings import FilterSettings
 
 logger = logger_of(__name__)
@@ -164,18 +163,20 @@ class CrawlRun:
         if file := _file_of_job(self._crawler):
             file.unlink(missing_ok=True)
         if not this_run.counts:
-            logger.warning("%s", _why_it_does_not_count(this_run, runs))
+            known_pages = this_run.seen + this_run.failed + this_run.missing
+            logger.warning(
+                "Run %d does not count for SIMHASH_KEEP_RUNS: it saw %s of %s, and %s failed",
+                run.number,
+                count(this_run.seen),
+                count(known_pages, "known page"),
+                count(this_run.failed),
+            )
 
 
 def _shared_with(runs: Sequence[Run]) -> str:
-    """Return the other spiders that share an index, the last ones first, and at most five."""
-    names = [
-        *dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)
-    ]
-    if not names:
-        return ""
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f", shared with {', '.join(names[:5])}{more}"
+    """Return the other spiders that share an index, the last ones first."""
+    names = dict.fromkeys(printable(run.spider) for run in reversed(runs) if run.pages)
+    return f", shared with {clipped(', '.join(names), 100)}" if names else ""
 
 
 def _repeats_downloads(settings: BaseSettings) -> bool:
@@ -185,20 +186,6 @@ def _repeats_downloads(settings: BaseSettings) -> bool:
         and not settings.getint("HTTPCACHE_EXPIRATION_SECS")
         and settings["HTTPCACHE_POLICY"] in (HTTPCACHE_POLICY, DummyPolicy)
     )
-
-
-def _why_it_does_not_count(run: Run, runs: Sequence[Run]) -> str:
-    """Return in words why a finished run does not count."""
-    known_pages = run.seen + run.failed + run.missing
-    if run.failed > LEAST_SHARE * known_pages:
-        why = f"{run.failed:,} of {count(known_pages, 'known page')} failed"
-    else:
-        last = [each for each in runs if each.counts and each.spider == run.spider][-1]
-        why = (
-            f"it saw {count(run.seen, 'page')}, and run {last.number} saw {last.seen:,}, so "
-            "something may have hidden the others"
-        )
-    return f"Run {run.number} does not count for SIMHASH_KEEP_RUNS: {why}"
 
 
 def _forget_missing(
