@@ -1,9 +1,9 @@
 """`scrapy simhash SUBCOMMAND`: each subcommand is a module of this package.
 
 The docstring of such a module is its help: a line that says what it does, and an
-explanation with an example. Its ``add_options(parser)`` declares the arguments; its
-``run(options)`` does the work, and returns the exit status if that is not 0; the options
-have the ``settings`` of the project.
+explanation with an example. Its ``OPTIONS`` are the arguments, each with what argparse
+has to know of it; its ``run(options)`` does the work, and returns the exit status if
+that is not 0. The options have the ``settings`` of the project.
 
 Scrapy imports this module for every command that it runs, so the subcommands are
 imported only when one of them is asked for.
@@ -86,7 +86,8 @@ class SimhashCommand(ScrapyCommand):
                     # Scrapy's.
                     allow_abbrev=False,
                 )
-                module.add_options(subparser)
+                for flags, keywords in module.OPTIONS.items():
+                    subparser.add_argument(*flags.split(), **keywords)
                 super().add_options(subparser)
         except KeyboardInterrupt:
             sys.stderr.write("scrapy simhash: interrupted\n")

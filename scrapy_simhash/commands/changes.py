@@ -10,7 +10,7 @@ changed or moved, and what differs.
 """
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -22,10 +22,10 @@ from scrapy.exceptions import UsageError
 from scrapy_simhash.commands.output import show
 from scrapy_simhash.commands.selection import (
     NO_RUN,
-    add_shared_options,
     chosen_index,
     log_lines,
     log_paths,
+    shared_options,
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Run
@@ -37,11 +37,10 @@ from scrapy_simhash.report.words import moment
 _DIFFERENCES = 5
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--run", type=int, metavar="N", help="the run; by default, the last one"
-    )
-    add_shared_options(parser, "log", "index", "json")
+OPTIONS = {
+    "--run": {"type": int, "metavar": "N", "help": "the run; by default, the last one"},
+    **shared_options("log", "index", "json"),
+}
 
 
 def run(options: Namespace) -> int:

@@ -15,7 +15,7 @@ import mimetypes
 import os
 import urllib.error
 import urllib.request
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from scrapy_simhash.commands.output import say, sentence
-from scrapy_simhash.commands.selection import add_shared_options, chosen_settings
+from scrapy_simhash.commands.selection import chosen_settings, shared_options
 from scrapy_simhash.core.analysis import (
     PageAnalysis,
     analyse_body,
@@ -48,18 +48,16 @@ from scrapy_simhash.settings import FilterSettings
 _MOST_COMPARED = 60_000  # characters of a text that are compared word by word
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help="address, file, or text")
-    parser.add_argument("b", metavar="B", help="address, file, or text")
-    parser.add_argument(
-        "--text", action="store_true", help="compare texts instead of pages"
-    )
-    parser.add_argument(
-        "--steps",
-        action="store_true",
-        help="with --text, show features, weights, sums, bits and block values",
-    )
-    add_shared_options(parser, "recipe")
+OPTIONS = {
+    "a": {"metavar": "A", "help": "address, file, or text"},
+    "b": {"metavar": "B", "help": "address, file, or text"},
+    "--text": {"action": "store_true", "help": "compare texts instead of pages"},
+    "--steps": {
+        "action": "store_true",
+        "help": "with --text, show features, weights, sums, bits and block values",
+    },
+    **shared_options("recipe"),
+}
 
 
 class _Side(NamedTuple):
@@ -100,7 +98,7 @@ def run(options: Namespace) -> int:
     ]
     if options.steps:
         lines += _steps([a.key, b.key], chosen.recipe)
-    say(lines)
+    say(*lines)
     return 0 if is_copy else 1
 
 

@@ -25,7 +25,7 @@ fingerprints of the pages that were kept:
 """
 
 import os
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -37,11 +37,11 @@ from scrapy.exceptions import UsageError
 
 from scrapy_simhash.commands.output import passed_over, say, whole_file
 from scrapy_simhash.commands.selection import (
-    add_shared_options,
     analysed,
     chosen_settings,
     index_url,
     reading,
+    shared_options,
 )
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_index
@@ -63,22 +63,18 @@ from scrapy_simhash.report.dedup_log import TEXT_LENGTH, line_of, to_json
 from scrapy_simhash.report.words import count
 from scrapy_simhash.settings import FilterSettings
 
-
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "pages", nargs="+", metavar="PAGES", help="saved pages, or fingerprints"
-    )
-    parser.add_argument(
-        "--verdicts",
-        metavar="FILE",
-        help="write what became of each page; a dedup log, or Parquet",
-    )
-    parser.add_argument(
-        "--kept",
-        metavar="FILE",
-        help="where the fingerprints of kept pages go, if PAGES are fingerprints",
-    )
-    add_shared_options(parser, "index")
+OPTIONS = {
+    "pages": {"nargs": "+", "metavar": "PAGES", "help": "saved pages, or fingerprints"},
+    "--verdicts": {
+        "metavar": "FILE",
+        "help": "write what became of each page; a dedup log, or Parquet",
+    },
+    "--kept": {
+        "metavar": "FILE",
+        "help": "where the fingerprints of kept pages go, if PAGES are fingerprints",
+    },
+    **shared_options("index"),
+}
 
 
 def run(options: Namespace) -> None:
@@ -123,12 +119,12 @@ def _judge_in_turn(
                     bytes=len(page.body.data),
                 )
                 file.write(f"{to_json(line)}\n".encode())
-    say([_total(counts.total(), counts["copies"])])
+    say(_total(counts.total(), counts["copies"]))
     if counts["revisit"]:
-        say([f"{counts['revisit']:,} of those to keep were in the index already"])
+        say(f"{counts['revisit']:,} of those to keep were in the index already")
     if counts["skipped"]:
-        say([f"{counts['skipped']:,} of those to keep cannot be compared"])
-    say(passed_over(reader))
+        say(f"{counts['skipped']:,} of those to keep cannot be compared")
+    say(*passed_over(reader))
 
 
 def _verdicts(
@@ -172,7 +168,7 @@ def _join(
         if options.kept:
             engine.write(parts[options.kept], KEPT, metadata_of(spec))
         [(pages,)] = engine.rows("select count(*) from prints")
-    say([_total(pages, copies)])
+    say(_total(pages, copies))
 
 
 @contextmanager

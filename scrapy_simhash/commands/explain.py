@@ -8,7 +8,7 @@ SIMHASH_LOG, has the pages that were dropped, withheld or not requested, the pag
 each was compared with, and what differs.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -18,10 +18,10 @@ from scrapy.exceptions import UsageError
 from scrapy_simhash.commands.output import say, sentence
 from scrapy_simhash.commands.selection import (
     Selection,
-    add_shared_options,
     index_url,
     log_lines,
     log_paths,
+    shared_options,
 )
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import LogLine
@@ -31,9 +31,10 @@ from scrapy_simhash.report.words import count, moment
 _LEGEND = "what differs: [-only this page shows-]{+only that page shows+}"
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("page", metavar="URL", help="the address of a page, or its key")
-    add_shared_options(parser, "index", "log")
+OPTIONS = {
+    "page": {"metavar": "URL", "help": "the address of a page, or its key"},
+    **shared_options("index", "log"),
+}
 
 
 def run(options: Namespace) -> int:
@@ -55,7 +56,7 @@ def run(options: Namespace) -> int:
         lines.append("  not in the index")
     if logs and not in_log:
         lines.append("  not in the log")
-    say(lines)
+    say(*lines)
     return 0 if in_index or in_log else 1
 
 

@@ -10,7 +10,7 @@ simply repeated. Many machines share the work if each has other PAGES.
 It needs pip install "scrapy-simhash[corpus]". SIMHASH_PROCESSES processes work.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -21,12 +21,10 @@ from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.offline.prints import pyarrow, write_prints
 from scrapy_simhash.report.words import count
 
-
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("pages", nargs="+", metavar="PAGES", help="saved pages")
-    parser.add_argument(
-        "--to", required=True, metavar="FOLDER", help="where the files go"
-    )
+OPTIONS = {
+    "pages": {"nargs": "+", "metavar": "PAGES", "help": "saved pages"},
+    "--to": {"required": True, "metavar": "FOLDER", "help": "where the files go"},
+}
 
 
 def run(options: Namespace) -> None:
@@ -50,7 +48,7 @@ def run(options: Namespace) -> None:
                 pages += write_prints(
                     file, spec_of(chosen.recipe), analyses, chosen.scope
                 )
-    say([f"{folder}: {count(pages, 'page')} written"])
+    say(f"{folder}: {count(pages, 'page')} written")
     if len(new) < len(targets):
-        say([f"not written again: {count(len(targets) - len(new), 'file')}"])
-    say(passed_over(reader))
+        say(f"not written again: {count(len(targets) - len(new), 'file')}")
+    say(*passed_over(reader))

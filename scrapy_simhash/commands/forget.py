@@ -17,7 +17,7 @@ stop crawls that write to it first.
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
@@ -30,9 +30,9 @@ from scrapy_simhash.commands.output import progress, say, whole_file
 from scrapy_simhash.commands.selection import (
     NO_RUN,
     Selection,
-    add_shared_options,
     chosen_index,
     log_lines,
+    shared_options,
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
@@ -43,27 +43,22 @@ from scrapy_simhash.report.words import count
 _OTHER_PAGES = ("original", "near", "moved_from")
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "pages", nargs="*", metavar="URL", help="the address, or key, of a page"
-    )
-    parser.add_argument(
-        "--older-than",
-        type=float,
-        metavar="DAYS",
-        help="pages that came in more days ago",
-    )
-    parser.add_argument(
-        "--missing-since",
-        type=int,
-        metavar="N",
-        help="pages that this run and later ones lack",
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="every page: empty the index"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    add_shared_options(parser, "host", "index", "log")
+OPTIONS = {
+    "pages": {"nargs": "*", "metavar": "URL", "help": "the address, or key, of a page"},
+    "--older-than": {
+        "type": float,
+        "metavar": "DAYS",
+        "help": "pages that came in more days ago",
+    },
+    "--missing-since": {
+        "type": int,
+        "metavar": "N",
+        "help": "pages that this run and later ones lack",
+    },
+    "--all": {"action": "store_true", "help": "every page: empty the index"},
+    "--yes": {"action": "store_true", "help": "do not ask"},
+    **shared_options("host", "index", "log"),
+}
 
 
 def run(options: Namespace) -> int:
@@ -72,14 +67,12 @@ def run(options: Namespace) -> int:
         total = len(index)
         keys = [] if options.all else _keys(index, selection, options)
         chosen = total if options.all else len(keys)
-        say(
-            [f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5])]
-        )
+        say(f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5]))
         # An empty index may have parts that an interrupted call left.
         if not (chosen or options.all or options.log) or not (
             options.yes or _agreed(chosen)
         ):
-            say(["0 pages forgotten"])
+            say("0 pages forgotten")
             return 1
         if options.all:
             index.clear()
@@ -88,7 +81,7 @@ def run(options: Namespace) -> int:
             removed = index.gone(keys)
     lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
     logged = f", and {count(lines, 'line')} of the log" if options.log else ""
-    say([f"{count(removed, 'page')} forgotten{logged}"])
+    say(f"{count(removed, 'page')} forgotten{logged}")
     return 0 if removed or lines else 1
 
 

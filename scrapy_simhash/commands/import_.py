@@ -14,7 +14,7 @@ Fingerprints of another program are JSON lines (.jsonl) with url and fingerprint
 number or hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import (
-    add_shared_options,
     chosen_settings,
     index_url,
+    shared_options,
     url_of_index,
 )
 from scrapy_simhash.core.verdict import spec_of
@@ -42,12 +42,13 @@ from scrapy_simhash.offline.prints import (
 )
 from scrapy_simhash.report.words import count
 
-
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "source", metavar="SOURCE", help="an index, or fingerprints (.parquet, .jsonl)"
-    )
-    add_shared_options(parser, "index", "recipe")
+OPTIONS = {
+    "source": {
+        "metavar": "SOURCE",
+        "help": "an index, or fingerprints (.parquet, .jsonl)",
+    },
+    **shared_options("index", "recipe"),
+}
 
 
 def run(options: Namespace) -> None:
@@ -59,9 +60,9 @@ def run(options: Namespace) -> None:
         index = stack.enter_context(closing(open_index(url, spec)))
         entries = progress("importing", source.total, of=source.read())
         added = index.put(entry for entry in entries if not entry.provisional)
-        say([f"{count(added, 'page')} added; the index has {len(index):,} now"])
+        say(f"{count(added, 'page')} added; the index has {len(index):,} now")
     if source.provisional:
-        say([f"left out: {count(source.provisional, 'page')} in progress"])
+        say(f"left out: {count(source.provisional, 'page')} in progress")
 
 
 class _Source(NamedTuple):

@@ -63,7 +63,7 @@ def shown(text: str) -> str:
     return printable(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
-def say(lines: Iterable[str]) -> None:
+def say(*lines: str) -> None:
     sys.stdout.writelines(f"{shown(line)}\n" for line in lines)
     sys.stdout.flush()
 
@@ -82,7 +82,7 @@ def show(
     values: dict[str, Any],
 ) -> None:
     """Print lines, or values as JSON if that is asked for."""
-    say(json.dumps(values, indent=1).splitlines() if options.json else lines)
+    say(*(json.dumps(values, indent=1).splitlines() if options.json else lines))
 
 
 @contextlib.contextmanager

@@ -10,12 +10,12 @@ columns: copies and distinct, pages; at least, the lower end of the 95% interval
 share of copies, if that makes a pattern.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from scrapy_simhash.commands.output import aligned, say
-from scrapy_simhash.commands.selection import add_shared_options, chosen_index
+from scrapy_simhash.commands.selection import chosen_index, shared_options
 from scrapy_simhash.report.words import count, size
 from scrapy_simhash.url_patterns.learner import Learner
 from scrapy_simhash.url_patterns.rows import Row, SharedRows
@@ -30,11 +30,10 @@ class _Listed(NamedTuple):
     bound: float
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--all", action="store_true", help="signatures that are no patterns too"
-    )
-    add_shared_options(parser, "index")
+OPTIONS = {
+    "--all": {"action": "store_true", "help": "signatures that are no patterns too"},
+    **shared_options("index"),
+}
 
 
 def run(options: Namespace) -> int:
@@ -44,10 +43,10 @@ def run(options: Namespace) -> int:
     signatures = _signatures(shared)
     listed = [each for each in signatures if each.bound or options.all]
     if listed:
-        say(_listed_lines(listed))
+        say(*_listed_lines(listed))
     else:
         learned = count(len(signatures), "signature")
-        say([f"no pattern among {learned}{'; --all lists them' if signatures else ''}"])
+        say(f"no pattern among {learned}{'; --all lists them' if signatures else ''}")
     return 0 if listed else 1
 
 

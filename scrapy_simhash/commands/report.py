@@ -9,36 +9,32 @@ what differs, first those that people should look at, and what has changed since
 runs. If the logs have several crawls, it is about the last one, and names the others.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
 from scrapy_simhash.commands.output import say, whole_file
 from scrapy_simhash.commands.selection import (
-    add_shared_options,
     chosen_settings,
     log_lines,
     log_paths,
+    shared_options,
 )
 from scrapy_simhash.report.html_report import html_report
 from scrapy_simhash.report.log_table import LogTable
 from scrapy_simhash.report.words import count, percent
 
-
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("log", nargs="*", metavar="LOG", help="dedup log")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="simhash-report.html",
-        help="where the report goes (%(default)s)",
-    )
-    parser.add_argument(
-        "--crawl", metavar="NAME", help="a crawl of the log, not the last one"
-    )
-    add_shared_options(parser, "index")
+OPTIONS = {
+    "log": {"nargs": "*", "metavar": "LOG", "help": "dedup log"},
+    "-o --output": {
+        "metavar": "FILE",
+        "default": "simhash-report.html",
+        "help": "where the report goes (%(default)s)",
+    },
+    "--crawl": {"metavar": "NAME", "help": "a crawl of the log, not the last one"},
+    **shared_options("index"),
+}
 
 
 def run(options: Namespace) -> None:
@@ -53,10 +49,8 @@ def run(options: Namespace) -> None:
     judged = sum(verdicts.values())
     copies = verdicts.get("duplicate", 0)
     say(
-        [
-            f"{count(judged)} judged, {count(copies, 'near-duplicate')} "
-            f"({percent(copies, judged)}): {Path(options.output).absolute().as_uri()}"
-        ]
+        f"{count(judged)} judged, {count(copies, 'near-duplicate')} "
+        f"({percent(copies, judged)}): {Path(options.output).absolute().as_uri()}"
     )
 
 

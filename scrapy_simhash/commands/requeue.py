@@ -20,17 +20,17 @@ addresses were copies. It leaves out pages that have come in since, and pages th
 import json
 import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from scrapy_simhash.commands.output import say
 from scrapy_simhash.commands.selection import (
     Selection,
-    add_shared_options,
     chosen_index,
     log_lines,
     log_paths,
+    shared_options,
 )
 from scrapy_simhash.report.dedup_log import LogLine
 from scrapy_simhash.report.words import count
@@ -40,21 +40,17 @@ from scrapy_simhash.report.words import count
 _METHOD = re.compile("[A-Z]+ [0-9a-f]{16} ")
 
 
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "pages", nargs="*", metavar="URL", help="the address of a dropped page"
-    )
-    parser.add_argument(
-        "--original",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="pages that were dropped because of this one (may be repeated)",
-    )
-    parser.add_argument(
-        "--spared", action="store_true", help="addresses that were not requested"
-    )
-    add_shared_options(parser, "host", "log", "index")
+OPTIONS = {
+    "pages": {"nargs": "*", "metavar": "URL", "help": "the address of a dropped page"},
+    "--original": {
+        "action": "append",
+        "default": [],
+        "metavar": "URL",
+        "help": "pages that were dropped because of this one (may be repeated)",
+    },
+    "--spared": {"action": "store_true", "help": "addresses that were not requested"},
+    **shared_options("host", "log", "index"),
+}
 
 
 def run(options: Namespace) -> int:
@@ -75,7 +71,7 @@ def run(options: Namespace) -> int:
         meta = {"dont_simhash": True}
     else:
         urls = _urls(_without_original(dropped, options))
-    say(json.dumps({"url": url, "meta": meta}) for url in urls)
+    say(*(json.dumps({"url": url, "meta": meta}) for url in urls))
     if not urls:
         sys.stderr.write("no page is to be crawled again\n")
     return 0 if urls else 1

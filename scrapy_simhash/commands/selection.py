@@ -1,7 +1,7 @@
 """Options of several subcommands: an index, dedup logs, a recipe, pages by address and host."""
 
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -62,9 +62,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _PORT = re.compile(r":\d+$")
 
 
-def add_shared_options(parser: ArgumentParser, *names: str) -> None:
-    for name in names:
-        parser.add_argument(f"--{name}", **_OPTIONS[name])
+def shared_options(*names: str) -> dict[str, Any]:
+    return {f"--{name}": _OPTIONS[name] for name in names}
 
 
 class Selection(NamedTuple):

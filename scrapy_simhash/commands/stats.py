@@ -13,22 +13,21 @@ that lost too much is "not counted": it brings no page closer to leaving the ind
 cannot be read. "scrapy simhash import" takes what can be read into a new index.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import Any
 
 from scrapy_simhash.commands.output import aligned, show
-from scrapy_simhash.commands.selection import add_shared_options, chosen_index
+from scrapy_simhash.commands.selection import chosen_index, shared_options
 from scrapy_simhash.index.values import Run
 from scrapy_simhash.report.words import moment
 
-
-def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="read the whole index, and tell what is damaged",
-    )
-    add_shared_options(parser, "index", "json")
+OPTIONS = {
+    "--check": {
+        "action": "store_true",
+        "help": "read the whole index, and tell what is damaged",
+    },
+    **shared_options("index", "json"),
+}
 
 
 def run(options: Namespace) -> int:

@@ -60,7 +60,7 @@ def test_tables_are_aligned_by_columns_of_the_terminal():
 def test_what_steers_a_terminal_or_cannot_be_written_is_escaped(monkeypatch):
     terminal = io.TextIOWrapper(io.BytesIO(), "latin-1")
     monkeypatch.setattr("sys.stdout", terminal)
-    say(["\u4e2d\xe9\ud800", "\x1b[1mbold\x1b[0m \x9b2J a\nb\u2028c"])
+    say("\u4e2d\xe9\ud800", "\x1b[1mbold\x1b[0m \x9b2J a\nb\u2028c")
     said = terminal.buffer.getvalue().decode("latin-1").splitlines()
     assert said == ["\\u4e2d\xe9\\ud800", r"\x1b[1mbold\x1b[0m \x9b2J a\nb\u2028c"]
 
