@@ -1,27 +1,43 @@
-"""Pages of our own that are built as the software of real sites builds its pages.
+"""Texts in several languages, and pages that are built as the software of real sites builds them.
 
 Each site is a function from paragraphs to a page. What it adds to them is the same on each of its
-pages.
+pages. What counts in the texts, which are made of syllables, is how these languages are written.
 """
 
 import random
 from collections.abc import Callable, Sequence
 
+from tests.pages import article
+
 Site = Callable[[Sequence[str]], str]
 
-_HAN = (
-    "山水木石田村河桥东西南北春夏秋冬风雨云雪人家老少早晚来去走看听说问答新旧大小高低长短红白黑青"
-)
+#: Syllables, and what stands between words, halves of sentences, and sentences.
+LANGUAGES = {
+    "English": "the er ing house tea har vest mor ning walk re port cit y ship wright coun cil",
+    "German": "haus tür straß e über schön ung heit fluss brück e grün gärt ner mäß ig voll",
+    "Russian": "го род мос ква ре ка ность ный дом жи тель ство ши ро кий щё сча стье объ",
+    "Arabic": "ال مد ين ة كت اب شار ع بي ت صب اح خب ر نه ر جد يد قم ر سل ام",
+    "Korean": "서 울 강 물 사 람 은 는 이 가 에 서 했 다 학 교 집 길 나 무 하 늘 새 로 운",
+    "Japanese": "東 京 川 町 祭 の は が を に で した いる 新 聞 カメ ラ バス 朝 人 々 屋",
+    "Thai": "กรุง เทพ แม่ น้ำ บ้าน คน เมือง ใหม่ ถนน ตลาด เช้า ที่ และ ของ ข่าว วัน นี้",
+    "Chinese": "城 市 报 纸 河 流 桥 梁 记 者 茶 叶 节 日 邻 居 船 厂 议 会 风 筝 春",
+}
+MARKS = {"Japanese": ("", "、", "。"), "Thai": ("", " ", " "), "Chinese": ("", "，", "。")}
+#: What the templates say.
+TOLD = [article(900 + number, words=14) for number in range(12)]
 
 
-def chinese(seed: int, characters: int = 160) -> str:
-    """Return a Chinese paragraph that is unlike that of any other seed."""
-    chance = random.Random(seed)
-    text = ""
-    while len(text) < characters:
-        clauses = ("".join(chance.choices(_HAN, k=chance.randint(5, 11))) for _ in range(3))
-        text += "，".join(clauses) + "。"
-    return text
+def paragraphs(language: str, seed: int, count: int = 8) -> list[str]:
+    """Return paragraphs of five sentences that are unlike those of any other seed."""
+    draw, syllables = random.Random(seed), LANGUAGES[language].split()
+    space, comma, stop = MARKS.get(language, (" ", "، " if language == "Arabic" else ", ", ". "))
+
+    def half() -> str:
+        words = ("".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(5))
+        return space.join(words)
+
+    sentences = [f"{half()}{comma}{half()}{stop}" for _ in range(5 * count)]
+    return ["".join(sentences[at : at + 5]).strip() for at in range(0, len(sentences), 5)]
 
 
 def phpbb(paragraphs: Sequence[str]) -> str:
@@ -31,23 +47,17 @@ def phpbb(paragraphs: Sequence[str]) -> str:
 <dl class=postprofile><dt><a href=/u{at}>member{at}</a></dt><dd>Posts: {at * 37}</dd>
 <dd>Joined: Tue Mar 04, 2008 9:12 pm</dd></dl><div class=postbody><div id=post_content{at}>
 <h3><a href=#p{at}>Re: the question of the day</a></h3><p class=author>by member{at} » Sun</p>
-<div class=content>{text}</div></div><div class=signature>Measure twice, cut once, and then go
-and buy another board, because you have measured the wrong side.</div></div></div></div>"""
+<div class=content>{text}</div></div><div class=signature>{TOLD[0]}</div></div></div></div>"""
         for at, text in enumerate(paragraphs)
     )
     return f"""<html><body id=phpbb class="nojs notouch section-viewtopic ltr">
 <div id=wrap class=wrap><div id=page-header><div class=headerbar><div id=site-description>
-<p>A board for people who build boats in their sheds, and for those who wait for them indoors.</p>
-</div></div><div class=navbar><ul class=linklist><li><a href=/faq>FAQ</a></ul></div></div>
-<div id=page-body class=page-body><h2 class=topic-title>The question of the day</h2>
-<div>Forum rules: search before you ask, be kind, and post a picture where you can.</div>
-<div class="action-bar bar-top"><a href=/reply>Post Reply</a></div>{posts}
-<div class=stat-block><h3>Who is online</h3><p>Users browsing this forum: no registered users and 3
-guests, as far as we can tell from here.</p></div>
-<div class="stat-block permissions"><p>You cannot post new topics in this forum<br>You cannot reply
-to topics in this forum<br>You cannot edit your posts in this forum</p></div></div>
-<div id=page-footer class=page-footer><div class=copyright>Powered by a forum software, which is ©
-its authors.</div></div></div></body></html>"""
+<p>{TOLD[1]}</div></div><div class=navbar><ul class=linklist><li><a href=/faq>FAQ</a></ul></div>
+</div><div id=page-body class=page-body><h2 class=topic-title>The question of the day</h2>
+<div>{TOLD[2]}</div><div class="action-bar bar-top"><a href=/reply>Post Reply</a></div>{posts}
+<div class=stat-block><h3>Who is online</h3><p>{TOLD[3]}</div><div class="stat-block permissions">
+<p>You cannot post new topics in this forum<br>You cannot edit your posts in this forum</div></div>
+<div id=page-footer class=page-footer><div class=copyright>{TOLD[4]}</div></div></div></body>"""
 
 
 def mediawiki(paragraphs: Sequence[str]) -> str:
@@ -60,25 +70,18 @@ def mediawiki(paragraphs: Sequence[str]) -> str:
     )
     return f"""<html class=client-nojs><body class="mediawiki ltr sitedir-ltr ns-0 skin-vector">
 <div id=mw-page-base class=noprint></div><div id=content class=mw-body role=main>
-<div id=siteNotice><p>Dear readers, once a year we ask you for the price of a cup of coffee, and
-today is the day on which we ask.</p></div><h1 id=firstHeading>Some topic</h1>
-<div id=bodyContent class=vector-body><div id=siteSub class=noprint>From an encyclopedia that is
-written by all who want to, and read by the others.</div>
+<div id=siteNotice><p>{TOLD[5]}</div><h1 id=firstHeading>Some topic</h1>
+<div id=bodyContent class=vector-body><div id=siteSub class=noprint>{TOLD[6]}</div>
 <div id=mw-content-text class=mw-body-content><div class=mw-parser-output>
-<table class="box-Refimprove plainlinks metadata ambox"><tr><td><div class=mbox-text-span>This
-article needs more notes. Please help, and add where it was read.</div></table>
+<table class="box-Refimprove plainlinks ambox"><tr><td><div class=mbox-text-span>{TOLD[7]}</table>
 <table class=infobox><tr><th>Height<td>1,204 m<tr><th>Found<td>1804</table><p>{first}</p>
 <div id=toc class=toc role=navigation><ul><li><a href=#a>1 Part 0</a></ul></div>{sections}
 <div role=navigation class=navbox><table class=navbox-inner><tr><td><a href=/a>One</a> · <a
 href=/b>Two </a> · <a href=/c>Three</a></table></div></div>
 <div class=printfooter>Retrieved from a place where all this is kept.</div></div>
 <div id=catlinks class=catlinks><a href=/c>Categories</a>: <ul><li><a href=/m>Mountains</a></ul>
-</div>
-</div></div><div id=mw-navigation><div id=mw-panel><a href=/>Main page</a></div></div>
-<footer id=footer class=mw-footer><ul><li>This page was last edited on 3 May 2021, at
-10:12.<li>Text is available under a licence; additional terms may apply. By using this site, you
-agree to them.</ul>
-</footer></body></html>"""
+</div></div></div><div id=mw-navigation><div id=mw-panel><a href=/>Main page</a></div></div>
+<footer id=footer class=mw-footer><ul><li>{TOLD[8]}<li>{TOLD[9]}</ul></footer></body></html>"""
 
 
 def portal(paragraphs: Sequence[str]) -> str:
@@ -123,18 +126,13 @@ def div_soup(paragraphs: Sequence[str]) -> str:
     """News: generated class names, no paragraphs, advertisements between the parts."""
     parts = "".join(
         f"<div class=css-1k2><div class=css-x7><div class=css-p1>{text}</div></div></div>"
-        + "<div class=css-ad9><div class=css-lbl>Advertisement</div><div>Buy two, pay for three,"
-        " and tell nobody where you have heard of it.</div></div>" * (at % 2)
+        + f"<div class=css-ad9><div class=css-lbl>Ad</div><div>{TOLD[10]}</div></div>" * (at % 2)
         for at, text in enumerate(paragraphs)
     )
+    teasers = "".join(f"<div class=css-r6><a href=/{n}>{TOLD[n]}</a></div>" for n in range(2))
     return f"""<html><body><div id=app><div class=css-h0><a href=/>News</a><a href=/w>World</a>
-</div>
-<div class=css-m1><div class=css-t2><h1>{paragraphs[0][:30]}</h1></div>{parts}</div>
-<div class=css-r5><div class=css-r6><a href=/1>A man has found a cow on his roof again this
-week</a></div> <div class=css-r6><a href=/2>The cow says that she has been there all the
-time</a></div></div>
-<div class=css-f8><div>You have read one of three free articles of this month. Register, and read
-two more, or pay, and read them all.</div></div></div></body></html>"""
+</div><div class=css-m1><div class=css-t2><h1>{paragraphs[0][:30]}</h1></div>{parts}</div>
+<div class=css-r5>{teasers}</div><div class=css-f8><div>{TOLD[11]}</div></div></div></body>"""
 
 
 SITES: dict[str, Site] = {site.__name__: site for site in (phpbb, mediawiki, portal, bbs, div_soup)}

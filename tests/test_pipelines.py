@@ -14,7 +14,7 @@ from scrapy_simhash.report.dedup_log import read_log
 from tests.conftest import Crawl
 from tests.crawl.spiders import TEXT, Items
 from tests.pages import article, edited, html
-from tests.sites import chinese
+from tests.sites import paragraphs
 
 A, B, C = (f"http://{host}.example/1" for host in "abc")
 Item = dict[str, Any]
@@ -53,7 +53,7 @@ def test_item_that_repeats_another_is_dropped_or_flagged(action, done, yielded, 
 
 
 def test_an_item_may_carry_html_or_the_bytes_of_a_page(yielded):
-    pages = [html(". ".join(chinese(n * 10 + i) for i in range(8))) for n in (1, 2, 3, 1)]
+    pages = [html("".join(paragraphs("Chinese", n))) for n in (1, 2, 3, 1)]
     items = [{"url": f"http://{n}.example/", "body": page} for n, page in enumerate(pages)]
     items[0]["body"] = pages[0].decode()
     assert len(yielded(items, SIMHASH_ITEM_HTML_FIELD="body").items) == 3

@@ -11,12 +11,12 @@ from benchmarks.templates import shingles
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.offline.saved_pages import SavedPage
 from tests.pages import article
-from tests.sites import chinese
+from tests.sites import paragraphs
 
 
 def page(number: int, beside: str = "") -> MarkedPage:
     """Return a page of a site of its own; sites differ in how they set their text."""
-    text = chinese(number, 720) if number % 4 == 3 else article(number)
+    text = "".join(paragraphs("Chinese", number)) if number % 4 == 3 else article(number)
     parts = re.findall(r"(?:[^.。]+[.。]\s*){1,3}", text)
     if number % 4 == 1:
         body = "<table><tr><td>" + "<br><br>".join(parts) + "</td></tr></table>"
