@@ -1,6 +1,7 @@
 """Pages for tests: our own words, as many different ones as are asked for."""
 
 import random
+from collections.abc import Iterable
 from functools import lru_cache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
@@ -43,18 +44,35 @@ def turned(text: str) -> str:
     return ". ".join([*reversed(sentences), last])
 
 
-def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: str = "") -> bytes:
-    """Return a page around a text, in UTF-8."""
+def paragraphs(text: str) -> str:
+    """Return paragraphs of four sentences of the text."""
     sentences = text.split(". ")
-    paragraphs = "".join(
+    return "".join(
         f"<p>{'. '.join(sentences[at : at + 4])}.</p>" for at in range(0, len(sentences), 4)
     )
+
+
+def framed(
+    body: str,
+    title: str = "A page",
+    *,
+    links: Iterable[str] = (),
+    head: str = "",
+    top: str = "",
+    foot: str = "All the rest of it",
+) -> str:
+    """Return a page of a site around what it says below its heading."""
     anchors = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
     return (
-        f"<!doctype html><html><head><meta charset=utf-8><title>{title}</title></head><body>"
-        f"<nav><ul>{anchors}</ul></nav>{top}<main><h1>{title}</h1>{paragraphs}</main>"
-        "<footer>All the rest of it</footer></body></html>"
-    ).encode()
+        f"<!doctype html><html><head><meta charset=utf-8><title>{title}</title>{head}</head><body>"
+        f"<nav><ul>{anchors}</ul></nav>{top}<main><h1>{title}</h1>{body}</main>"
+        f"<footer>{foot}</footer></body></html>"
+    )
+
+
+def html(text: str, *, title: str = "A page", links: tuple[str, ...] = (), top: str = "") -> bytes:
+    """Return a page around a text, in UTF-8."""
+    return framed(paragraphs(text), title, links=links, top=top).encode()
 
 
 def analysed(page: str | Body, recipe: Recipe = DEFAULT) -> PageAnalysis:

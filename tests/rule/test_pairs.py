@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scrapy_simhash.rule.rule import REASONS
 from scrapy_simhash.rule.ruling import Ruling
-from tests.pages import article, distance_of, edited, judged
+from tests.pages import article, distance_of, edited, framed, judged, paragraphs
 
 DECIDES = Path(__file__).parents[2] / "docs" / "decides.md"
 
@@ -34,17 +34,11 @@ def page(
     below: str = "",
     canonical: str = "",
 ) -> str:
-    """Return a page: a menu, a heading, a value in a table, a text, and a line below it."""
-    sentences = text.split(". ")
-    paragraphs = "".join(
-        f"<p>{'. '.join(sentences[at : at + 4])}.</p>" for at in range(0, len(sentences), 4)
-    )
-    links = "".join(f"<li><a href=/{word.lower()}>{word}</a></li>" for word in menu.split())
+    """Return a page: a menu above and below, a heading, a value, a text, and a line below it."""
     table = f"<table><tr><th>Rooms<td>{rooms}</table>" if rooms else ""
-    link = f"<link rel=canonical href={canonical}>" if canonical else ""
-    return (
-        f"<!doctype html><title>{name}</title>{link}<nav><ul>{links}</ul></nav>"
-        f"<main><h1>{name}</h1>{table}{paragraphs}</main><footer>{below}</footer>"
+    head = f"<link rel=canonical href={canonical}>" if canonical else ""
+    return framed(
+        table + paragraphs(text), name, links=menu.split(), head=head, foot=f"<p>{menu}<p>{below}"
     )
 
 

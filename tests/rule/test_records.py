@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_simhash import Document, SyncDedup
-from tests.pages import article, edited, html, judged, located
+from tests.pages import article, edited, framed, html, judged, located
 
 PROSE = (
     "All lots are sold as seen and without warranty. Bidders are asked to inspect them before the "
@@ -75,13 +75,6 @@ def test_a_copy_is_doubtful_if_each_page_has_another_number_among_one_text(after
     assert (verdict.kind, verdict.doubtful) == ("duplicate", doubtful)
 
 
-def framed(text: str, *, beside: str = "", name: str = "Summer at the lake") -> str:
-    return (
-        f"<title>{name}</title><body><nav><a href=/>Home</a></nav><main><h1>{name}</h1>{text}"
-        f"</main><div class=options>{beside}</div><footer>The lake club</footer>"
-    )
-
-
 def pictures(year: int, start: str = "<p>") -> str:
     return framed(f"<p>{STORY}" + "".join(f"{start}<img src=/{year}/{n}.jpg>" for n in range(6)))
 
@@ -97,11 +90,11 @@ def files(*links: str) -> str:
 
 def boxes(kind: str, sizes: range) -> str:
     rows = (f"<div><label><input type={kind}>{size} cm</label></div>" for size in sizes)
-    return framed(f"<p>{PROSE}", beside="".join(rows))
+    return framed(f"<p>{PROSE}", top=f"<div class=options>{''.join(rows)}</div>")
 
 
 def error(said: str, path: str) -> str:
-    return framed(f"<p>{PROSE}<p>{said.format(path)}", name="Search")
+    return framed(f"<p>{PROSE}<p>{said.format(path)}", "Search")
 
 
 def tent(text: str, price: int) -> str:
@@ -112,7 +105,7 @@ def tent(text: str, price: int) -> str:
 def boat(colour: str, shown: str) -> str:
     heading = f"<h1>A boat in {colour}</h1>"
     text = f"{shown.format(colour)}<p>{STORY}"
-    return framed(text, name=f"A boat in {colour}").replace(heading, "")
+    return framed(text, f"A boat in {colour}").replace(heading, "")
 
 
 STORY, MENUS = article(6), ("lib/2012/menu.js", "lib/2015/menu.css")
@@ -161,7 +154,7 @@ PAIRS: list[tuple[str, str, str, bool]] = [
     (
         "log/net/input.c log/net/output.c",
         *(
-            framed(f"<p>{STORY}<p>All changes of {path} since May", name=f"{path} - History")
+            framed(f"<p>{STORY}<p>All changes of {path} since May", f"{path} - History")
             for path in ("net/input.c", "net/output.c")
         ),
         False,

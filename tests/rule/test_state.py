@@ -5,7 +5,7 @@ import pytest
 from scrapy_simhash.core.analysis import analyse_body, text_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.state import is_same, lasting, state_of
-from tests.pages import analysed, article, distance_of
+from tests.pages import analysed, article, distance_of, framed
 
 RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
@@ -19,8 +19,7 @@ def is_as_before(before: str, now: str) -> bool:
 
 
 def page(text: str = TEXT, beside: str = f"<p>{READ}</p>", head: str = "") -> str:
-    head = f"<!doctype html><title>A lamp</title>{head}<body><nav><a href=/>Home</a></nav>"
-    return f"{head}<main><h1>A lamp</h1>{text}</main><footer>{beside}</footer>"
+    return framed(text, "A lamp", head=head, foot=beside)
 
 
 VISITS = """
