@@ -1,7 +1,8 @@
 """Pages made of parts, of which each knows whether it is the page's own or the site's."""
 
+import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from tests.pages import article
@@ -97,15 +98,29 @@ PARTS = {
 }
 
 
+def differing(line: str, word: str) -> str:
+    """Return the line with other digits, or with a word more in its middle."""
+    if re.search(r"\d", line):
+        return re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), line)
+    words = line.split(" ")
+    return " ".join([*words[: len(words) // 2], word, *words[len(words) // 2 :]])
+
+
 def made_page(
-    names: list[str], seed: int, elements: dict[str, str]
+    names: Iterable[str],
+    seed: int,
+    elements: dict[str, str],
+    differ: Collection[str] = (),
+    word: str = "",
 ) -> tuple[str, set[str], set[str]]:
-    """Return a page of some parts, its own lines, and the site's."""
+    """Return a page of some parts, its own lines, and the site's; the last of some differ."""
     places = defaultdict[str, str](str)
     lines = defaultdict[bool, set[str]](set)
     for number, name in enumerate(names):
         part = PARTS[name]
         texts = part.lines(20 * seed + number)
+        if name in differ:
+            texts[-1] = differing(texts[-1], word)
         markup = part.markup(texts)
         places[part.place] += f"<div>{markup}</div>" if part.place == "outside" else markup
         lines[part.is_own] |= set(texts)

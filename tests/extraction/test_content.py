@@ -46,7 +46,7 @@ def test_what_is_the_pages_and_what_is_the_sites(elements, parts, telling, seed)
     # A page that says little has nothing to tell what stands outside from what it is about.
     is_outside = any(PARTS[name].place == "outside" for name in parts)
     names = dict.fromkeys([*parts, telling, *(["text"] if is_outside else [])])
-    html, own_lines, site_lines = made_page([*names], seed, elements)
+    html, own_lines, site_lines = made_page(names, seed, elements)
     found = extract(html)
     content = {*found.own.split("\n")}
     assert content.issuperset(found.text.split("\n"))

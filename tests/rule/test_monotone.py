@@ -2,14 +2,16 @@
 
 import random
 from collections import Counter
-from functools import cache
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrapy_simhash.rule.facts import SKETCHES, Facts
 from scrapy_simhash.rule.kinship import Kinship
 from scrapy_simhash.rule.rule import rule
-from tests.pages import article, judged
+from tests.extraction.made import NAMES as CLASSES
+from tests.extraction.made import PARTS, WORDS, made_page
+from tests.pages import judged
 from tests.rule.made import page
 
 #: The sorts of units that are the page's own.
@@ -76,78 +78,25 @@ def test_a_unit_or_a_name_more_that_differs_never_makes_a_copy():
     assert min(copies[kin] for kin in Kinship) > 100
 
 
-#: What a page says of a boat, and what that of another boat says.
-BOAT = {
-    "Length": ("9.40 m", "8.20 m"),
-    "Berths": ("4", "6"),
-    "Home port": ("Ystad", "Visby"),
-    "Sail": ("white", "brown"),
-    "harbour": ("Malmo", "Kalmar"),
-    "year": ("1987", "1991"),
-    "weekday": ("Sunday", "Tuesday"),
-    "not": ("", " never"),
-    "sail": ("white", "brown"),
-    "more": ("", "A dinghy with a small engine hangs at the stern."),
-    "neighbour": ("The Kittiwake", "The Fulmar"),
-}
-FIELDS = ("Length", "Berths", "Home port", "Sail")
-LAYOUTS = {
-    "terms": ("<dl>{}</dl>", "<dt>{}</dt><dd>{}</dd>"),
-    "boxes": ("<div class=data>{}</div>", "<div><span>{}</span><span>{}</span></div>"),
-    "lines": ("<p>{}</p>", "{}: {}<br>"),
-}
-ADDRESSES = {
-    "path": ("http://boats.test/hire/{}", "http://boats.test/hire/{}"),
-    "query": ("http://boats.test/boat.php?no={}", "http://boats.test/boat.php?no={}"),
-    "sites": ("http://boats.test/hire/{}", "http://sails.test/b/{}"),
-}
+#: Parts of whole pages. Links beside a text are told apart by a sketch of few bits.
+WHOLE = st.sampled_from([name for name in PARTS if name != "links in the text"])
+ADDRESSES = ("boat.php?no=14", "boat.php?no=15"), ("hire/14", "hire/15"), ("hire/14", "boats/gull")
 
 
-def boat(values: dict[str, str], layout: str) -> str:
-    """Return the page of a boat for hire: fields, a text that names some of them, and a list."""
-    around, row = LAYOUTS[layout]
-    fields = around.format("".join(row.format(name, values[name]) for name in FIELDS))
-    said = (
-        f"She sails under a {values['sail']} sail that the owner has sewn in a winter.",
-        f"You take her over in {values['harbour']}, next to the crane of the old yard.",
-        f"Her keel was laid in {values['year']} by two brothers who built nothing else.",
-        f"We hand over the keys each {values['weekday']} before the ferry leaves.",
-        f"Pets may{values['not']} come on board, and nor may a bicycle.",
-        values["more"],
-    )
-    prose = article(31, 160).split(". ")
-    text = "".join(f"<p>{prose[at]}. {line}</p>" for at, line in enumerate(said))
-    rest = "".join(f"<p>{line}.</p>" for line in prose[len(said) :])
-    links = "".join(
-        f"<li><a href='/hire/{name.split()[-1]}'>{name}</a></li>"
-        for name in ("The Gannet", "The Skua", values["neighbour"])
-    )
-    return (
-        "<!doctype html><title>Seagull 31 | Boats for hire</title><nav><a href=/>Boats</a></nav>"
-        f"<main><h1>Seagull 31</h1>{fields}{text}{rest}<h2>At the same pier</h2><ul>{links}</ul>"
-        "</main><footer>Boats for hire, Ystad</footer>"
-    )
-
-
-@cache
-def is_kept(differences: frozenset[str], layout: str, addresses: str) -> bool:
-    values = {name: said[name in differences] for name, said in BOAT.items()}
-    same = {name: said[0] for name, said in BOAT.items()}
-    one, other = ADDRESSES[addresses]
-    pages = (one.format(14), boat(same, layout)), (other.format(15), boat(values, layout))
-    return not judged(*pages).is_copy
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("addresses", ADDRESSES)
-@pytest.mark.parametrize("first", BOAT)
-def test_a_difference_keeps_a_page_on_its_site_and_no_other_makes_a_copy_of_it(
-    first, addresses, layout
+@settings(max_examples=60)
+@given(
+    st.lists(WHOLE, unique=True),
+    st.lists(WHOLE, unique=True, max_size=5),
+    st.sampled_from(["not", "quelor", "Sunday", "1987"]),
+    st.sampled_from([WORDS, CLASSES]),
+    st.integers(0, 99),
+    st.sampled_from(ADDRESSES),
+)
+def test_a_word_that_differs_keeps_a_page_on_its_site_if_it_is_the_pages(
+    parts, differ, word, elements, seed, addresses
 ):
-    names = [first, *random.Random(layout).sample([name for name in BOAT if name != first], 4)]
-    kept = [
-        is_kept(frozenset(names[:number]), layout, addresses) for number in range(len(names) + 1)
-    ]
-    assert kept == sorted(kept), names
-    # A list of others may change by an entry.
-    assert kept[1] or addresses == "sites" or first == "neighbour"
+    names = dict.fromkeys(["text", *parts, *differ])
+    one, other = (made_page(names, seed, elements, each, word)[0] for each in ((), differ))
+    keys = [f"http://boats.test/{address}" for address in addresses]
+    is_another = any(PARTS[name].is_own for name in differ)
+    assert judged(*zip(keys, (one, other), strict=True)).is_copy is not is_another
