@@ -83,12 +83,6 @@ class Neighbours:
         near: list[list[int]] = candidates[:, is_near].T.tolist()
         return near
 
-    def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
-        numbers = np.asarray(self._positions).searchsorted(
-            np.array(positions, np.uint32)
-        )
-        return [words.tobytes() for words in self._words_of(numbers)]
-
     def _words_of(self, numbers: _Numbers) -> Uint64s:
         return np.frombuffer(self._words, np.uint64).reshape(-1, self._width)[numbers]
 

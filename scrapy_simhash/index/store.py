@@ -145,8 +145,7 @@ class Store(Protocol):
     ) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile.
 
-        They have their fingerprints, and their block values, if these are asked for; a
-        store that ends with its process may leave these out.
+        They have their fingerprints, and their block values, if these are asked for.
         """
 
     def cells(self, family: str) -> dict[str, bytes]:
