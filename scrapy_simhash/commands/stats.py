@@ -1,13 +1,12 @@
-"""Show the pages of an index, its size and its runs; with --check, whether it is whole.
+"""Show the pages of an index and its runs; with --check, whether it is whole.
 
     scrapy simhash stats --index redis://localhost/0
     scrapy simhash stats --index /var/lib/crawl/pages.sqlite --check
 
-Counts are exact; sizes of a large index in Redis are estimated from a sample of its
-keys. "-" stands for a size that the server does not tell, and for the end of a run that
-goes on. Pages in progress are those whose callback has not finished. Seen are the pages
-of a run; missing and failed are pages of earlier runs, at the end of this run. A run
-that lost too much is "not counted": it brings no page closer to leaving the index.
+Pages in progress are those whose callback has not finished. A run that goes on has "-"
+for its end. Seen are the pages of a run; missing and failed are pages of earlier runs,
+at the end of this run. A run that lost too much is "not counted": it brings no page
+closer to leaving the index.
 
 --check reads the whole index, and prints a line for everything that is missing or
 cannot be read. "scrapy simhash import" takes what can be read into a new index.
@@ -39,7 +38,6 @@ def run(options: Namespace) -> int:
             "bits": index.spec.bits,
             "distance": index.spec.distance,
             "blocks": index.spec.blocks,
-            "bytes": index.size() or None,
         }
         runs = _table_of_runs(index.runs())
         damages = index.check() if options.check else []

@@ -89,8 +89,7 @@ class Index:
         crawler: this crawler's name in the leases.
         now: returns the time of the store, because the clocks of crawlers may be far
             apart.
-        counts, size: tell how many entries there are, and their bytes, see
-            :class:`.Store`.
+        counts: tells how many entries there are, see :class:`.Store`.
         cells, swap: read and set small values beside the entries. The family "index" is
             taken.
     """
@@ -100,7 +99,6 @@ class Index:
         self.crawler = crawler_names.new_name(is_here=store.is_here)
         self.now = store.time
         self.counts = store.counts
-        self.size = store.size
         self.cells = store.cells
         self.swap = store.swap
         self._store = store

@@ -386,12 +386,6 @@ class SqliteStore:
         ((leases,),) = self._run("SELECT count(*) FROM leases")
         return Counts(by_run, leases)
 
-    def size(self) -> int:
-        """Return the bytes of the file without its write-ahead log."""
-        sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-        ((size,),) = self._run(sql)
-        return int(size)
-
     def check(self) -> list[str]:
         rows = self._run("PRAGMA quick_check(20)")
         return [f"SQLite: {text}" for (text,) in rows if text != "ok"]

@@ -159,9 +159,6 @@ class Store(Protocol):
 
     def counts(self) -> Counts: ...
 
-    def size(self) -> int:
-        """Return its size in bytes, maybe by a sample; 0 if that is unknown."""
-
     def check(self) -> list[str]:
         """Return a sentence for each damage that it knows of beside its entries."""
 

@@ -133,7 +133,7 @@ def use(index: Index, told: tuple[type[StoreError], ...]) -> None:
         lambda: index.report(
             Report(["a0"], ["mine"], ["a2"], [m.entry for m in query(index, fp(value))])
         ),
-        *(lambda: [*index], index.counts, index.size, index.runs, index.begin_run),
+        *(lambda: [*index], index.counts, index.runs, index.begin_run),
         *(lambda: renew(index, "mine"), lambda: index.expire(1), lambda: index.gone(KEYS[:1])),
         lambda: index.end_run(finished=True),
         lambda: index.put(index.entries(blocks=True)),

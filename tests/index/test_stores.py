@@ -98,14 +98,6 @@ def test_a_scan_yields_all_entries_with_what_they_were_made_of(store):
     assert contents == made_of
 
 
-def test_a_store_of_more_entries_is_larger(store):
-    sizes = []
-    for first in (0, 500, 1000):
-        admitted(store, *(page(f"{n}", n << 20, scope=f"{n}") for n in range(first, first + 500)))
-        sizes.append(store.size())
-    assert 0 < sizes[0] < sizes[1] < sizes[2]
-
-
 def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(store):
     assert store.swap("family:a", None, b"1")
     assert not store.swap("family:a", None, b"2")

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.redis.location import parse_location, shards_in
 from scrapy_simhash.index.redis.shard import (
-    GROUP,
     KEYS_AT_ONCE,
     LEAVES,
     PLACES,
@@ -307,29 +306,6 @@ class RedisStore:
                         by_run[int(run)] += int(value)
             provisional += max(self._client.call("HLEN", shard.leases) - 1, 0)
         return Counts(dict(by_run), provisional)
-
-    def size(self) -> int:
-        """Return the bytes, of the leaves by a sample; 0 where the server does not tell."""
-        try:
-            return sum(map(self._size, self._shards))
-        except StoreUnavailable:
-            return 0
-
-    def _size(self, shard: Shard) -> int:
-        leaves = shard.leaf_bound
-        of_groups = self._sampled(shard.last // GROUP + 1, shard.group)
-        return of_groups + self._sampled(
-            leaves * (self._spec.blocks + 1),
-            lambda number: shard.leaf(*divmod(number, leaves)),
-        )
-
-    def _sampled(self, count: int, key_of: Callable[[int], str | bytes]) -> int:
-        """Return the bytes of keys, given how many they are, by a sample of some 128."""
-        sample = range(0, count, count // 128 + 1)
-        sizes = self._client.send(
-            [("MEMORY USAGE", key_of(number), "SAMPLES", 64) for number in sample]
-        )
-        return sum(size or 0 for size in sizes) * count // len(sample)
 
     def check(self) -> list[str]:
         missing = 0

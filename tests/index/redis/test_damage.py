@@ -1,7 +1,6 @@
 """What was lost in Redis: single entries are passed over, and what is gone as a whole is told."""
 
 import itertools
-import tracemalloc
 
 import pytest
 
@@ -83,18 +82,6 @@ def test_a_check_tells_what_is_not_as_it_was_written(client, url, opened):
     block = next(key for key in client.keys("*;*") if key.partition(b";")[2][0] < 4)
     count = len(client.getdel(block)) // 6
     assert index.check() == [f"{count} block values stand in no bucket: buckets are full, or gone"]
-
-
-def test_the_size_of_an_index_of_any_length_is_told_in_little_memory(url, opened):
-    index = opened(url)
-    keep(index, values(1)[0])
-    index._store._shards[0].last = 50_000_000
-    tracemalloc.start()
-    try:
-        assert index.size() > 0
-        assert tracemalloc.get_traced_memory()[1] < 1_000_000
-    finally:
-        tracemalloc.stop()
 
 
 def test_leaves_that_split_lose_no_value(client, url, opened):
