@@ -57,7 +57,12 @@ class CrawlFilter:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        _need_asyncio(crawler)
+        has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
+        if has_reactor and not is_asyncio_reactor_installed():
+            raise SettingError(
+                "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
+                "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            )
         self._crawler = crawler
         self._warned = set[str]()
         name = (crawler.spider or crawler.spidercls).name or ""
@@ -325,13 +330,3 @@ def open_dedup(
         )
     except (ValueError, StoreError) as error:
         raise SettingError(f"SIMHASH_INDEX_URL: {error}") from None
-
-
-def _need_asyncio(crawler: Crawler) -> None:
-    """Raise a SettingError unless the crawl runs on asyncio."""
-    has_reactor = crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
-    if has_reactor and not is_asyncio_reactor_installed():
-        raise SettingError(
-            "TWISTED_REACTOR: scrapy-simhash needs Scrapy's default, "
-            "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-        )

@@ -215,13 +215,18 @@ def find_copies(engine: DuckDB | Spark, spec: IndexSpec) -> int:
     engine.keep("members", _members(blocks))
     pairs = starmap(_Pair, engine.rows(_pairs(words, spec.reach)))
     crowd = map(_crowded, engine.rows(_crowd(words)))
-    rows = (copy._asdict() for copy in _Decisions(spec).copies(pairs, crowd))
+    copies = _table_of(_Decisions(spec).copies(pairs, crowd))
+    engine.put("copies", copies)
+    return int(copies.num_rows)
+
+
+def _table_of(copies: Iterable[_Copy]) -> Any:
+    """Return an Arrow table."""
     pa = pyarrow()
     types = (pa.int64(), pa.int64(), pa.int32(), pa.string())
     schema = pa.schema(zip(_Copy._fields, types, strict=True))
-    copies = pa.Table.from_batches(batches_of(rows, schema), schema)
-    engine.put("copies", copies)
-    return int(copies.num_rows)
+    rows = map(_Copy._asdict, copies)
+    return pa.Table.from_batches(batches_of(rows, schema), schema)
 
 
 def _crowded(row: tuple[Any, ...]) -> _Crowded:

@@ -187,7 +187,11 @@ def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
     with opened(path) as file:
         for number, values in enumerate(json_objects(file, path), 1):
             try:
-                value = _unsigned(values["fingerprint"], recipe.bits)
+                written = values["fingerprint"]
+                # A fraction is refused, because it has lost the last bits.
+                value = written if type(written) is int else int(written, 16)
+                if -(1 << recipe.bits - 1) <= value < 0:
+                    value += 1 << recipe.bits
                 # If the key differed, a crawl would take the page for a copy of itself.
                 yield Entry(
                     key_of(str(values["url"])), recipe.restored(value), time=now
@@ -197,10 +201,3 @@ def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
                 raise FileError(
                     f"{place}: no url and fingerprint: {error!r:.200}"
                 ) from None
-
-
-def _unsigned(written: int | str, bits: int) -> int:
-    # A fraction is refused, because it has lost the last bits.
-    value = written if type(written) is int else int(written, 16)  # type: ignore[arg-type]
-    is_signed = -(1 << bits - 1) <= value < 0
-    return value + (1 << bits) if is_signed else value

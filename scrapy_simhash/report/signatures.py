@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from scrapy_simhash.keys import host_of
-from scrapy_simhash.url_patterns.address import DEEPER, Address, read_address, shape
+from scrapy_simhash.url_patterns.address import DEEPER, read_address, shape
 
 #: Addresses of one signature that a page may hide before people should look.
 MANY = 20
@@ -50,14 +50,9 @@ def signature_of(url: str) -> Signature:
     address = read_address(url)
     if address is None:
         host = host_of(url)
-        return Signature(
-            host or url, f"://{_escaped(host)}/" if host else _escaped(url)
-        )
-    return _signature(address)
-
-
-def _signature(address: Address) -> Signature:
-    path = [_star(segment) for segment in address.path]
+        expression = f"://{_escaped(host)}/" if host else _escaped(url)
+        return Signature(host or url, expression)
+    path = [*map(_star, address.path)]
     if not address.parameters and path[-1].isalpha():
         path[-1] = "*"  # a page by its name; with parameters, it is a program
     text = "/".join([address.host, *path])

@@ -177,7 +177,13 @@ class Learner:
         place = self.table.place(forecast.url, learn=True)
         if place is None:
             return
-        self._settle_wrong(forecast, visit.original)
+        wrong = self._wrong.get(visit.original)
+        if wrong is not None and not forecast.bound:
+            # It is taken back: its page has another address, fetched in any case.
+            del self._wrong[visit.original]
+            self.estimate.add_wrong(wrong.name, wrong.chance, -1)
+            if wrong_place := self.table.place(wrong.url):
+                wrong_place.add(Row(wrong=-1))
         if forecast.bound:
             self.estimate.explore(forecast.chance)
             if not visit.original:
@@ -189,16 +195,6 @@ class Learner:
         else:
             self.first[visit.key] = forecast.url
             place.add(Row(distinct=1))
-
-    def _settle_wrong(self, forecast: Forecast, original: str) -> None:
-        """Take a wrong forecast back, if its page has another address, fetched in any case."""
-        wrong = self._wrong.get(original)
-        if wrong is None or forecast.bound:
-            return
-        del self._wrong[original]
-        self.estimate.add_wrong(wrong.name, wrong.chance, -1)
-        if place := self.table.place(wrong.url):
-            place.add(Row(wrong=-1))
 
     def _count_copy(
         self,

@@ -129,18 +129,13 @@ class Traps:
             is_poor = self._is_poor.get((signature, True), False)
         else:
             length = kind.poor_pages.total()
-            is_poor = self._is_combination_poor(signature, name)
+            # Pages of its group tell whether a combination of known values will say
+            # nothing new; of the first one of a group, other pages of its name, or else
+            # pages of the signature that have new values.
+            groups = [(signature, False), (name, False), (signature, True)]
+            told = (self._is_poor[each] for each in groups if each in self._is_poor)
+            is_poor = next(told, True)
         return length if length >= PAGES_OF_TRAP and is_poor else 0
-
-    def _is_combination_poor(self, signature: str, name: str) -> bool:
-        """Return whether a combination of known values will say nothing new.
-
-        Pages of its group tell it; of the first one of a group, other pages of its
-        name, or else pages of the signature that have new values.
-        """
-        groups = [(signature, False), (name, False), (signature, True)]
-        told = (self._is_poor[group] for group in groups if group in self._is_poor)
-        return next(told, True)
 
     def _joined(self, name: str, linked: str) -> Kind:
         kind = self._kinds.setdefault(name, Kind(name))
