@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
-from scrapy_simhash.index.lookups import Near
+from scrapy_simhash.index.lookups import UNWRITTEN, Near
 from scrapy_simhash.index.store import Answer, PackedState, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
@@ -14,9 +14,6 @@ from scrapy_simhash.rule.ruling import Page
 #: At most this many near entries of a page are judged, the nearest ones, besides the
 #: entries of its keys.
 RULINGS = 32
-#: An entry that is not written yet has this plus the number of its page as its
-#: position.
-UNWRITTEN = 1 << 96
 
 
 class Era(NamedTuple):
@@ -106,10 +103,12 @@ class Decision:
     """The answers to the claims of some pages, one after the other, and the changes they make.
 
     Args:
-        pages: the pages by their numbers, in order.
+        numbers: the numbers of the pages, in order.
+        pages: by number, these and others.
         near: for each page, the entries near it or of one of its keys, the new entries
             of earlier pages among them.
-        records: these entries; those that are deleted or cannot be read are missing.
+        records: these entries, which it changes; those that are deleted or cannot be
+            read are missing.
 
     Attributes:
         claims: the answers, by the page's number.
@@ -119,64 +118,52 @@ class Decision:
 
     def __init__(
         self,
+        numbers: Iterable[int],
         pages: Mapping[int, Arrival],
         near: Mapping[int, Near],
-        records: Mapping[int, Record],
+        records: dict[int, Record],
         terms: Terms,
     ) -> None:
         self._spec, self._era, self._now, self._lease, self._is_expired = terms
-        self._positions = {position for pairs in near.values() for _, position in pairs}
-        before = {at: records[at] for at in self._positions & records.keys()}
-        self._records = dict(before)
-        self.claims = {
-            number: self._claim(
-                Case(number, page, self._candidates(page, near[number]))
-            )
-            for number, page in pages.items()
-        }
-        self.changed = {
-            at: self._records.get(at)
-            for at in before | self._records
-            if self._records.get(at) is not before.get(at)
-        }
+        self._near = near
+        self._records = records
+        self.changed: dict[int, Record | None] = {}
+        self.claims = {number: self._claim(number, pages[number]) for number in numbers}
 
     def part(self, seen: Answer) -> Part:
         """Return the changes, which rest on the states of all entries that are near."""
-        checks = {
-            at: seen.entries[at].state for at in self._positions if at < UNWRITTEN
-        }
+        near = {at for number in self.claims for _, at in self._near[number]}
+        checks = {at: seen.entries[at].state for at in near if at < UNWRITTEN}
         new: dict[int, tuple[PackedState, bytes]] = {}
         writes: dict[int, PackedState | None] = {}
         for at, record in self.changed.items():
-            if record is None:
-                writes[at] = None
-            elif at < UNWRITTEN:
-                writes[at] = record.state.pack()
-            else:
+            if at < UNWRITTEN:
+                writes[at] = record and record.state.pack()
+            elif record:
                 new[at - UNWRITTEN] = record.state.pack(), record.pack()
         ends = [seen.ends.get(at, 0) for at in self.claims]
         return Part([*self.claims], checks, new, writes, min(ends))
 
     def place(self, written: Sequence[int]) -> None:
         """Note the positions to which the new entries were written."""
-        new = [position for position in self.changed if position >= UNWRITTEN]
+        new = [at for at, record in self.changed.items() if record and at >= UNWRITTEN]
         places = dict(zip(new, written, strict=True))
         self.changed = {
             places.get(at, at): record for at, record in self.changed.items()
         }
         for number, claim in self.claims.items():
             matches = _placed(claim.matches, places)
-            self.claims[number] = claim._replace(
-                matches=matches, near=_placed(claim.near, places)
-            )
+            near = _placed(claim.near, places)
+            self.claims[number] = claim._replace(matches=matches, near=near)
 
-    def _claim(self, case: Case) -> Claim:
+    def _claim(self, number: int, page: Arrival) -> Claim:
         """Answer by the first sentence of :meth:`.Index.claim` that fits; these are its numbers."""
+        case = Case(number, page, self._candidates(page, self._near[number]))
         era = self._era
         entry = case.entry
-        is_as_before = entry is not None and self._is_as_before(case.page, entry)
+        is_as_before = entry is not None and self._is_as_before(page, entry)
         if entry and is_as_before and era.has_seen(entry):
-            return self._revisit(case.page, entry)  # 1
+            return self._revisit(page, entry)  # 1
         self._judge(case)
         if entry and era.has_seen(entry):
             return self._revisit_with_new_text(case, entry)  # 1
@@ -301,23 +288,26 @@ class Decision:
         position = UNWRITTEN + case.number
         time = int(since or self._now)
         record = Record(position, page.key, page.scope, page.facts, time, self._lease)
-        self._records[position] = record
+        self._write(record)
 
     def _keep(self, entry: Match) -> None:
         """Lease an entry to this crawler; it is seen in this run."""
         state = self._records[entry.entry].state
         # An entry that an earlier run has confirmed remembers that run.
         back = state.run if state.owner is None else state.back
-        self._set_state(
-            entry, self._lease._replace(run=self._era.run or state.run, back=back)
-        )
+        run = self._era.run or state.run
+        self._set_state(entry, self._lease._replace(run=run, back=back))
 
     def _set_state(self, entry: Match, state: State) -> None:
-        self._records[entry.entry] = self._records[entry.entry]._replace(state=state)
+        self._write(self._records[entry.entry]._replace(state=state))
+
+    def _write(self, record: Record) -> None:
+        self._records[record.position] = self.changed[record.position] = record
 
     def _delete(self, matches: Iterable[Match]) -> None:
-        for position in {match.entry for match in matches}:
-            del self._records[position]
+        for match in matches:
+            self._records.pop(match.entry, None)
+            self.changed[match.entry] = None
 
 
 def _placed(matches: Iterable[Match], places: Mapping[int, int]) -> tuple[Match, ...]:
@@ -330,35 +320,20 @@ def decisions_on(
     pages: Mapping[int, Arrival],
     twins: Sequence[Near],
     seen: Answer,
-    records: Mapping[int, Record],
+    records: dict[int, Record],
     terms: Terms,
 ) -> list[Decision]:
     """Decide on pages by their numbers, together on those whose answers depend on each other.
 
     Args:
         pages: the pages of a call that have no answer yet.
-        twins: for each page of the call, the distances and numbers of the earlier ones
-            near it.
+        twins: for each page of the call, the earlier ones near it.
         seen: the entries near the pages.
         records: these entries; those that cannot be read are missing.
         terms: the values that the claims share.
     """
-    near = {
-        number: [
-            *seen.near.get(number, ()),
-            *((distance, UNWRITTEN + n) for distance, n in twins[number] if n in pages),
-        ]
-        for number in pages
-    }
-    return [
-        Decision(
-            {number: pages[number] for number in members},
-            {number: near[number] for number in members},
-            records,
-            terms,
-        )
-        for members in groups(near)
-    ]
+    near = {number: seen.near.get(number, []) + twins[number] for number in pages}
+    return [Decision(group, pages, near, records, terms) for group in groups(near)]
 
 
 def groups(near: Mapping[int, Near]) -> list[list[int]]:

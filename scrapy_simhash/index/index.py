@@ -31,7 +31,7 @@ from itertools import islice
 from typing import Literal
 
 from scrapy_simhash.index import crawler_names
-from scrapy_simhash.index.decision import UNWRITTEN, Decision, Era, Terms, decisions_on
+from scrapy_simhash.index.decision import Decision, Era, Terms, decisions_on
 from scrapy_simhash.index.entry_states import (
     Act,
     Record,
@@ -45,7 +45,12 @@ from scrapy_simhash.index.entry_states import (
     renewed,
     run_of,
 )
-from scrapy_simhash.index.lookups import Lookups, check_fit, read_fingerprint
+from scrapy_simhash.index.lookups import (
+    UNWRITTEN,
+    Lookups,
+    check_fit,
+    read_fingerprint,
+)
 from scrapy_simhash.index.run_list import RunList
 from scrapy_simhash.index.store import (
     ROWS_AT_ONCE,

@@ -18,6 +18,9 @@ from scrapy_simhash.index.values import Arrival, IndexSpec
 
 #: Distance and position of the entries near a fingerprint, sorted.
 Near = list[tuple[int, int]]
+#: An entry that is not written yet has this plus the number of its page as its
+#: position.
+UNWRITTEN = 1 << 96
 
 #: Multiplying by an odd number spreads values over 32 bits, and can be undone (Knuth,
 #: 6.4).
@@ -89,10 +92,9 @@ class Lookups:
         everywhere: whether they ask for entries of their keys in any scope.
         contents: their fingerprints and blocks, in their scopes, and the values of
             their keys, as bytes.
-        words: their fingerprints, shape (n, bits / 64).
-        values: their block values, and last the value of the key, shape (n, blocks +
-            1).
-        sought: words and values of all look-ups: first by the pages, then by aliases.
+        sought: the fingerprints of all look-ups, first by the pages, then by aliases,
+            shape (n, bits / 64); and their block values, and last the values of the
+            keys, shape (n, blocks + 1).
         pages: the numbers of the pages of all look-ups.
     """
 
@@ -111,8 +113,6 @@ class Lookups:
         contents = [written[n] + value for n, value in looks]
         self.contents = contents[: len(arrivals)]
         self.sought = unpacked(b"".join(contents), spec.bits, spec.blocks + 1)
-        self.words = self.sought[0][: len(arrivals)]
-        self.values = self.sought[1][: len(arrivals)]
 
     @classmethod
     def of_keys(cls, keys: Iterable[str], spec: IndexSpec) -> Lookups:
@@ -131,19 +131,21 @@ class Lookups:
         return [*map(sorted, near)]
 
     def twins(self) -> list[Near]:
-        """Return for each page (distance, number) of the earlier ones near it or of its key.
+        """Return for each page the earlier ones near it or of its key, as unwritten entries.
 
         As in the log, near ones share a block with it.
         """
         twins: list[Near] = [[] for _ in self.arrivals]
-        keys = self.values[:, -1]
-        between = distances(self.words[:, None], self.words)
+        words = self.sought[0][: len(twins)]
+        values = self.sought[1][: len(twins)]
+        keys = values[:, -1]
+        between = distances(words[:, None], words)
         pairs = np.tril((between <= self._reach) | (keys[:, None] == keys), -1)
         if pairs.any():
-            pairs &= (self.values[:, None] == self.values).any(2)
+            pairs &= (values[:, None] == values).any(2)
         for i, j in np.argwhere(pairs).tolist():
             if self.arrivals[i].scope == self.arrivals[j].scope:
-                twins[i].append((int(between[i, j]), j))
+                twins[i].append((int(between[i, j]), UNWRITTEN + j))
         return twins
 
 
