@@ -15,7 +15,6 @@ from scrapy_simhash.index.values import (
     Outcome,
 )
 from scrapy_simhash.rule.rule import FAR, Rule, is_doubtful
-from scrapy_simhash.rule.state import is_same
 
 VerdictKind = Literal[Outcome, "skipped"]
 
@@ -130,7 +129,6 @@ def spec_of(recipe: Recipe, **fields: Any) -> IndexSpec:
         distance=recipe.distance,
         blocks=recipe.blocks.count,
         judge=Rule(recipe.distance),
-        same=is_same,
         **fields,
     )
 

@@ -71,17 +71,12 @@ def check_fit(pages: Iterable[Arrival], spec: IndexSpec) -> None:
     for key, fingerprint, scope, facts, aliases in pages:
         if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
             raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
-        if fingerprint.bits != spec.bits:
+        widths = fingerprint.bits, len(fingerprint.blocks) / 4
+        if widths != (spec.bits, spec.blocks) or len(facts) > 255:
             raise ValueError(
-                f"the index holds {spec.bits} bits a page, not {fingerprint.bits}"
+                f"the index holds {spec.bits} bits, {spec.blocks} block values and up to 255 "
+                f"bytes of facts a page; {key:.60} has {widths[0]}, {widths[1]:g} and {len(facts)}"
             )
-        if len(fingerprint.blocks) != 4 * spec.blocks:
-            raise ValueError(
-                f"the fingerprint has {len(fingerprint.blocks) / 4:g} block values, the index "
-                f"has {spec.blocks} a page: they come with the fingerprint from the text"
-            )
-        if len(facts) > 255:
-            raise ValueError(f"facts have at most 255 bytes, not {len(facts)}")
 
 
 class Lookups:

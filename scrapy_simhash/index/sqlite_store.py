@@ -289,8 +289,8 @@ class SqliteStore:
         content = lookups.contents[number] if lookups else b""
         # As bytes a value would take SQLite's module longer than all others together.
         row = run, bytearray(body), bytearray(content)
-        self._run("INSERT INTO entries (run, body, content) VALUES (?, ?, ?)", row)
-        ((position,),) = self._run("SELECT last_insert_rowid()")
+        sql = "INSERT INTO entries (run, body, content) VALUES (?, ?, ?) RETURNING position"
+        ((position,),) = self._run(sql, row)
         if position >= _POSITIONS:
             raise StoreDamaged(
                 f"{self._file.name} is damaged: its last position is {position}"

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from scrapy_simhash.fingerprint.recipe import reach_of
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.rule.ruling import Judge, by_distance
+from scrapy_simhash.rule.state import is_same
 
 DEFAULT_LEASE = 60.0
 # Entries that are read of a bucket at most, the newest ones, and of the bucket of a
@@ -24,11 +25,6 @@ Change = Literal["new", "same", "changed", "moved"]
 # Facts of a page, facts of its entry, their distance in bits: whether the page stayed
 # the same. It is pure, and true of equal facts at distance 0.
 Sameness = Callable[[bytes, bytes, int], bool]
-
-
-def same_text(_: bytes, __: bytes, distance: int) -> bool:
-    """Take a page for the same as long as its fingerprint is."""
-    return distance == 0
 
 
 class Arrival(NamedTuple):
@@ -78,7 +74,7 @@ class IndexSpec:
     spider: str = ""
     judge: Judge = field(default=by_distance, compare=False)
     reach: int = field(default=0, compare=False)
-    same: Sameness = field(default=same_text, compare=False)
+    same: Sameness = field(default=is_same, compare=False)
     scoped: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -325,20 +325,17 @@ class RedisStore:
             self._client.call("UNLINK", shard.meta, shard.leases)
             shard.begin()
         for keys in batches(self._client.scan("{*}:????[:;]*"), KEYS_AT_ONCE):
-            self._delete_ended(keys)
+            for shard in self._shards:
+                self._delete_ended(shard, keys)
 
-    def _delete_ended(self, keys: Sequence[bytes]) -> None:
-        """Delete those of some keys of groups and leaves that belong to a log that was cleared."""
-        commands = [("HGET", shard.meta, "generation") for shard in self._shards]
-        prefixes = [shard.prefix.encode() for shard in self._shards]
-        generations = dict(zip(prefixes, self._client.send(commands), strict=True))
-        ended: list[tuple[str, bytes]] = []
-        for key in keys:
-            end = key.index(b"}:") + 2
-            generation = key[end : end + 4]
-            if generations.get(key[:end], generation) != generation:
-                ended.append(("UNLINK", key))
-        self._client.send(ended)
+    def _delete_ended(self, shard: Shard, keys: Sequence[bytes]) -> None:
+        """Delete the keys of groups and leaves that belong to a log that was cleared."""
+        prefix = shard.prefix.encode()
+        # It is read after the keys: they are no newer.
+        generation = self._client.call("HGET", shard.meta, "generation") or b""
+        living = prefix + generation
+        ended = (key for key in keys if not key.startswith(living))
+        self._client.send([("UNLINK", key) for key in ended if key.startswith(prefix)])
 
 
 def _extend(total: Answer, more: Answer) -> None:
