@@ -64,9 +64,9 @@ class RowExchange:
         try:
             changed |= self._shared.read(index)
             for host in [*unsent]:
-                self._shared.add(index, host, unsent[host])
-                changed.add(host)
-                del unsent[host]
+                if self._shared.add(index, host, unsent[host]):
+                    changed.add(host)
+                    del unsent[host]
         except Exception as error:  # noqa: BLE001 - sparing is no reason to do without the index
             return changed, str(error) or repr(error)
         return changed, ""

@@ -125,17 +125,17 @@ class SharedRows:
         index: Index,
         host: str,
         rows: Mapping[str, Row],
-    ) -> None:
-        """Add rows to the rows of a host."""
+    ) -> bool:
+        """Add rows to the rows of a host; return whether it is shared."""
         # Other crawlers may change the same cell; two that meet need two rounds.
         for _ in range(20):
             old = self._known.get(host)
             new = to_cell(merged(from_cell(old), rows))
             if old is None and len(self._known) >= MOST_HOSTS:
-                return
+                return False
             if new == old or index.swap(FAMILY + host, old, new):
                 self._known[host] = new
-                return
+                return True
             self.read(index)
         raise StoreUnavailable(
             f"other crawlers change the address patterns of {host} all the time"

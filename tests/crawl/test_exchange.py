@@ -6,6 +6,7 @@ from unittest.mock import DEFAULT, AsyncMock, Mock
 
 from scrapy_simhash.crawl.exchange import RowExchange
 from scrapy_simhash.index import open_index
+from scrapy_simhash.url_patterns import rows
 from scrapy_simhash.url_patterns.rows import Row, Rows, SharedRows
 from tests.index.promises.made import spec
 
@@ -41,3 +42,17 @@ def test_rows_that_could_not_be_told_are_told_later_and_no_row_twice():
             assert not exchange.is_away
             assert told() == [COPY, COPY]
         assert [table.of(host).row("/item?view=*").copies for host in HOSTS] == [1, 1]
+
+
+def test_hosts_that_are_too_many_to_share_keep_their_rows(monkeypatch):
+    monkeypatch.setattr(rows, "MOST_HOSTS", 1)
+    with closing(open_index("memory://", spec())) as index:
+        exchange = RowExchange(
+            Mock(ask=AsyncMock(side_effect=lambda call: call(index))), is_shared=True
+        )
+        for _ in range(2):
+            for host in HOSTS:
+                exchange.table.of(host).add("/item?view=*", Row(copies=1))
+            asyncio.run(exchange.once())
+    told = [exchange.table.of(host).row("/item?view=*").copies for host in HOSTS]
+    assert told == [2, 2]
