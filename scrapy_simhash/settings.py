@@ -228,7 +228,7 @@ def url_of_file(path: Path) -> str:
 def refuse_unknown(settings: BaseSettings) -> None:
     """Raise a SettingError for a misspelt setting, because without it other values count."""
     for name in settings:
-        if isinstance(name, str) and name.startswith(_PREFIX) and name not in DEFAULTS:
+        if str(name).startswith(_PREFIX) and name not in DEFAULTS:
             from difflib import get_close_matches
 
             names = [setting.removeprefix(_PREFIX) for setting in DEFAULTS]

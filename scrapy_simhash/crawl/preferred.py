@@ -171,11 +171,11 @@ def _canonical_url(request: Request, response: Response) -> str | None:
     is_of_spider = is_plain(request) and QUEUED in request.meta
     if not (may_come_again and is_of_spider and response.status == 200):
         return None
+    # A page with a key of the user's has the same at any address.
     if request.meta.get("simhash_key"):
         return None
-    declared = canonical_address(response.body)
     try:
-        url = urldefrag(urljoin(response.url, declared)).url if declared else ""
+        url = urldefrag(urljoin(response.url, canonical_address(response.body))).url
         return url if _may_be_fetched(url, response.url) else None
     except ValueError:  # such as http://[ or http://a:b
         return None

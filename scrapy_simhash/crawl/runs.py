@@ -102,7 +102,7 @@ class CrawlRun:
             place_of(settings.index_url),
             f"run {run.number}" if run else "no run",
             settings.log or "none",
-            settings.action,
+            self._crawler.settings.get("SIMHASH_ACTION", "drop"),
             settings.recrawl,
             _shared_with(others),
         )

@@ -192,7 +192,7 @@ class LogTable:
 
 
 def _marks(values: Collection[Any]) -> str:
-    return ", ".join("?" for _ in values)
+    return ", ".join("?" * len(values))
 
 
 def _line_of_row(row: Collection[Any]) -> LogLine:

@@ -148,10 +148,8 @@ class HostTable:
         A signature without copies is no pattern, whatever others count.
         """
         self.rows()
-        fresh = self._fresh
-        sent = {name: row for name, row in fresh.items() if self.row(name).copies}
-        self._fresh = {name: row for name, row in fresh.items() if name not in sent}
-        return sent
+        names = [name for name in self._fresh if self.row(name).copies]
+        return {name: self._fresh.pop(name) for name in names}
 
     def read(self, shared: Rows, unsent: Rows | None = None) -> None:
         """Take over the rows of all crawlers, and take back the rows that could not be sent."""
