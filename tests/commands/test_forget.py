@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash import Document, SyncDedup
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Entry
 from tests.commands.running import entries_in, filled, printed, simhash
 from tests.index.promises.made import fp
-from tests.pages import article, html
 from tests.report.lines import copy, line, write
 
 A, B, C = "http://a.example/1", "http://a.example/2", "http://b.example:8080/1"
@@ -87,21 +85,6 @@ def test_the_first_of_many_pages_are_named(tmp_path, capsys):
     named = [f"  {A}{n}" for n in range(5)]
     out = printed(capsys, "forget", "--host", "a.example", "--yes", "--index", url)
     assert out.splitlines() == ["7 of 7 pages", *named, "7 pages forgotten"]
-
-
-def test_a_copy_of_a_page_that_was_forgotten_is_let_in(tmp_path, capsys):
-    url = f"sqlite:///{tmp_path}/index"
-
-    def kind(address: str) -> str:
-        with (
-            SyncDedup(url, processes=0) as dedup,
-            dedup.page(Document(address, html(article(1)))) as verdict,
-        ):
-            return verdict.kind
-
-    assert [kind(A), kind(B)] == ["unique", "duplicate"]
-    printed(capsys, "forget", A, "--yes", "--index", url)
-    assert kind(B) == "unique"
 
 
 def test_nothing_is_forgotten_unasked(url, monkeypatch, capsys):

@@ -95,28 +95,21 @@ def test_nothing_of_the_log_becomes_markup_and_the_file_needs_no_other_and_no_sc
     assert "script-src" not in str(policy)
 
 
-LITTLE: dict[str, tuple[list[LogLine | None], str]] = {
-    "empty": ([], "the log is empty"),
-    "only unique": ([line()], "judged 1 kept 1 dropped 0 0% of these doubtful 0"),
-    "only duplicates": (
-        [copy("http://b.example/", "http://a.example/", 0, k=0)],
-        "What to do next. No drop is doubtful.",
-    ),
-    "only skipped": ([line(verdict="skipped", reason="other_type")], "not compared 1 1 other type"),
-    "only items": ([line(what="item", url="1", bytes=None)], "kept 1"),
-    "only flagged": (
-        [copy("http://b.example/", "http://a.example/", action="flag")],
-        "Nothing was dropped: copies were flagged",
-    ),
-    "a broken line": ([line(), None], "1 line of the log could not be read"),
-    "far future": ([line(time=2e11), line(time=0)], "1970-01-01 00:00:00 to "),
+LITTLE: dict[str, list[LogLine | None]] = {
+    "the log is empty": [],
+    "judged 1 kept 1 dropped 0 0% of these doubtful 0": [line()],
+    "What to do next. No drop is doubtful.": [copy("http://b/", "http://a/", 0, k=0)],
+    "not compared 1 1 other type": [line(verdict="skipped", reason="other_type")],
+    "kept 1": [line(what="item", url="1", bytes=None)],
+    "Nothing was dropped: copies were flagged": [copy("http://b/", "http://a/", action="flag")],
+    "1 line of the log could not be read": [line(), None],
+    "1970-01-01 00:00:00 to ": [line(time=2e11), line(time=0)],
 }
 
 
-@pytest.mark.parametrize("name", LITTLE)
-def test_report_of_little_is_whole_and_says_what_is_missing(name):
-    lines, says = LITTLE[name]
-    assert says in text_of(*lines)
+@pytest.mark.parametrize("says", LITTLE)
+def test_report_of_little_is_whole_and_says_what_is_missing(says):
+    assert says in text_of(*LITTLE[says])
 
 
 def alike(number: int, original: str, **values: object) -> list[LogLine]:
