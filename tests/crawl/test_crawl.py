@@ -25,15 +25,37 @@ from tests.commands.running import scrapy
 from tests.crawl.spiders import Following, InTurn, Pages, check_sum, paths, settled, until
 from tests.pages import article, html, turned
 
+LINKED, BOTH = ["/after-second"], ["/after-second", "/second"]
 
-def test_near_duplicate_is_dropped_and_names_its_original(visit, twins):
+
+@pytest.mark.parametrize(
+    ("path", "meta", "action", "delivered", "said"),
+    [
+        ("/second", {}, "drop", [], "1 dropped"),
+        ("/second", {}, [("/sec", "follow"), ("d", "flag")], LINKED, "1 followed: requests sent"),
+        ("/second", {}, [("/thi", "follow"), ("s.c", "flag")], BOTH, "1 flagged and delivered"),
+        ("/second", {"simhash_action": "flag"}, "drop", BOTH, "1 flagged and delivered"),
+        ("/second", {"dont_simhash": True}, "drop", BOTH, "2 not compared: 2 opted_out"),
+        ("/second", {"simhash_key": "the story"}, "drop", BOTH, "1 kept, crawled before"),
+        ("/first?", {}, "drop", ["/first"], "1 kept, crawled before"),
+        # A start request, and the page that it redirects to.
+        ("/moved", {"depth": 0}, "drop", LINKED, "1 followed: requests sent"),
+    ],
+)
+def test_address_meta_and_settings_decide_what_becomes_of_a_copy(
+    visit, twins, caplog, path, meta, action, delivered, said
+):
     twins.pages["/second"] = html(turned(article(1)), links=("/after-second",))
-    crawled = visit(twins, "/first", "/second", "/other", spider=Following)
-    assert sorted(paths(crawled)) == ["/after-first", "/first", "/other"]
-    [(key, original, distance)] = crawled.dropped
-    assert (key, original) == (twins.url + "/second", twins.url + "/first")
-    assert 0 < distance <= 48
-    assert crawled.stat("dropped") == crawled.stat("duplicate") == 1
+    twins.pages["/moved"] = 301, {"Location": "/second"}, b""
+    meta = {"depth": 1} | meta
+    crawled = visit(twins, "/first", path, spider=Following, meta=meta, SIMHASH_ACTION=action)
+    assert sorted(paths(crawled)) == sorted(["/after-first", "/first", *delivered])
+    assert f"\n           {said}" in caplog.text
+    assert crawled.stat("items_dropped") == crawled.stat("followed")
+    assert len(crawled.dropped) == crawled.stat("duplicate")
+    for key, original, distance in crawled.dropped:
+        assert (key, original) == (twins.url + "/second", twins.url + "/first")
+        assert 0 < distance <= 48
     check_sum(crawled)
 
 
@@ -54,19 +76,6 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(visit, 
     action = "'folow' is not one of drop, follow, flag; such pages are flagged"
     for said in (f'meta["simhash_action"]: {action}', 'meta["simhash_acton"]: there is no such'):
         assert caplog.text.count(said) == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "meta", "verdict"),
-    [
-        ("/second", {"simhash_action": "flag"}, "duplicate"),
-        ("/second", {"dont_simhash": True}, "skipped"),
-        ("/second", {"simhash_key": "the story"}, "revisit"),
-        ("/first?", {}, "revisit"),
-    ],
-)
-def test_meta_and_address_decide_what_becomes_of_a_copy(visit, twins, path, meta, verdict):
-    assert visit(twins, "/first", path, meta=meta).items[1]["page"]["verdict"] == verdict
 
 
 def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins):
@@ -244,35 +253,6 @@ def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(
     crawled = crawl(InTurn, settings=settings, site=twins, acts=["/first", "/second", delivered])
     assert in_time
     assert paths(crawled) == ["/second"]
-
-
-def test_start_request_and_the_page_it_redirects_to_are_followed(visit, twins):
-    twins.pages["/moved"] = 301, {"Location": "/second"}, b""
-    crawled = visit(twins, "/first", "/moved", spider=Following, meta={"depth": 0})
-    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first"]
-    assert (crawled.stat("followed"), crawled.stat("dropped")) == (1, 0)
-
-
-def test_address_decides_whether_a_copy_is_dropped_followed_or_flagged(
-    visit, twins, tmp_path, caplog
-):
-    twins.pages["/third"] = twins.pages["/second"]
-    settings = {"SIMHASH_ACTION": [("/sec", "follow"), ("th.rd", "flag")]}
-    settings["SIMHASH_LOG"] = tmp_path / "log"
-    given = ("/first", "/second", "/third", "/first?a")
-    crawled = visit(twins, *given, spider=Following, **settings)
-    assert sorted(paths(crawled)) == ["/after-first", "/after-second", "/first", "/third"]
-    assert [crawled.stat(name) for name in ("followed", "flagged", "dropped")] == [1, 1, 0]
-    assert crawled.stat("bytes_dropped") == 0
-    assert crawled.stat("items_dropped") == 1
-    actions = {line.url.rpartition("/")[2]: line.action for line in read_log([tmp_path / "log"])}
-    assert (actions["second"], actions["third"]) == ("follow", "flag")
-    for done in ("1 followed: requests sent", "1 flagged and delivered"):
-        assert f"\n           {done}" in caplog.text
-    pages = {item["path"]: item["page"] for item in crawled.items}
-    assert pages["/first"]["verdict"] == "unique"
-    assert pages["/third"]["verdict"] == "duplicate"
-    assert pages["/third"]["original"] == twins.url + "/first"
 
 
 def test_copy_that_an_errback_asks_for_again_is_let_through_the_third_time(visit, twins, caplog):
