@@ -161,7 +161,6 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         for name in ("scrapy", "scrapy_simhash"):
             logging.getLogger(name).setLevel(logging.DEBUG)
         asyncio.run_coroutine_threadsafe(go(), reactor_loop).result(timeout=600)
-        assert crawler.stats is not None
         outcome.stats = crawler.stats.get_stats()
         if outcome.stats["finish_reason"] == "finished":
             assert not [*left_over(getattr(crawler, "_simhash_filter", None))]

@@ -16,36 +16,30 @@ from tests import servers
 from tests.index.promises.made import spec
 
 
-class Servers:
+class Servers(contextlib.ExitStack):
     """The servers of a session: each is started by the first test that asks for it.
 
     A test that stops or kills one starts one of its own instead.
     """
 
-    def __init__(self) -> None:
-        self._stack = contextlib.ExitStack()
-        self._numbers = itertools.count()
-
-    def close(self) -> None:
-        self._stack.close()
+    numbers = itertools.count()
 
     def new_name(self) -> str:
         """Return a query option that no other test of the session uses."""
-        return f"name=test{next(self._numbers)}"
+        return f"name=test{next(self.numbers)}"
 
     def __getattr__(self, name: str) -> Any:
         """Start a server, or a group of them: single, password, tls, sentinel, cluster."""
         start = {"single": "redis_server", "password": "password_server", "tls": "tls_server"}
-        server = self._stack.enter_context(getattr(servers, start.get(name, name))())
+        server = self.enter_context(getattr(servers, start.get(name, name))())
         setattr(self, name, server)
         return server
 
 
 @pytest.fixture(scope="session")
 def redis_servers() -> Iterator[Servers]:
-    started = Servers()
-    yield started
-    started.close()
+    with Servers() as started:
+        yield started
 
 
 # The URL of each redis back end, without the name that is added to it.

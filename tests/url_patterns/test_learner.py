@@ -102,9 +102,7 @@ def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkey
     for n in range(1000):
         fetch(learner, ARTICLE(n))
         fetch(learner, page(n, n % 12), ARTICLE(n))
-    place = learner.table.place(page(0, 0))
-    assert place is not None
-    assert 12 <= place.row.telling < 20
+    assert 12 <= learner.table.place(page(0, 0)).row.telling < 20
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ TITLES = [f"/index.php?title=Story_{n}&action=edit" for n in range(MANY + 1)]
 
 def signature(places: Places, url: str, *, learn: bool = False) -> str:
     address = read_address(f"http://a.test{url}")
-    assert address is not None
     return places.signature(address, learn=learn)[0]
 
 
@@ -40,7 +39,6 @@ def learned(*urls: str) -> Places:
 )
 def test_a_place_is_starred_when_it_has_had_many_values(known, url, expected, values):
     address = read_address(f"http://a.test{url}")
-    assert address is not None
     assert learned(*known).signature(address) == (expected, values)
 
 

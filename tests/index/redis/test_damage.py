@@ -63,6 +63,8 @@ def test_a_page_that_failed_after_positions_have_jumped_is_gone(client, url, ope
     for key, content in snapshot.items():
         client.restore(key, 0, content)
     keep(second, values(13)[-1])
+    (meta,) = client.keys("*:meta")
+    assert int(client.hget(meta, "last")) == 1 + 13
     release(first, "failed")
     assert second.fates([entry]) == {entry: False}
     assert second.check() == []
