@@ -65,11 +65,11 @@ def page_key(
     Any method but GET comes first, with a digest of the request body, since the same
     URL then answers with different pages. The key has neither user name nor password.
     """
-    canonical = _canonical(url)
-    if method == "GET":
-        return _short_key(canonical)
-    digest = hashlib.blake2b(body, digest_size=8).hexdigest()
-    return _short_key(f"{method} {digest} {canonical}")
+    key = _canonical(url)
+    if method != "GET":
+        digest = hashlib.blake2b(body, digest_size=8).hexdigest()
+        key = f"{method} {digest} {key}"
+    return _short_key(key)
 
 
 def key_of(name: str) -> str:

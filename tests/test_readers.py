@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash import Document, StoreError, SyncDedup
+from scrapy_simhash import readers as module
 from scrapy_simhash.core import worker
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
 from scrapy_simhash.fingerprint.recipe import named_recipe
@@ -119,6 +120,15 @@ def verdicts_on(kind: str, contents: list[Any], **readers: str) -> str:
 def test_documents_are_compared_by_the_reader_of_their_type(kind, contents, expected):
     encoded = [text.encode() if isinstance(text, str) else text for text in contents]
     assert verdicts_on(kind, encoded) == expected
+
+
+def test_xml_of_too_many_values_is_compared_by_its_bytes(monkeypatch):
+    """Its values are counted after some 65,000 characters."""
+    feed = "".join(f"<b>value {number}</b>" for number in range(5000))
+    feeds = [f"<a>{feed}</a>", f"<a>{feed}</a>\n"]
+    for most, expected in ((7000, "nn"), (20_000, "nc")):
+        monkeypatch.setattr(module, "MOST_VALUES", most)
+        assert verdicts_on("text/xml", feeds) == expected
 
 
 def test_images_are_compared_by_their_bytes_if_that_is_asked_for():

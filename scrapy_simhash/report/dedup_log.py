@@ -64,14 +64,10 @@ class LogLine:
         return Shown.of(f"{self.text}\n{self.details}")
 
 
-def _types_of(hint: Any) -> tuple[type, ...]:
-    types = get_args(hint) or (hint,)
-    return (*types, int) if float in types else types
-
-
-# The types that each field may have in JSON; a number with a fraction may be written
-# without it.
-_TYPES = {name: _types_of(hint) for name, hint in get_type_hints(LogLine).items()}
+# The types that each field may have in JSON; a time may be written without a fraction.
+_HINTS = get_type_hints(LogLine)
+_TYPES = {name: get_args(hint) or (hint,) for name, hint in _HINTS.items()}
+_TYPES["time"] = (float, int)
 
 
 def line_of(what: str, url: str, verdict: Verdict, **fields: Any) -> LogLine:
@@ -133,18 +129,13 @@ def parse_line(text: str | bytes) -> LogLine | None:
         line = LogLine(**{name: values[name] for name in _TYPES if name in values})
     except (ValueError, TypeError, RecursionError):
         return None
-    is_sound = all(
-        _is_sound(getattr(line, name), types) for name, types in _TYPES.items()
-    )
-    return (
-        line if is_sound and line.what in _WHAT and line.verdict in _VERDICTS else None
-    )
-
-
-def _is_sound(value: object, types: tuple[type, ...]) -> bool:
-    # The bound is a time in the year 9892, and above any size.
-    is_in_range = not isinstance(value, int | float) or 0 <= value < 2.5e11
-    return type(value) in types and is_in_range
+    for name, types in _TYPES.items():
+        value = getattr(line, name)
+        # The bound is a time in the year 9892, and above any size.
+        is_in_range = not isinstance(value, int | float) or 0 <= value < 2.5e11
+        if type(value) not in types or not is_in_range:
+            return None
+    return line if line.what in _WHAT and line.verdict in _VERDICTS else None
 
 
 class DedupLog:

@@ -83,18 +83,14 @@ class Estimate:
         """The upper end of the one-sided 95% interval of that number.
 
         It is the greatest weight times the upper end for a Poisson count of the wrong
-        ones.
+        ones: half of a 95% point of chi-square, as Wilson and Hilferty have it (1931).
         """
         wrong = sum(each.wrong for each in self._patterns.values() if each.spared)
-        weight = self._greatest or float(self.spared)
-        return min(float(self.spared), weight * _most_wrong(max(0, wrong)))
-
-
-def _most_wrong(wrong: int) -> float:
-    """Return half of a 95% point of chi-square, as Wilson and Hilferty have it (1931)."""
-    half = wrong + 1  # of the degrees of freedom
-    z = NormalDist().inv_cdf(0.95)
-    return half * (1 - 1 / (9 * half) + z / (3 * sqrt(half))) ** 3
+        half = max(0, wrong) + 1  # of the degrees of freedom
+        z = NormalDist().inv_cdf(0.95)
+        most_wrong = half * (1 - 1 / (9 * half) + z / (3 * sqrt(half))) ** 3
+        weight = self._greatest or self.spared
+        return min(float(self.spared), weight * most_wrong)
 
 
 @lru_cache(maxsize=4096)  # most look-ups find the counts as they were

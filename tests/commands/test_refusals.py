@@ -33,6 +33,7 @@ FILES = {
     "old.jsonl": b'{"url": "a", "fingerprint": 12}',
     "malformed.jsonl": b'{"url": "http://[", "fingerprint": 12}',
     "wide.jsonl": b'{"url": "a", "fingerprint": 18446744073709551616}',
+    "low.jsonl": b'{"url": "a", "fingerprint": -9223372036854775809}',
 }
 NO_INDEX = "there is no index"
 NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
@@ -79,6 +80,7 @@ CASES = [
     ("import titles.jsonl --index x --recipe pypi", "KeyError('fingerprint')"),
     ("import malformed.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import wide.jsonl --index x --recipe pypi", NO_FINGERPRINT),
+    ("import low.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import old.jsonl --index x --recipe default", NO_FINGERPRINT),
     ("import old.txt --index x --recipe pypi", "old.txt is damaged or not an index"),
     ("dedupe nowhere.jsonl", "no such file"),

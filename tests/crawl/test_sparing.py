@@ -122,7 +122,8 @@ def test_copies_among_more_near_pages_than_are_judged_spare_nothing(crawl, shop,
 
 
 def test_what_was_asked_for_is_always_sent(crawl, shop):
-    meta = {"dont_simhash": True}, {"simhash_action": "follow"}
+    attempts = {"redirect_times": 1}, {"retry_times": 1}
+    meta = {"dont_simhash": True}, {"simhash_action": "follow"}, *attempts
     marks: list[dict[str, Any]] = [{"meta": each} for each in meta]
     marks = [{}, *marks, {"dont_filter": True}, {"method": "POST"}]
 
