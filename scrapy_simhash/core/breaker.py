@@ -124,8 +124,11 @@ class Breaker:
             news = news._replace(renewed=[])
         if not (self._owed or news.entries) and news.renewed is None:
             return {}
+        failed = [key for key in self._owed if self._owed[key]]
+        delivered = [key for key in self._owed if not self._owed[key]]
+        news = news._replace(failed=failed, delivered=delivered)
         try:
-            fates = self._ask(lambda store: store.report(self._with_owed(news)))
+            fates = self._ask(lambda store: store.report(news))
         except StoreUnavailable:
             # No lease could be renewed meanwhile.
             has_run_out = time.monotonic() - self._away_since > self.spec.lease
@@ -159,11 +162,6 @@ class Breaker:
             self._owed.setdefault(key, failed)
         while len(self._owed) > MOST_PAGES:
             del self._owed[next(iter(self._owed))]
-
-    def _with_owed(self, news: Report) -> Report:
-        failed = [key for key in self._owed if self._owed[key]]
-        delivered = [key for key in self._owed if not self._owed[key]]
-        return news._replace(failed=failed, delivered=delivered)
 
     def _ask(self, call: Callable[[Index], T]) -> T:
         """Return the store's answer. It raises StoreUnavailable, and nothing else."""

@@ -21,10 +21,16 @@ from scrapy_simhash.loading import load
 # The identity names the version of each algorithm of this package. Raise one when the
 # algorithm makes another fingerprint, or other block values, of the same page.
 _VERSIONS = {
-    **dict.fromkeys(("simhash", "karp-rabin"), 1),
-    **dict.fromkeys(("tokens", "keywords", "pypi"), 1),
-    **dict.fromkeys(("characters", "words", "slices", "bands"), 2),
+    "simhash": 1,
+    "karp-rabin": 1,
     "fnv1": 2,
+    "tokens": 1,
+    "keywords": 1,
+    "pypi": 1,
+    "characters": 2,
+    "words": 2,
+    "slices": 2,
+    "bands": 2,
     "main": 25,
     "text": 13,
     "facts": 41,

@@ -67,9 +67,9 @@ class Case:
         of_its_key: entries of the page's own key and scope.
         others: entries of other keys.
         entry: the page's own entry, the newest of its key.
-        copies: the entries among the others that the page repeats, as the judge says.
-        living: copies that make it a duplicate.
-        lost: copies that were not delivered, and are not in progress any more.
+        living: entries of other keys that make it a duplicate.
+        lost: entries that it repeats, too, but which were not delivered, and are not in
+            progress any more.
         distinct: the entries among the others that were judged to be other pages.
         moved: the entry from which the page has moved, if there is one.
     """
@@ -82,7 +82,6 @@ class Case:
         for match in candidates:
             (self.of_its_key if match.key == page.key else self.others).append(match)
         self.entry = max(self.of_its_key, key=lambda match: match.entry, default=None)
-        self.copies: list[Match] = []
         self.living: list[Match] = []
         self.lost: list[Match] = []
         self.distinct: list[Match] = []
@@ -161,17 +160,18 @@ class Decision:
         case = Case(number, page, self._candidates(page, self._near[number]))
         era = self._era
         entry = case.entry
-        is_as_before = entry is not None and self._is_as_before(page, entry)
-        if entry and is_as_before and era.has_seen(entry):
-            return self._revisit(page, entry)  # 1
-        self._judge(case)
         if entry and era.has_seen(entry):
+            if entry.distance <= self._spec.reach:
+                return self._revisit(page, entry)  # 1
+            self._judge(case)
             return self._revisit_with_new_text(case, entry)  # 1
+        self._judge(case)
+        is_same = entry is not None and self._is_same(page, entry)
         # 3 comes first if the page is a copy of what was seen in this run.
-        if entry and is_as_before and not any(map(era.has_seen, case.living)):
+        if entry and is_same and not any(map(era.has_seen, case.living)):
             return self._go_on(case, entry)  # 2
         if case.living:
-            return self._repeat(case, is_as_before)  # 3
+            return self._repeat(case, is_same=is_same)  # 3
         return self._begin(case)  # 4 to 7
 
     def _revisit(self, page: Arrival, entry: Match) -> Claim:
@@ -201,10 +201,10 @@ class Decision:
             return Claim("unique", change="new")
         return Claim("unique", change="same", before=entry, unchanged=True)
 
-    def _repeat(self, case: Case, is_as_before: bool) -> Claim:
+    def _repeat(self, case: Case, *, is_same: bool) -> Claim:
         """Sentence 3: the page repeats living entries."""
         self._delete([match for match in case.of_its_key if not match.delivered])
-        if case.entry and is_as_before and not case.entry.provisional:
+        if case.entry and is_same and not case.entry.provisional:
             self._set_state(case.entry, State(self._era.run))
         return Claim("duplicate", tuple(case.living), case.near)
 
@@ -230,31 +230,29 @@ class Decision:
     def _judge(self, case: Case) -> None:
         """Tell copies from other pages, and whether one of them makes the page a duplicate."""
         era = self._era
-        judged = Page(case.page.key, case.page.facts)
+        page = Page(case.page.key, case.page.facts)
+        # Copies that were delivered, and do not count in this run.
+        left: list[Match] = []
         for match in case.others:
-            if match.distance <= self._spec.reach:
-                ruling = self._spec.judge(
-                    judged, Page(match.key, match.facts), match.distance
-                )
-                match = match._replace(reason=ruling.reason)
-                (case.copies if ruling.is_copy else case.distinct).append(match)
-        case.moved = None if case.entry else self._moved(case)
-        for match in case.copies:
-            if not (match.expired or era.is_past(match)):
-                case.living.append(match)
-            elif not match.delivered:
-                case.lost.append(match)
+            if match.distance > self._spec.reach:
+                continue
+            entry = Page(match.key, match.facts)
+            is_copy, reason = self._spec.judge(page, entry, match.distance)
+            if not is_copy:
+                group = case.distinct
+            elif not (match.expired or era.is_past(match)):
+                group = case.living
+            elif match.delivered:
+                group = left
+            else:
+                group = case.lost
+            group.append(match._replace(reason=reason))
+        if case.entry is None:
+            past = filter(era.is_past, case.others)
+            named = [match for match in past if match.key in case.page.aliases]
+            case.moved = next(iter(named or left), None)
         if case.moved and era.is_past(case.moved):
             case.living = [match for match in case.living if era.has_seen(match)]
-
-    def _moved(self, case: Case) -> Match | None:
-        """Return the entry from which a page without one has moved, if there is one."""
-        era = self._era
-        past = filter(era.is_past, case.others)
-        named = [match for match in past if match.key in case.page.aliases]
-        delivered = (match for match in case.copies if match.delivered)
-        left = [match for match in delivered if match.expired or era.is_past(match)]
-        return next(iter(named or left), None)
 
     def _candidates(self, page: Arrival, near: Near) -> Iterator[Match]:
         """Yield the entries in a page's scope that have one of its keys, and the nearest others."""
@@ -269,11 +267,6 @@ class Decision:
                 if distance > self._spec.reach or others > RULINGS:
                     continue
             yield record.match(distance, expired=self._is_expired(record.state))
-
-    def _is_as_before(self, page: Arrival, entry: Match) -> bool:
-        if self._era.has_seen(entry):
-            return entry.distance <= self._spec.reach
-        return self._is_same(page, entry)
 
     def _is_same(self, page: Arrival, match: Match) -> bool:
         is_near = match.distance <= self._spec.distance

@@ -77,14 +77,12 @@ class Neighbours:
         """
         lookups, numbers = self._sharing(values)
         pages, columns = np.divmod(lookups, self._columns)
-        between = distances(words[pages], self._words_of(numbers))
+        stored = np.frombuffer(self._words, np.uint64).reshape(-1, self._width)
+        between = distances(words[pages], stored[numbers])
         is_near = (between <= self._reach) | (columns == self._columns - 1)
         candidates = np.array((pages, between, np.asarray(self._positions)[numbers]))
         near: list[list[int]] = candidates[:, is_near].T.tolist()
         return near
-
-    def _words_of(self, numbers: _Numbers) -> Uint64s:
-        return np.frombuffer(self._words, np.uint64).reshape(-1, self._width)[numbers]
 
     def _sharing(self, values: Uint32s) -> _Numbers:
         """Return look-ups, counted page by page, and the entries that share their values."""
