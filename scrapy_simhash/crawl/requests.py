@@ -1,6 +1,5 @@
 """Requests: the entries of their meta that are the filter's, the keys and types of their pages."""
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -126,12 +125,17 @@ def bare_request(url: str, request: Request, key: str) -> Request:
     request has nothing else that is meant for that page alone: no cookies, no body, no
     headers but those that say what is accepted, and no meta of other components.
     """
+    meta = {name: request.meta[name] for name in _TAKEN_OVER if name in request.meta}
+    slot = request.meta.get("download_slot")
+    # Scrapy has a slot for each host, and names it.
+    if slot not in (None, urlsplit(request.url).hostname):
+        meta["download_slot"] = slot
     bare = Request(
         url,
         callback=request.callback,
         headers=request.headers,
         cb_kwargs=request.cb_kwargs,
-        meta={**_route(request), PREFERRED: key, "dont_merge_cookies": True},
+        meta={**meta, PREFERRED: key, "dont_merge_cookies": True},
         priority=request.priority + PRIORITY_STEP,
     )
     take_identity_off(bare)
@@ -145,13 +149,3 @@ def take_identity_off(request: Request) -> None:
         is_for_proxy = name == b"Proxy-Authorization" and request.meta.get("proxy")
         if name not in _ACCEPTED and not is_for_proxy:
             del request.headers[name]
-
-
-def _route(request: Request) -> dict[str, Any]:
-    """Return what the request of an address has in its meta to take the way of another one."""
-    meta = {name: request.meta[name] for name in _TAKEN_OVER if name in request.meta}
-    slot = request.meta.get("download_slot")
-    # Scrapy has a slot for each host, and names it.
-    if slot not in (None, urlsplit(request.url).hostname):
-        meta["download_slot"] = slot
-    return meta

@@ -33,7 +33,6 @@ from scrapy_simhash.report.words import count, size
 from scrapy_simhash.settings import FilterSettings
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.learner import Forecast, Learner, Visit
-from scrapy_simhash.url_patterns.novelty import LONGEST_PAGE
 from scrapy_simhash.url_patterns.replay import Replay
 from scrapy_simhash.url_patterns.table import PatternTable
 from scrapy_simhash.url_patterns.traps import PAGES_OF_TRAP, Traps
@@ -201,12 +200,8 @@ class Sparing:
         else:
             self._replay.note(url, visit)
         html = ""
-        if (
-            verdict.kind == "unique"
-            and verdict.near
-            and isinstance(response, TextResponse)
-            and len(response.body) <= LONGEST_PAGE
-        ):
+        # Only a page that is near another may be one of a trap.
+        if verdict.near and not original and isinstance(response, TextResponse):
             html = response.text
         if place := self._trap_table.place(url, learn=bool(html)):
             self._traps.page(response.url, place.name, html, is_copy=bool(original))

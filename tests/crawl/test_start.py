@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
 
+from scrapy_simhash.crawl import filter as module
 from scrapy_simhash.exceptions import SettingError
 from tests import servers
 from tests.crawl.spiders import Pages
@@ -47,3 +50,13 @@ def test_no_crawl_starts_with_an_index_that_it_will_never_reach(crawl, site, gua
     shown = f"{message}{caught.value.__cause__!r}{caught.value.__context__!r}"
     assert not any(part in shown for part in ("word-5", "nobody", "reader"))
     assert not site.hits
+
+
+def test_a_crawl_needs_asyncio_with_a_reactor_or_without(monkeypatch):
+    monkeypatch.setattr(module, "is_asyncio_reactor_installed", lambda: False)
+    crawler = get_crawler()
+    crawler.settings = Settings({"TWISTED_REACTOR_ENABLED": True})
+    with pytest.raises(SettingError, match="TWISTED_REACTOR: scrapy-simhash needs"):
+        module.CrawlFilter(crawler)
+    crawler.settings.set("TWISTED_REACTOR_ENABLED", False)
+    module.CrawlFilter(crawler)
