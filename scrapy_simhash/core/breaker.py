@@ -73,7 +73,6 @@ class Breaker:
         self.damaged = 0
         self._open_store = open_store
         self._store: Index | None = None
-        self._memory: Index | None = None
         # The times since which the store is away, and from which it may be asked again.
         self._away_since = 0.0
         self._due = 0.0
@@ -85,6 +84,8 @@ class Breaker:
             if not start_without:
                 raise
             self._failed(error)
+        # It has the pages of outages.
+        self._memory = open_index("memory://", spec)
 
     def claim_all(self, arrivals: Sequence[Arrival]) -> Sequence[Claim | None]:
         """See the contract. Entries of an outage have numbers below 0.
@@ -97,8 +98,6 @@ class Breaker:
         if is_asked:
             # The store may have made originals of some before its answer was lost.
             self._owe([page.key for page in arrivals], failed=True)
-        if self._memory is None:
-            self._memory = open_index("memory://", self.spec)
         if self.let_through >= MOST_PAGES:
             return [None] * len(arrivals)
         claims = self._memory.claim_all(arrivals)
@@ -109,11 +108,9 @@ class Breaker:
         """See the contract; an absent store's entries are in progress for as long as a lease."""
         in_store = [entry for entry in news.entries if entry >= 0]
         fates = self._report_to_store(news._replace(entries=in_store))
-        if self._memory is not None:
-            in_memory = [-entry for entry in news.entries if entry < 0]
-            of_memory = self._memory.report(news._replace(entries=in_memory))
-            fates |= {-entry: fate for entry, fate in of_memory.items()}
-        return fates
+        in_memory = [-entry for entry in news.entries if entry < 0]
+        of_memory = self._memory.report(news._replace(entries=in_memory))
+        return fates | {-entry: fate for entry, fate in of_memory.items()}
 
     def _report_to_store(self, news: Report) -> dict[int, bool]:
         self._owe(news.failed, failed=True)
@@ -151,9 +148,9 @@ class Breaker:
         self._due = 0.0
 
     def close(self) -> None:
-        for index in (self._memory, self._store):
-            if index is not None:
-                index.close()
+        self._memory.close()
+        if self._store is not None:
+            self._store.close()
 
     def _owe(self, keys: Iterable[str], *, failed: bool) -> None:
         """Note the pages of which the store has to be told."""

@@ -294,10 +294,7 @@ class Workers:
             analysis = await asyncio.get_running_loop().run_in_executor(
                 self._thread, analyse_body, body, self._recipe, self._excerpt_length
             )
-        if analysis.fingerprint is not None or analysis.reason in (
-            "empty",
-            "too_short",
-        ):
+        if analysis.reason in (None, "empty", "too_short"):
             self._seen[name] = analysis
         return analysis
 
