@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 
 from scrapy_simhash.core.breaker import Breaker, IndexThread
 from scrapy_simhash.core.verdict import Verdict
@@ -157,9 +157,8 @@ class Upkeep:
 
     def fail_all(self) -> None:
         """Note that whatever is in progress has failed, because nothing is on its way."""
-        for key in list(self._parts):
-            while key in self._parts:
-                self.failed(key)
+        for key in list(self._parts.elements()):
+            self.failed(key)
 
     def follow(self, verdict: Verdict, callback: Callback) -> None:
         """Call ``callback`` with whether the original of a provisional copy was delivered."""
@@ -200,10 +199,7 @@ class Upkeep:
         self.fail_all()
         self._thread.run(self._index.retry)
         await self._round()
-        copies = self._copies_by_entry
-        self._copies_by_entry = {}
-        for callback in chain(*copies.values()):
-            callback(False)
+        self._tell_copies(dict.fromkeys(self._copies_by_entry, False))
 
     async def _round(self) -> None:
         """Tell the index what was settled, and ask how pages of other crawlers fared."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
 from scrapy_simhash.index.lookups import UNWRITTEN, Near
-from scrapy_simhash.index.store import Answer, PackedState, Part
+from scrapy_simhash.index.store import Answer, Part
 from scrapy_simhash.index.values import Arrival, Change, Claim, IndexSpec, Match, Run
 from scrapy_simhash.rule.ruling import Page
 
@@ -133,13 +133,16 @@ class Decision:
         """Return the changes, which rest on the states of all entries that are near."""
         near = {at for number in self.claims for _, at in self._near[number]}
         checks = {at: seen.entries[at].state for at in near if at < UNWRITTEN}
-        new: dict[int, tuple[PackedState, bytes]] = {}
-        writes: dict[int, PackedState | None] = {}
-        for at, record in self.changed.items():
-            if at < UNWRITTEN:
-                writes[at] = record and record.state.pack()
-            elif record:
-                new[at - UNWRITTEN] = record.state.pack(), record.pack()
+        new = {
+            at - UNWRITTEN: (record.state.pack(), record.pack())
+            for at, record in self.changed.items()
+            if record and at >= UNWRITTEN
+        }
+        writes = {
+            at: record and record.state.pack()
+            for at, record in self.changed.items()
+            if at < UNWRITTEN
+        }
         ends = [seen.ends.get(at, 0) for at in self.claims]
         return Part([*self.claims], checks, new, writes, min(ends))
 

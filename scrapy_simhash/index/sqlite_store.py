@@ -140,8 +140,6 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
         raise StoreMissing(
             f"there is no index {path or 'of another process in memory'}"
         )
-    if path and not path.parent.is_dir():
-        raise StoreUnavailable(f"cannot open {path}: {path.parent} is no folder")
     file = SqliteFile(path, make=spec is not None)
     spec = _prepared(file, spec)
     return SqliteStore(file, spec), spec

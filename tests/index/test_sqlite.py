@@ -69,8 +69,8 @@ def test_a_relative_url_is_relative_to_where_it_was_opened(tmp_path, monkeypatch
 def test_a_text_file_is_left_alone_and_a_missing_folder_is_named(path):
     path.write_text("a list of things to do\n" * 100)
     assert "not a database" in refused(path, StoreDamaged)
-    folder = path.parent / "no"
-    assert f"{folder} is no folder" in refused(folder / "index.sqlite", StoreUnavailable)
+    missing = path.parent / "no" / "index.sqlite"
+    assert f"{missing}: No such file or directory" in refused(missing, StoreUnavailable)
 
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
