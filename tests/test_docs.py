@@ -211,6 +211,7 @@ KINDS = {
     "are two views": Kinship.VIEW,
     "may be two records": Kinship.DOMAIN,
     "have one path in two releases, or on two hosts of a site": Kinship.BRANCH,
+    "are one page in two languages": Kinship.TRANSLATION,
     "are on two sites": Kinship.SITES,
     "are texts, such as those of items": Kinship.TEXT,
 }

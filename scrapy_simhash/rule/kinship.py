@@ -11,7 +11,8 @@ from scrapy_simhash.keys import registered_domain, split_address, without_visit
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
-_LANGUAGE = re.compile(r"\.[a-z]{2}(?:-[a-z]{2})?(?=\.)", re.IGNORECASE)
+# A folder or an ending, with a country or without: "/zh-cn/", ".de.html".
+_LANGUAGE = re.compile(r"[/.][a-z]{2}(?:[-_][a-z]{2})?(?=[/.]|$)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(
@@ -34,12 +35,15 @@ class Kinship(Enum):
     VIEW = "one host; a query, a print view, the name in a query, folders; one canonical address"
     DOMAIN = "one registered domain, and none of the others"
     BRANCH = "one site, query and path or file name, except for the host or the name of a release"
+    TRANSLATION = "one site, query and path, except for languages such as zh-cn"
     SITES = "two sites"
     TEXT = "a text that is no page"
 
 
 #: Pages that are one page by their addresses.
 VIEWS = (Kinship.ADDRESS, Kinship.DECLARED, Kinship.VIEW)
+#: One page in two releases, on two hosts or in two languages.
+EDITIONS = (Kinship.BRANCH, Kinship.TRANSLATION)
 
 
 class Place(NamedTuple):
@@ -64,20 +68,25 @@ def kinship(key: str, other: str) -> Kinship:
     """Return how the addresses in two keys are related; what is no address is of any host."""
     a = _place(key)
     b = _place(other)
-    is_one_query = a.query == b.query
     if not (a.host and b.host):
         return Kinship.DOMAIN
     if a.host == b.host:
-        if is_one_query and a.path == b.path:
+        if a.query == b.query and a.path == b.path:
             return Kinship.ADDRESS
         if _is_view(a, b):
             return Kinship.VIEW
     elif registered_domain(a.host) != registered_domain(b.host):
         return Kinship.SITES
-    elif is_one_query and (a.name == b.name or a.path == b.path):
+    if a.query != b.query:
+        return Kinship.DOMAIN
+    is_one_file = a.host != b.host and (a.name == b.name or a.path == b.path)
+    if is_one_file or _released(a) == _released(b):
         return Kinship.BRANCH
-    is_branch = is_one_query and _released(a) == _released(b)
-    return Kinship.BRANCH if is_branch else Kinship.DOMAIN
+    # Two letters may be a state, so one page names a country beside its language.
+    languages, others = (_LANGUAGE.findall(place.path) for place in (a, b))
+    has_country = any(len(name) > len("/en") for name in {*languages} ^ {*others})
+    is_translation = has_country and _untranslated(a) == _untranslated(b)
+    return Kinship.TRANSLATION if is_translation else Kinship.DOMAIN
 
 
 def _is_view(a: Place, b: Place) -> bool:
@@ -95,6 +104,11 @@ def _released(place: Place) -> str:
     """Return host and path without the release."""
     host = _RELEASE.sub("", place.host, 1)
     return f"{host} {_RELEASE.sub('', place.path, 1)}"
+
+
+def _untranslated(place: Place) -> str:
+    """Return the path without languages."""
+    return _LANGUAGE.sub("", place.path)
 
 
 def _names(query: str, path: str) -> bool:

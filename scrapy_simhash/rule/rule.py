@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, address_hash
-from scrapy_simhash.rule.kinship import VIEWS, Kinship, kinship
+from scrapy_simhash.rule.kinship import EDITIONS, VIEWS, Kinship, kinship
 from scrapy_simhash.rule.ruling import Page, Ruling
 
 #: The reason for pages beyond k. Verdicts do not name them, because they are not near.
@@ -136,7 +136,7 @@ class Pair:
             return Kinship.DOMAIN
         is_one_page = self.a.canonical == self.b.canonical != 0 and self.headings_alike
         is_little = self.size < LONG_TEXT and not is_one_page
-        return Kinship.VIEW if self.kin is Kinship.BRANCH and is_little else self.kin
+        return Kinship.VIEW if self.kin in EDITIONS and is_little else self.kin
 
     @property
     def is_view(self) -> bool:
@@ -201,7 +201,7 @@ class Pair:
 
 
 def _far(pair: Pair) -> str:
-    farthest = {Kinship.BRANCH: MOST, Kinship.SITES: 1 / MOST}
+    farthest = dict.fromkeys(EDITIONS, MOST) | {Kinship.SITES: 1 / MOST}
     if pair.near > (1 if pair.is_thin else farthest.get(pair.kin, 1)):
         return FAR
     may_share_program = pair.kin not in (*VIEWS, Kinship.DOMAIN)
@@ -211,18 +211,18 @@ def _far(pair: Pair) -> str:
 
 def _values(pair: Pair) -> str:
     """Ask for numbers, words, labels and entries."""
-    questions = {
-        Kinship.BRANCH: _are_records_in_releases,
-        Kinship.SITES: _are_records_on_sites,
-    }
+    questions = dict.fromkeys(EDITIONS, _are_records_in_editions)
+    questions[Kinship.SITES] = _are_records_on_sites
     differ = questions.get(pair.asked, _have_own_values)
     return "own-values" if differ(pair) else ""
 
 
-def _are_records_in_releases(pair: Pair) -> bool:
+def _are_records_in_editions(pair: Pair) -> bool:
     """Return whether more differs than a number or a label here and there in a long text."""
     numbers = pair.a.numbers.replaced(pair.b.numbers)
     allowed = pair.most if pair.headings_alike else 1
+    if pair.kin is Kinship.TRANSLATION:  # a price is no other in another language
+        allowed = 0
     values = pair.clashes - pair.a.labels.replaced(pair.b.labels)
     return numbers > allowed or values >= max(allowed, 1)
 
@@ -275,7 +275,7 @@ def _headings(pair: Pair) -> str:
         # A site with an address and an h1 for each has two pages, as a shop has of two
         # designs.
         are_two = a.heading != b.heading and 0 != a.canonical != b.canonical != 0
-        is_same = pair.kin is Kinship.BRANCH or (is_same and not are_two)
+        is_same = pair.kin in EDITIONS or (is_same and not are_two)
     is_long = pair.size >= SHORT_TEXT and not pair.is_thin
     return "" if is_same and is_long else "other-heading"
 

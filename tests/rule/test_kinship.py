@@ -38,10 +38,17 @@ RELATED = {
         a/ http://www.a.com/
         a/en/x.html http://www.a.com/fr/x.html
         a/x.en.html http://www.a.com/x.zh-cn.html""",
+    Kinship.TRANSLATION: """
+        a/en-US/mill a/zh_CN/mill
+        a/faq/en/mill.html a/faq/zh-cn/mill.zh-cn.html
+        a/en/mill http://www.a.com/pt-br/mill/
+        a/wiki/mill.md a/wiki/pt-br/mill.md""",
     Kinship.DOMAIN: """
         a/one a/two
         a/en/mill a/de/mill
-        a/faq/en/mill.en.html a/faq/zh-cn/mill.zh-cn.html
+        a/en-us/mill a/de-de/lock
+        a/en-us/ca/mill a/en-us/ny/mill
+        a/en-us/mill?p=1 a/de-de/mill?p=2
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
         a/board,1.0.html a/board,2.0.html

@@ -91,7 +91,7 @@ PAIRS = (
     Pair(NEWS, "one word in two hundred", MILL, page(edited(TEXT, 4, 0.005))),
     Pair(NEWS, "nothing", MILL, MILL),
     Pair(
-        "a.example/en/mill a.example/de/mill",
+        "a.example/en-us/mill a.example/de-de/mill",
         "the heading, which is translated",
         MILL,
         page(TEXT, "Die alte Mühle"),
