@@ -437,10 +437,10 @@ def _icon_name(el: Element) -> str:
 
 
 def _is_shown(picture: Element) -> bool:
-    """Return whether a picture is no part of the site; one of a single pixel is a counter."""
+    """Return whether a picture is no part of the site; one of a pixel or two is a counter."""
     # To have them found by their names takes longer.
     around = [el.tag for el in picture.iterancestors() if el.tag in _PARTS]
-    is_counter = picture.get("width") == picture.get("height") == "1"
+    is_counter = {picture.get("width"), picture.get("height")} <= {"1", "2"}
     is_apart = "nav" in around or "aside" in around
     return not (is_counter or is_apart or around[-1:] in (["header"], ["footer"]))
 

@@ -128,6 +128,7 @@ APART = {
 }
 NOT_APART = {
     "logo": GALLERY + "<img src='/p/7.jpg'>",
+    "counter": GALLERY + "<img src='/indexer?id={0}' width=2 height=1><img src='/p/7.jpg'>",
     "teaser below a heading": page(
         "<h1>Book</h1>" + TEXT + "<h3>Read more</h3><p><a href=/{0}>{4}</a></p>"
     ),
