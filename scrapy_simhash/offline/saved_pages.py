@@ -88,24 +88,19 @@ class PageReader:
                 reached.
         """
         for file in page_files(path):
+            kind = unpacked_name(file)
             with opened(file, self.report) as content:
-                yield from self._read(file, content)
-
-    def _read(self, path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
-        kind = unpacked_name(path)
-        if kind.endswith(_WARC):
-            for url, body in read_records(path, file, self.passed_over, self.recipe):
-                yield _saved(url, url, body)
-        elif kind.endswith(JSON_SUFFIXES):
-            yield from self._items(path, file)
-        else:
-            data = file.read(LARGEST_PAGE + 1)
-            if len(data) > LARGEST_PAGE:
-                self.passed_over[f"file of more than {LARGEST_PAGE:,} bytes"] += 1
-            else:
-                is_text = kind.endswith(".txt")
-                body = text_body(decode_html(data)) if is_text else Body(data)
-                yield _saved(path.as_posix(), None, body)
+                if kind.endswith(_WARC):
+                    records = read_records(file, content, self.passed_over, self.recipe)
+                    yield from (_saved(url, url, body) for url, body in records)
+                elif kind.endswith(JSON_SUFFIXES):
+                    yield from self._items(file, content)
+                elif len(data := content.read(LARGEST_PAGE + 1)) > LARGEST_PAGE:
+                    self.passed_over[f"file of more than {LARGEST_PAGE:,} bytes"] += 1
+                else:
+                    is_text = kind.endswith(".txt")
+                    body = text_body(decode_html(data)) if is_text else Body(data)
+                    yield _saved(file.as_posix(), None, body)
 
     def _items(self, path: Path, file: IO[bytes]) -> Iterator[SavedPage]:
         count = 0
