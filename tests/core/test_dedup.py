@@ -82,11 +82,13 @@ def test_pages_that_a_damaged_store_does_not_have_are_counted(tmp_path):
     assert with_dedup(work, url=f"sqlite:///{tmp_path}/index") == 3
 
 
-def test_a_page_is_let_through_if_the_index_has_no_answer(dedup, monkeypatch):
+def test_a_page_is_let_through_with_a_message_if_the_index_fails(dedup, monkeypatch, caplog):
     monkeypatch.setattr(Breaker, "claim_all", Mock(side_effect=RuntimeError("a fault")))
     verdict = dedup.check(text("a", article(1)))
     assert (verdict.kind, verdict.key, verdict.reason) == ("skipped", "a", "unavailable")
     assert verdict.fingerprint is not None
+    [record] = caplog.records
+    assert record.getMessage() == "The index fails on 1 pages; let through unchecked"
 
 
 @pytest.mark.parametrize("scope", ["global", "domain", "host"])

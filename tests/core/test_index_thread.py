@@ -60,18 +60,6 @@ def test_a_page_waits_a_moment_for_others_that_are_on_their_way(store, monkeypat
     with_thread(store, lambda thread: thread.claim(PAGES[0]))
 
 
-def test_pages_of_an_index_that_fails_get_no_answer_with_one_message(store, caplog):
-    async def work(thread: IndexThread) -> list[Any]:
-        store.go_away()
-        return await asyncio.gather(*map(thread.claim, PAGES[:6]))
-
-    store.error = RuntimeError("a fault")
-    assert with_thread(store, work) == [None] * 6
-    assert [record.getMessage() for record in caplog.records] == [
-        "The index fails on 6 pages; let through unchecked"
-    ]
-
-
 def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer(
     store,
 ):

@@ -2,13 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from scrapy_simhash.index import open_index, registry
+from scrapy_simhash.index import open_existing, open_index, registry
 from scrapy_simhash.index.lookups import Lookups
-from scrapy_simhash.index.registry import Scheme, store_of
+from scrapy_simhash.index.registry import Scheme
 from scrapy_simhash.index.sqlite_store import open_sqlite
 from scrapy_simhash.index.store import Answer, PackedState, Part, Store, StoreMismatch, StoreMissing
 from scrapy_simhash.index.values import Arrival, IndexSpec
@@ -41,13 +40,6 @@ def admitted(store: Store, *pages: Arrival, state: PackedState = CONFIRMED) -> l
     return [position for written in answer.written for position in written or ()]
 
 
-@contextlib.contextmanager
-def opened(url: str, asked: IndexSpec = SPEC) -> Iterator[Store]:
-    store, _ = store_of(url).open(url, asked)
-    with contextlib.closing(store):
-        yield store
-
-
 @pytest.fixture(params=["memory", "sqlite", "redis", "redis-shards", "cluster-shards"])
 def place(request, stores) -> conftest.Store:
     """An empty place; a project adds its own store to the names of the places."""
@@ -55,9 +47,8 @@ def place(request, stores) -> conftest.Store:
 
 
 @pytest.fixture
-def store(place) -> Iterator[Store]:
-    with opened(place.url) as store:
-        yield store
+def store(place) -> Store:
+    return place.open(reach=SPEC.reach)._store
 
 
 def test_a_part_is_refused_for_what_came_near_since_and_told_of_it(store):
@@ -113,21 +104,18 @@ def test_a_cell_is_set_only_if_it_has_the_value_that_is_expected(store):
 
 def test_another_opens_what_is_there_and_nothing_else(place):
     with pytest.raises(StoreMissing):
-        store_of(place.url).open(place.url, None)
+        open_existing(place.url)
     if not place.shared:
         return
-    with opened(place.url) as store:
-        (position,) = admitted(store, page("a"))
-    store, found = store_of(place.url).open(place.url, None)
-    with contextlib.closing(store):
+    (position,) = admitted(place.open()._store, page("a"))
+    with contextlib.closing(open_existing(place.url)) as index:
+        found = index.spec
         assert (found.recipe, found.bits, found.distance, found.blocks) == ("test", 64, 3, 4)
-        assert store.find(looked(page("b"))).near == {0: [(0, position)]}
-    for wrong in (spec(recipe="another"), spec(128), spec(blocks=5)):
-        mismatch = pytest.raises(StoreMismatch, match=r"^[^\n]*(test|64|4)[^\n]*$")
-        with mismatch, opened(place.url, wrong):
-            pass
-    with opened(place.url, spec(distance=2)):
-        pass
+        assert index._store.find(looked(page("b"))).near == {0: [(0, position)]}
+    for wrong in ({"recipe": "another"}, {"bits": 128}, {"blocks": 5}):
+        with pytest.raises(StoreMismatch, match=r"^[^\n]*(test|64|4)[^\n]*$"):
+            place.open(**wrong)
+    place.open(distance=2)
 
 
 def open_mine(url: str, asked: IndexSpec | None) -> tuple[Store, IndexSpec]:

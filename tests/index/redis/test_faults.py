@@ -236,8 +236,11 @@ def test_the_rules_of_the_documentation_let_a_user_do_all(opened, restricted):
     index.clear()
 
 
+@pytest.mark.parametrize("is_put", [False, True])
 @pytest.mark.parametrize("denied", ["append", "rpush", "hset"])
-def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, restricted, denied):
+def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(
+    opened, restricted, denied, is_put
+):
     """What it, or a page that is put, wrote has the position that the next page gets in the log."""
     url, allow = restricted
     index = opened(url)
@@ -246,22 +249,13 @@ def test_a_page_whose_claim_ended_midway_is_not_taken_for_the_next_one(opened, r
     is_away(lambda: keep(index, first), "ACL denies")
     is_away(lambda: index.put([Entry("put", fp(first))]), "ACL denies")
     allow(f"+{denied}")
-    assert keep(index, second) == "unique"
+    if is_put:
+        index.put([Entry("second", fp(second))])
+    else:
+        assert keep(index, second, "second") == "unique"
     assert keep(index, first ^ 1, "near the first") == "unique"
-    assert {entry.key for entry in index} == {str(second), "near the first"}
-    assert index.check() == []
-
-
-def test_an_entry_that_is_put_has_no_lease_of_a_claim_that_ended_midway(opened, restricted):
-    url, allow = restricted
-    allow("-rpush")
-    index = opened(url)
-    claimed, crawled = values(2)
-    is_away(lambda: keep(index, claimed), "ACL denies")
-    allow("+rpush")
-    index.put([Entry("crawled", fp(crawled), "", b"", 5.0)])
-    assert [entry.provisional for entry in index] == [False]
-    assert index.counts().provisional == 0
+    assert {entry.key for entry in index if not entry.provisional} == {"second", "near the first"}
+    assert (len(index), index.counts().provisional, index.check()) == (2, 0, [])
 
 
 @pytest.mark.parametrize("part", ["meta", "leases"])

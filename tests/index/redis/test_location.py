@@ -1,26 +1,19 @@
 """URLs, passwords and certificates: what is refused, and what no message may show."""
 
-import contextlib
 from urllib.parse import quote
 
 import pytest
 
-from scrapy_simhash.index import open_index
 from scrapy_simhash.index.redis.location import parse_location
 from scrapy_simhash.index.store import StoreError
 from tests import servers
-from tests.index.promises.made import spec
 
 
-def opened(url):
-    return contextlib.closing(open_index(url, spec()))
-
-
-def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():
+def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it(opened):
     with servers.redis_server("--rename-command AUTH none") as server:
         url = f"redis://u:{'token' * 100}@127.0.0.1:{server.port}/0?protocol=2"
-        with pytest.raises(StoreError) as error, opened(url):
-            pass
+        with pytest.raises(StoreError) as error:
+            opened(url)
     assert "token" not in str(error.value)
 
 
@@ -50,9 +43,9 @@ def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it():
         ("unix://user:secret@?db=1", "unix://: the path of a socket is missing"),
     ],
 )
-def test_a_url_with_a_typo_is_refused_without_its_password(url, named):
-    with pytest.raises(ValueError, match=named) as error, opened(url):
-        pass
+def test_a_url_with_a_typo_is_refused_without_its_password(opened, url, named):
+    with pytest.raises(ValueError, match=named) as error:
+        opened(url)
     assert "secret" not in str(error.value)
 
 
@@ -83,12 +76,9 @@ def test_an_index_is_read_from_its_master(option):
 @pytest.mark.parametrize(
     "place", ["redis://{}", "redis+sentinel://{}/service", "redis+cluster://{}"]
 )
-def test_what_is_said_of_a_server_that_is_away_shows_no_login(place):
-    with (
-        pytest.raises(StoreError) as caught,
-        opened(place.format("someuser:h%23nter2@127.0.0.1:1")),
-    ):
-        pass
+def test_what_is_said_of_a_server_that_is_away_shows_no_login(opened, place):
+    with pytest.raises(StoreError) as caught:
+        opened(place.format("someuser:h%23nter2@127.0.0.1:1"))
     shown = f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!r}"
     assert not any(part in shown for part in ("someuser", "h#nter2", "h%23nter2"))
 
@@ -108,8 +98,8 @@ def test_the_name_in_a_certificate_is_checked_unless_the_url_says_not_to():
     assert address.sentinel["ssl_check_hostname"] is True
 
 
-def test_a_server_whose_certificate_is_unknown_or_has_another_name_is_refused(redis_servers):
+def test_a_certificate_that_is_unknown_or_has_another_name_is_refused(opened, redis_servers):
     url = redis_servers.tls.url
     for wrong in (url.split("?")[0], url.replace("127.0.0.1", "localhost")):
-        with pytest.raises(StoreError, match=r"(?i)hostname|certificate"), opened(wrong):
-            pass
+        with pytest.raises(StoreError, match=r"(?i)hostname|certificate"):
+            opened(wrong)
