@@ -16,14 +16,19 @@ from scrapy_simhash.crawl.queue import CrawlQueue
 from tests.crawl.spiders import FailingLate, Pages, paths, until
 
 
-@pytest.mark.parametrize(("room", "downloads"), [(64 << 20, 1), (100, 2)])
-def test_copy_whose_original_fails_goes_on_with_its_response_if_there_was_room_for_it(
-    crawl, articles, monkeypatch, room, downloads
+@pytest.mark.parametrize(
+    ("done", "room", "downloads"),
+    [("dropped", 64 << 20, 1), ("dropped", 100, 2), ("flagged", 64 << 20, 1)],
+)
+def test_copy_whose_original_fails_is_delivered_once_by_its_response_if_there_was_room_for_it(
+    crawl, articles, monkeypatch, done, room, downloads
 ):
     monkeypatch.setattr(queue_module, "MOST_BYTES", room)
-    crawled = crawl(FailingLate, site=articles, paths=[])
+    monkeypatch.setattr(FailingLate, "awaited", done)
+    settings = {"SIMHASH_ACTION": "flag" if done == "flagged" else "drop"}
+    crawled = crawl(FailingLate, settings=settings, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]
-    assert crawled.stat("dropped") == crawled.stat("crawled_again") == 1
+    assert crawled.stat("crawled_again") == crawled.stat("dropped") == (done == "dropped")
     assert articles.hits["/0/copy"] == downloads
 
 
@@ -89,12 +94,3 @@ def test_job_that_is_stopped_crawls_the_copies_that_wait_when_it_goes_on(crawl, 
     # It waits for no lease, which is longer than a test may take.
     crawled = crawl(Pages, settings=settings, site=articles, paths=[])
     assert paths(crawled) == ["/0/copy"]
-
-
-def test_a_flagged_copy_is_delivered_once_though_its_original_fails(crawl, articles):
-    class Flagged(FailingLate):
-        awaited = "flagged"
-
-    crawled = crawl(Flagged, settings={"SIMHASH_ACTION": "flag"}, site=articles, paths=[])
-    assert paths(crawled) == ["/0/copy"]
-    assert crawled.stat("crawled_again") == 0

@@ -19,6 +19,7 @@ from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.values import Match
 from scrapy_simhash.report.dedup_log import read_log
+from tests.commands.running import entries_in
 from tests.crawl.spiders import ONE_AT_A_TIME, Blog, paths, until
 from tests.pages import article, edited, html
 
@@ -32,14 +33,18 @@ class OtherBlog(Blog):
 
 
 @pytest.fixture
-def day(crawl: Any, tmp_path: Path) -> Callable[..., Any]:
+def index(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'pages.sqlite'}"
+
+
+@pytest.fixture
+def day(crawl: Any, index: str) -> Callable[..., Any]:
     """Crawl a site, always on the same index."""
 
     def run(
         site: Any, spider: Any = Blog, start: str = "/", meta: Any = None, **settings: Any
     ) -> Any:
-        url = f"sqlite:///{tmp_path / 'pages.sqlite'}"
-        settings = {"SIMHASH_INDEX_URL": url, "SCHEDULER_MEMORY_QUEUE": FIFO} | settings
+        settings = {"SIMHASH_INDEX_URL": index, "SCHEDULER_MEMORY_QUEUE": FIFO} | settings
         given = {"site": site, "start": start, "meta": meta}
         return crawl(spider, settings=ONE_AT_A_TIME | settings, **given)
 
@@ -57,12 +62,6 @@ def posts(site: Any, numbers: Any) -> list[str]:
         site.pages[link] = html(article(number), title=f"Post {number}")
     site.pages["/"] = front(*links)
     return links
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Callable[[], Any]:
-    """Open the index of the days."""
-    return lambda: closing(open_existing(f"sqlite:///{tmp_path / 'pages.sqlite'}"))
 
 
 def changes(crawled: Any) -> dict[str, str]:
@@ -190,7 +189,7 @@ def test_unfinished_run_misses_nothing_and_its_job_goes_on_with_it(
     assert "missing" not in caplog.text
     rest = day(site, **job)
     assert len(part.items) + len(rest.items) >= POSTS + 1
-    with index() as opened:
+    with closing(open_existing(index)) as opened:
         *_, run = opened.runs()
     assert (run.number, run.finished, run.pages, run.missing) == (2, True, POSTS + 1, 0)
 
@@ -247,8 +246,7 @@ def test_pages_that_no_kept_run_has_seen_are_forgotten(day, site, index):
     posts(site, range(2))
     for _ in range(3):
         day(site, SIMHASH_KEEP_RUNS=1)
-    with index() as opened:
-        keys = {entry.key.removeprefix(site.url) for entry in opened}
+    keys = {entry.key.removeprefix(site.url) for entry in entries_in(index)}
     assert keys == {"/", "/post-0", "/post-1"}
 
 
@@ -288,5 +286,4 @@ def test_queue_that_is_flushed_forgets_what_the_spider_has_seen(day, site, index
     monkeypatch.setattr(runs, "uses_scrapy_redis", lambda settings: True)
     second = day(site, SCHEDULER_FLUSH_ON_START=True)
     assert (second.stat("new"), second.stat("same")) == (4, 0)
-    with index() as opened:
-        assert f"{site.url}/other" in {entry.key for entry in opened}
+    assert f"{site.url}/other" in {entry.key for entry in entries_in(index)}

@@ -17,7 +17,7 @@ from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import summary as summary_module
 from scrapy_simhash.crawl.summary import _FATES, Judged, Summary
 from scrapy_simhash.index.values import Match
-from scrapy_simhash.report.dedup_log import LogLine, read_log
+from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
 from tests.crawl.spiders import InTurn, until
 from tests.pages import article, html
@@ -36,10 +36,6 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "dedup.jsonl"
 
 
-def lines(log: Path) -> dict[str, LogLine]:
-    return {line.url.rsplit("/", 1)[1]: line for line in read_log([log])}
-
-
 def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
     visit, twins, log, caplog
 ):
@@ -50,7 +46,8 @@ def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
     crawled = visit(twins, *asked, SIMHASH_LOG=str(log), **settings)
     assert len(crawled.items) == len(asked) - 1
     assert twins.hits["/robots.txt"] == crawled.stat("no_page") == 1
-    verdicts = Counter(line.verdict for line in read_log([log]))
+    lines = [*read_log([log])]
+    verdicts = Counter(line.verdict for line in lines)
     assert verdicts == {"unique": 2, "duplicate": 1, "revisit": 1, "skipped": 3}
     assert verdicts.total() == crawled.stat("responses")
     for verdict, number in verdicts.items():
@@ -62,8 +59,7 @@ def test_every_judged_page_is_a_line_of_the_log_and_counts_in_the_summary(
         "3 not compared: 1 other_type, 1 status, 1 too_large",
         f"What each repeats: scrapy simhash report {log}",
     ]
-    logged = lines(log)
-    first, second, image = logged["first"], logged["second"], logged["image"]
+    first, second, _, image, *_ = lines
     assert (second.original, second.action, second.k) == (first.key, "drop", 48)
     assert second.distance in range(49)
     assert second.bytes == len(twins.pages["/second"]) == crawled.stat("bytes_dropped")
