@@ -177,7 +177,7 @@ class Upkeep:
         """True if copies wait for pages of other crawlers, so that an engine must go on."""
         return bool(self._copies_by_entry)
 
-    def ask_now(self, seconds: float = 0.25) -> None:
+    def ask_now(self) -> None:
         """Ask how pages of other crawlers fared, and wait a moment for the answer.
 
         The engine of an idle crawl asks again only after five seconds, so every crawl
@@ -186,7 +186,7 @@ class Upkeep:
         if self._copies_by_entry:
             with suppress(NotYet):
                 answer = self._report(entries=self._entries())
-                self._tell_copies(answer.result(seconds))
+                self._tell_copies(answer.result(0.25))
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.

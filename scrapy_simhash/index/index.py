@@ -30,6 +30,7 @@ from functools import partial
 from itertools import islice
 from typing import Literal
 
+from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import crawler_names
 from scrapy_simhash.index.decision import Decision, Era, Terms, decisions_on
 from scrapy_simhash.index.entry_states import (
@@ -173,10 +174,8 @@ class Index:
             ValueError: the index could not hold a page; nothing is written.
         """
         check_fit(arrivals, self.spec)
-        claims: list[Claim] = []
-        for batch in batches(arrivals, CLAIMS_AT_ONCE):
-            claims += self._claim(batch)
-        return claims
+        answers = map(self._claim, batches(arrivals, CLAIMS_AT_ONCE))
+        return [claim for batch in answers for claim in batch]
 
     def _claim(self, arrivals: Sequence[Arrival]) -> list[Claim]:
         """Decide on what is near the pages, and commit; again for those that were refused.
@@ -524,9 +523,11 @@ class Index:
     def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
         """Return the entries of keys, in any scope, by position, in the order of the log."""
         records = dict[int, Record]()
+        blank = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for batch in batches(dict.fromkeys(keys), CLAIMS_AT_ONCE):
-            found = self._store.find(Lookups.of_keys(batch, self.spec))
-            for position, record in self._records(found.entries).items():
+            pages = [Arrival(key, blank) for key in batch]
+            near = self._store.find(Lookups(pages, self.spec))
+            for position, record in self._records(near.entries).items():
                 if record.key in batch:
                     records[position] = record
         return dict(sorted(records.items()))

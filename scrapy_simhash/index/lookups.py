@@ -28,15 +28,12 @@ SPREAD = np.uint32(0x9E3779B1)
 # Bytes of a key's value.
 KEY_BYTES = 4
 # Pages of another scheme, or with another "www", are found by the same value.
-_VARIANT = re.compile(r"https?://(?:www\.)?")
+_VARIANT = re.compile(r"^https?://(?:www\.)?")
 
 
 def key_value(key: str) -> bytes:
     """Return the value by which the entries of a key and of its variants are found."""
-    variant = _VARIANT.match(key)
-    value: bytes = xxhash.xxh32_digest(
-        (key[variant.end() :] if variant else key).encode()
-    )
+    value: bytes = xxhash.xxh32_digest(_VARIANT.sub("", key).encode())
     return value
 
 
@@ -84,7 +81,6 @@ class Lookups:
 
     Attributes:
         arrivals: the pages; their numbers are their places here.
-        everywhere: whether they ask for entries of their keys in any scope.
         contents: their fingerprints and blocks, in their scopes, and the values of
             their keys, as bytes.
         sought: the fingerprints of all look-ups, first by the pages, then by aliases,
@@ -93,11 +89,8 @@ class Lookups:
         pages: the numbers of the pages of all look-ups.
     """
 
-    def __init__(
-        self, arrivals: Sequence[Arrival], spec: IndexSpec, *, everywhere: bool = False
-    ) -> None:
+    def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
         self.arrivals = arrivals
-        self.everywhere = everywhere
         self._reach = spec.reach
         names = [(n, key_value(page.key)) for n, page in enumerate(arrivals)]
         for n, page in enumerate(arrivals):
@@ -108,12 +101,6 @@ class Lookups:
         contents = [written[n] + value for n, value in looks]
         self.contents = contents[: len(arrivals)]
         self.sought = unpacked(b"".join(contents), spec.bits, spec.blocks + 1)
-
-    @classmethod
-    def of_keys(cls, keys: Iterable[str], spec: IndexSpec) -> Lookups:
-        """Look for the entries of keys in any scope; it may find entries of other keys, too."""
-        blank = Fingerprint(0, spec.bits, bytes(4 * spec.blocks))
-        return cls([Arrival(key, blank) for key in keys], spec, everywhere=True)
 
     def near(self, neighbours: Iterable[Sequence[int]]) -> list[Near]:
         """Return what is near each page, given look-ups, distances and positions of entries.

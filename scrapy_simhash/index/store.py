@@ -135,7 +135,11 @@ class Store(Protocol):
         """Write each part that nothing stands against. Parts of one call share no entry."""
 
     def find(self, lookups: Lookups) -> Answer:
-        """Return what is near each page. What has one of the keys of a page is among it."""
+        """Return what is near each page.
+
+        What has one of the keys of a page is among it, whatever its scope. Ends are
+        told by a store that is here.
+        """
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
         """Return the entries at these positions, if they are there, with their fingerprints."""

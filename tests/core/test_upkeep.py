@@ -120,7 +120,7 @@ def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl, other):
     """The event loop does not wait long for the index."""
 
     def stays() -> bool:
-        crawl.upkeep.ask_now(0.01)
+        crawl.upkeep.ask_now()
         return crawl.upkeep.are_copies_waiting
 
     assert not stays()

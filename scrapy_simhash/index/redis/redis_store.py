@@ -159,14 +159,13 @@ class RedisStore:
 
     # Commits.
 
-    def _shard(self, scope: str) -> Shard:
-        number: int = xxhash.xxh32_intdigest(scope.encode()) % len(self._shards)
-        return self._shards[number]
-
     def _shard_of(self, part: Part, lookups: Lookups | None) -> Shard:
         if lookups:
-            return self._shard(lookups.arrivals[part.members[0]].scope)
-        return self._shards[next(iter(part.checks)) % len(self._shards)]
+            scope = lookups.arrivals[part.members[0]].scope
+            number = xxhash.xxh32_intdigest(scope.encode())
+        else:
+            number = next(iter(part.checks))
+        return self._shards[number % len(self._shards)]
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
         shards = [self._shard_of(part, lookups) for part in parts]
@@ -203,7 +202,8 @@ class RedisStore:
 
     def find(self, lookups: Lookups) -> Answer:
         total = Answer({}, {}, {})
-        pages = self._pages(lookups)
+        # What has a key may have any scope.
+        pages = {shard: [*range(len(lookups.arrivals))] for shard in self._shards}
         while pages:
             refused = {
                 shard: [Part((number,), {0: _NEVER}) for number in pages[shard]]
@@ -214,15 +214,6 @@ class RedisStore:
                 pages[shard] = [n for n in pages[shard] if n not in answer.near]
             pages = {shard: left for shard, left in pages.items() if left}
         return total
-
-    def _pages(self, lookups: Lookups) -> dict[Shard, list[int]]:
-        """Return the numbers of the pages that each shard is asked about."""
-        pages = defaultdict[Shard, list[int]](list)
-        for number, arrival in enumerate(lookups.arrivals):
-            of_scope = [self._shard(arrival.scope)]
-            for shard in self._shards if lookups.everywhere else of_scope:
-                pages[shard].append(number)
-        return pages
 
     # Reading.
 
