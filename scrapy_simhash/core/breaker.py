@@ -108,9 +108,11 @@ class Breaker:
         """See the contract; an absent store's entries are in progress for as long as a lease."""
         in_store = [entry for entry in news.entries if entry >= 0]
         fates = self._report_to_store(news._replace(entries=in_store))
-        in_memory = [-entry for entry in news.entries if entry < 0]
-        of_memory = self._memory.report(news._replace(entries=in_memory))
-        return fates | {-entry: fate for entry, fate in of_memory.items()}
+        if self.let_through:
+            in_memory = [-entry for entry in news.entries if entry < 0]
+            of_memory = self._memory.report(news._replace(entries=in_memory))
+            fates |= {-entry: fate for entry, fate in of_memory.items()}
+        return fates
 
     def _report_to_store(self, news: Report) -> dict[int, bool]:
         self._owe(news.failed, failed=True)
