@@ -22,34 +22,25 @@ PACKAGE = Path(__file__).parent.parent / "scrapy_simhash"
 
 # A line for each room: the rooms that it may import from, all of them further up. A door is every
 # module at the root that Scrapy knows by its own word for it.
+LINES = """
+    exceptions: printable
+    better: keys
+    extraction: keys loading printable
+    fingerprint: loading
+    readers: extraction fingerprint loading
+    rule: extraction fingerprint keys
+    index: loading printable fingerprint rule
+    url_patterns: better printable index keys
+    core: better printable extraction fingerprint index keys readers rule
+    report: core keys printable rule url_patterns
+    adapters: core keys
+    offline: core extraction fingerprint index keys readers rule
+    settings: exceptions extraction fingerprint index keys loading readers
+    crawl: printable core exceptions extraction index keys report settings url_patterns
+    doors: printable core crawl exceptions settings signals
+    commands: printable core fingerprint index keys offline report rule settings url_patterns"""
 ROOMS = {
-    "exceptions": {"printable"},
-    "better": {"keys"},
-    "extraction": {"keys", "loading", "printable"},
-    "fingerprint": {"loading"},
-    "readers": {"extraction", "fingerprint", "loading"},
-    "rule": {"extraction", "fingerprint", "keys"},
-    "index": {"loading", "printable", "fingerprint", "rule"},
-    "url_patterns": {"better", "printable", "index", "keys"},
-    "core": {
-        *("better", "printable", "extraction", "fingerprint"),
-        *("index", "keys", "readers", "rule"),
-    },
-    "report": {"core", "keys", "printable", "rule", "url_patterns"},
-    "adapters": {"core", "keys"},
-    "offline": {"core", "extraction", "fingerprint", "index", "keys", "readers", "rule"},
-    "settings": {"exceptions", "extraction", "fingerprint", "index", "keys", "loading", "readers"},
-    "crawl": {
-        "printable",
-        *("core", "exceptions", "extraction", "index", "keys"),
-        *("report", "settings", "url_patterns"),
-    },
-    "doors": {"printable", "core", "crawl", "exceptions", "settings", "signals"},
-    "commands": {
-        "printable",
-        *("core", "fingerprint", "index", "keys", "offline", "report", "rule", "settings"),
-        "url_patterns",
-    },
+    name: {*rooms.split()} for name, rooms in re.findall(r"^ *(\w+): (.*)$", LINES, re.MULTILINE)
 }
 DOORS = {"addon", "downloadermiddlewares", "pipelines", "spidermiddlewares"}
 SETTINGS = {"settings", "setting_values", "redis_settings"}

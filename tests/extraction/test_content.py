@@ -142,6 +142,18 @@ OWN = [
     ("Ann", both(f"<h1>{article(3, 24)}</h1>", OWNER)),
     # A page without h1 may have its name in the header of the site.
     ("Flat seven", f"<header><p>Flat seven</p></header><p>The old mill</p><p>{SAID}</p>"),
+    # A word of a class is not doubtful for containing one that is, nor is an id of a section, and
+    # of an attribute only the beginning is looked at.
+    *(
+        (TIP, f"<div>{ARTICLE}</div><{opening}><p>{TIP}</p></{opening.split()[0]}>")
+        for opening in (
+            "div class=commentary",
+            "div class=story-body",
+            "form class=user-info-from-cookie",
+            "section id=http-cookies",
+            f"div class='{'x' * 100_000} cookie'",
+        )
+    ),
     # What says most of a page is no part of the site.
     (article(3, 6), f"<h1>Rates</h1><p>Open daily</p><div role=contentinfo>{SHORT}</div>"),
 ]
