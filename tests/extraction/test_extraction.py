@@ -64,21 +64,31 @@ def test_text_behind_the_body_is_kept(name):
     assert extract(page, name).text == "\n".join(parts)
 
 
-def test_the_shadow_tree_that_a_server_renders_is_read():
-    """Web components have their text in a template; any other template is not shown."""
-    shadow = f"<x-article><template shadowrootmode=open><p>{article(1)}</p></template></x-article>"
-    unseen = "<template><p>A row for a script to fill in, again and again.</p></template>"
-    assert extract(f"<html><body>{shadow}{unseen}</body></html>").shown == article(1)
+TEXT, LABEL = article(1), "<svg><foreignObject><p>A label</p></foreignObject></svg>"
+#: Markup, and what a browser shows of it.
+SHOWN = [
+    # Web components have their text in a template; any other template is not shown.
+    (f"<x-article><template shadowrootmode=open><p>{TEXT}</p></template></x-article>", TEXT),
+    (f"<template><p>A row for a script to fill in.</p></template><p>{TEXT}</p>", TEXT),
+    # A browser ends a drawing at the next paragraph; a label in HTML is no paragraph of the page.
+    *(
+        (f"<svg><svg><path/></svg></svg>{LABEL}{drawing}<p>{TEXT}</p>", TEXT)
+        for drawing in ("<svg><path d=M0>", "<svg><g><svg>", "<math><mi>")
+    ),
+    ("<p>A <map name=m><area alt=x href=/x> town.</p><p>" + TEXT, f"A  town.\n{TEXT}"),
+    # Browsers show no blocks but those of their style sheet.
+    (
+        "<p>The <x-term title=y>mill</x-term> and<o:p></o:p> its <st1:place>town</st1:place>.",
+        "The mill and its town.",
+    ),
+    # Data in an attribute is not cut into text.
+    (f"<div data-x='{'word ' * 5000}' class=a><p>{TEXT}</p></div>", TEXT),
+]
 
 
-@pytest.mark.parametrize("drawing", ["<svg><path d=M0>", "<svg><g><svg>", "<math><mi>"])
-def test_a_drawing_or_map_that_is_left_open_loses_no_text(drawing):
-    """A browser ends it at the next paragraph; a label in HTML is no paragraph of the page."""
-    label = "<svg><foreignObject><p>A label</p></foreignObject></svg>"
-    page = f"<body><svg><svg><path/></svg></svg>{label}{drawing}<p>{article(1)}</p></body>"
-    assert extract(page).shown == article(1)
-    page = f"<body><p>Choose a <map name=m><area alt=x href=/x> town.</p><p>{article(1)}</p></body>"
-    assert extract(page).shown == f"Choose a  town.\n{article(1)}"
+@pytest.mark.parametrize(("markup", "shown"), SHOWN, ids=range(len(SHOWN)))
+def test_no_markup_hides_or_adds_text(markup, shown):
+    assert extract(f"<html><body>{markup}</body></html>").shown == shown
 
 
 @pytest.mark.parametrize("name", FAST_EXTRACTORS)
@@ -205,28 +215,11 @@ def test_a_body_whose_tag_is_left_out_begins_with_its_first_element(after):
     assert (one.text, one.content, one.own) == (other.text, other.content, other.own)
 
 
-def test_elements_unknown_to_html_stand_inside_lines():
-    """Browsers show no blocks but those of their style sheet."""
-    page = (
-        "<body><p>The <x-term title=y>mill</x-term> and<o:p></o:p> its <st1:place>town</st1:place>."
-    )
-    assert extract(page).shown == "The mill and its town."
-
-
-LINE = "Some text of a page, with words and all that there is to it."
+def test_a_line_runs_through_any_number_of_inline_elements():
+    assert extract("<p>" + "<b>x</b>" * 30_000).text.startswith("x" * 20_000)
 
 
 def test_an_unclosed_nav_keeps_the_text_of_its_page():
     """What holds most of the text is no navigation."""
-    assert LINE in extract(f"<nav><ul><li>Home</ul>{f'<p>{LINE}</p>' * 9}").text
-
-
-def test_many_inline_elements_are_one_line():
-    """A line runs through inline markup, however much of it there is."""
-    assert extract("<p>" + "<b>x</b>" * 30_000).text.startswith("x" * 20_000)
-
-
-def test_a_long_value_of_an_attribute_hides_no_text():
-    """Data in an attribute is not cut into text."""
-    html = f"<div data-x='{'word ' * 5000}' class=a><p>{LINE * 9}</p></div>"
-    assert extract(html).shown == LINE * 9
+    line = "Some text of a page, with words and all that there is to it."
+    assert line in extract(f"<nav><ul><li>Home</ul>{f'<p>{line}</p>' * 9}").text
