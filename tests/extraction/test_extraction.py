@@ -180,30 +180,34 @@ def test_a_picture_in_the_header_of_an_article_is_of_the_article():
     assert "a red mill" not in extract(f"<body><main>{text}{teaser}</main>").content
 
 
-@pytest.mark.parametrize("between", ["</li><li>", ", ", " "])
-def test_a_page_lists_the_links_of_its_content_without_counts(between):
-    names = between.join(f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem"))
-    body = f"<h1>Team</h1><p>{article(1)}</p><ul><li>{names}</li></ul><img src=/8.jpg>"
-    html = f"<body><nav><a href=/>Home</a></nav><main>{body}</main>"
-    for folder in ("", "http://a.test/office/"):
-        assert extract(html, url=folder).listed == {"Ann ()", "Bob ()", "Cem ()"}
+NAMES = [f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem")]
+TEAM = f"<p>{TEXT}</p><ul><li>{{}}</li></ul><img src=/8.jpg>"
+PLAYERS = "<iframe src=https://tube.test/embed/7a?t=3></iframe><audio src=a.mp3></audio>"
+#: What stands below a heading, the address of the page, and what it lists.
+LISTED = [
+    # Links of the content, without their counts.
+    *(
+        (TEAM.format(between.join(NAMES)), url, {"Ann ()", "Bob ()", "Cem ()"})
+        for between in ("</li><li>", ", ", " ")
+        for url in ("", "http://a.test/office/")
+    ),
     # Teasers lead to other pages of one folder.
-    assert extract(html, url="http://a.test/").listed == set()
+    (TEAM.format(", ".join(NAMES)), "http://a.test/", set()),
+    # All links and pictures of a page without text.
+    ("<ul><li><a href=/Ann>Ann</a></ul><img src=/8.jpg>", "http://a.test/", {"Ann", "/8.jpg"}),
+    # Files and players that it offers.
+    (
+        f"<p>{TEXT}</p>{PLAYERS}<ul><li><a href='minutes.PDF?sid=4#p2'>Minutes</a></li></ul>",
+        "http://a.test/2026/",
+        {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF Minutes"},
+    ),
+]
 
 
-def test_a_page_without_text_lists_all_links_and_pictures():
-    body = "<h1>Team</h1><ul><li><a href=/Ann>Ann</a></ul><img src=/8.jpg>"
-    page = extract(f"<body><nav><a href=/>Home</a></nav><main>{body}</main>", url="http://a.test/")
-    assert page.listed == {"Ann", "/8.jpg"}
-
-
-def test_a_page_lists_the_files_and_players_that_it_offers():
-    body = (
-        f"<h1>Council</h1><p>{article(1)}</p><iframe src=https://tube.test/embed/7a?t=3></iframe>"
-        "<audio src=a.mp3></audio><ul><li><a href='minutes.PDF?sid=4#p2'>Minutes</a></li></ul>"
-    )
-    page = extract(f"<body><main>{body}</main>", url="http://a.test/2026/")
-    assert page.listed == {"//tube.test/embed/7a", "/2026/a.mp3", "/2026/minutes.PDF Minutes"}
+@pytest.mark.parametrize(("body", "url", "listed"), LISTED, ids=range(len(LISTED)))
+def test_a_page_lists_what_is_an_entry_of_its_content(body, url, listed):
+    page = f"<body><nav><a href=/>Home</a></nav><main><h1>Team</h1>{body}</main>"
+    assert extract(page, url=url).listed == listed
 
 
 @pytest.mark.parametrize("after", ["", "<div class=a></div>", "<div><p>Opening hours</div>"])

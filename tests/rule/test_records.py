@@ -13,16 +13,9 @@ PROSE = (
 
 
 def record(*fields: str) -> str:
-    """Return a record: fields with ``: `` in a table, others above it, under one heading."""
-    added = "".join(field for field in fields if ": " not in field)
-    rows = "".join(
-        f"<tr><th>{label}</th><td>{value}</td></tr>"
-        for label, _, value in (field.partition(": ") for field in fields if ": " in field)
-    )
-    return (
-        "<title>Lot details | Hammer & Sons</title><nav><a href=/>Home</a></nav><div id=main>"
-        f"<h1>Lot details</h1><p>{added}</p><table>{rows}</table><p>{PROSE}</p></div>"
-    )
+    """Return a record: fields with ``: `` and others in a table under one heading."""
+    rows = "".join(f"<tr><th>{field.replace(': ', '<td>')}" for field in fields)
+    return framed(f"<table>{rows}</table><p>{PROSE}", "Lot details")
 
 
 #: Fields, and those of another record.
