@@ -44,14 +44,8 @@ import json, sys
 from scrapy import Spider
 from scrapy.crawler import CrawlerProcess
 
-class Nothing(Spider):
-    name = "nothing"
-    async def start(self):
-        return
-        yield
-
 process = CrawlerProcess(json.loads(sys.argv[1]))
-process.crawl(Nothing)
+process.crawl(type("Nothing", (Spider,), {"name": "nothing"}))
 process.start()
 ours = [name for name in sys.modules if name.startswith("scrapy_simhash.")]
 heavy = [name for name in ("numpy", "trafilatura", "jieba", "redis") if name in sys.modules]

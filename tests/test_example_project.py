@@ -25,21 +25,18 @@ def site() -> Newsroom:
     return Newsroom()
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in the example's folder; one process for each crawl, as for a user."""
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLE.parent), "NO_COLOR": "1"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, cwd=EXAMPLE, env=environment, capture_output=True, encoding="utf-8"
-    )
+def start(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+    """Start Python in the example's folder; one process for each crawl, as for a user."""
+    environment = os.environ | {"PYTHONPATH": str(EXAMPLE.parent), "NO_COLOR": "1"} | variables
+    return subprocess.Popen([sys.executable, *arguments], cwd=EXAMPLE, env=environment)
 
 
-def test_the_demo_prints_what_it_dropped_and_what_has_changed():
+def test_the_demo_prints_what_it_dropped_and_what_has_changed(capfd):
     """``make demo`` shows each drop with its original, distance and difference, and ends well."""
-    done = run("-m", "example.demo")
-    demo = done.stdout
+    assert start("-m", "example.demo").wait() == 0
     # Warnings and errors of the crawl are on stderr: there must be none.
-    assert (done.returncode, done.stderr) == (0, ""), demo + done.stderr
+    demo, errors = capfd.readouterr()
+    assert errors == ""
     rows = re.findall(r"^(\w+ \w+) +(\S+\.test/\S*) +(\S+\.test/\S*) +(\d+) bits$", demo, re.M)
     assert len(rows) == 20
     assert {kind for kind, *_ in rows} == {
@@ -80,31 +77,26 @@ def test_a_wrong_crawl_is_told_from_a_right_one(site):
     assert f"{alone} was lost" in judge(site, {}, whole - {alone}).mistakes
 
 
-def page(site: Newsroom, place: int) -> str:
-    """One of the generator's articles, as HTML."""
-    articles = [page for page in site.pages.values() if page.kind == "article"]
-    return articles[place].answer.body.decode("utf-8")
-
-
-def test_the_pages_spider_keeps_one_copy_of_each_page_and_shows_its_progress(site, tmp_path):
+def test_the_pages_spider_keeps_one_copy_of_each_page_and_shows_its_progress(site, tmp_path, capfd):
     """On a terminal it says how many pages it has, keeps and drops; and erases that line."""
     folder, out = tmp_path / "saved pages", tmp_path / "kept.jsonl"
     (folder / "old").mkdir(parents=True)
-    for name, place in (("one", 0), ("old/one", 0), ("two", 1)):
-        (folder / f"{name}.html").write_text(page(site, place), encoding="utf-8")
+    one, two, *_ = (page.answer.body for page in site.pages.values() if page.kind == "article")
+    for name, body in (("one", one), ("old/one", one), ("two", two)):
+        (folder / f"{name}.html").write_bytes(body)
     code = (
         "import pty, sys; sys.exit(pty.spawn([sys.executable, '-m', 'scrapy', 'crawl', 'pages', "
         "'-s', 'DOWNLOAD_DELAY=0.6', '-a', *sys.argv[1:]]))"
     )
     log = tmp_path / "log"
-    done = run("-c", code, f"pages={folder}", "-O", str(out), "-s", f"LOG_FILE={log}")
-    assert done.returncode == 0
+    assert start("-c", code, f"pages={folder}", "-O", f"{out}", "-s", f"LOG_FILE={log}").wait() == 0
+    shown = capfd.readouterr().out
     urls = [json.loads(line)["url"] for line in out.read_text("utf-8").splitlines()]
     assert (len(urls), urls[-1]) == (2, "http://pages.test/two.html")
     progress = r"\d+ pages, \d+ kept, \d+ near-duplicates, \d+ pages/s\x1b\[K[\r\n]"
-    assert re.search(progress, done.stdout)
-    assert done.stdout.endswith("\x1b[K")
-    assert "Traceback" not in done.stdout + log.read_text("utf-8")
+    assert re.search(progress, shown)
+    assert shown.endswith("\x1b[K")
+    assert "Traceback" not in shown + log.read_text("utf-8")
 
 
 def test_the_pages_spider_follows_links_over_saved_pages(tmp_path, crawl):
@@ -146,21 +138,12 @@ def test_the_crawlers_of_the_compose_file_keep_one_copy_together(site, server, t
     assert {"SIMHASH_INDEX_URL", "SIMHASH_LOG"} <= set(re.findall(r"SIMHASH_\w+", text))
     # On a busy machine Redis and workers may take longer than the filter waits by default.
     url = f"{server.url}?name=together&socket_timeout=60&socket_connect_timeout=60"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(EXAMPLE.parent),
-        "SIMHASH_INDEX_URL": url,
-        "SIMHASH_LOG": str(tmp_path / "dedup.jsonl"),
-    }
+    variables = {"SIMHASH_INDEX_URL": url, "SIMHASH_LOG": str(tmp_path / "dedup.jsonl")}
     patient = ["-s", "SIMHASH_TIMEOUT=300", "-s", "SIMHASH_LEASE=600"]
     # A crawler may end before another one begins: their run lasts until all have ended.
     with SyncDedup(url, spider="newsroom", processes=0, lease=600, runs=True):
         crawlers = [
-            subprocess.Popen(
-                [sys.executable, "-m", *command.replace("/out", str(tmp_path)).split(), *patient],
-                cwd=EXAMPLE,
-                env=environment,
-            )
+            start("-m", *command.replace("/out", str(tmp_path)).split(), *patient, **variables)
             for command in commands
         ]
         assert [crawler.wait() for crawler in crawlers] == [0, 0, 0]
