@@ -39,20 +39,6 @@ def test_a_print_view_under_the_name_of_the_site_is_a_copy(heading):
     assert not judged((one, page), (printed, other)).is_copy
 
 
-def rows(order: range, title: str) -> str:
-    table = "".join(f"<tr><td>{n}<td>{article(n, 12)}" for n in order)
-    return f"<title>{title}</title><h1>Harbours</h1><form>Sort</form><table>{table}</table>"
-
-
-@pytest.mark.parametrize("more", ["sorted by id", "— by name", "(descending)"])
-def test_a_table_in_another_order_is_a_copy_under_a_longer_title(more):
-    title, longer = "40 harbours", f"40 harbours {more}"
-    original = ("http://t.test/list?section=9", rows(range(40), title))
-    for order, is_copy in ((range(39, -1, -1), True), (range(20, 60), False)):
-        other = ("http://t.test/list?_sort=id&section=9", rows(order, longer))
-        assert judged(original, other).is_copy is is_copy
-
-
 CANONICAL = "http://s.test/products/b12"
 PRODUCT = framed(
     f"<p>$2.15</p><p>{article(7, 90)}</p><p>Made of cotton.</p>",
@@ -86,36 +72,3 @@ def test_each_part_of_a_long_series_with_one_text_has_a_name_of_its_own(heading,
     ]
     first, *others = ((f"http://p.test/part/{n}", page) for n, page in enumerate(parts))
     assert not [other[0] for other in others if judged(first, other).is_copy]
-
-
-METHOD = (
-    "<p>Atomically sets the value to {0} and returns the previous value, with memory effects as"
-    " specified by the handle of method number {1} in the table of all access modes.</p>"
-)
-
-
-@pytest.mark.parametrize(
-    ("head", "names", "methods"),
-    [
-        ("<title>{0} (Java 17)</title><h1>Class {0}</h1>", ("AtomicInteger", "AtomicLong"), 30),
-        ("<title>operator{0}</title><h1>operator{0}</h1>", ("&lt;", "++"), 4),
-        ("<title>Members</title><div class=title>{0} Member List</div>", ("vtkA", "vtkB"), 30),
-    ],
-)
-def test_siblings_in_a_manual_are_two_pages(head, names, methods):
-    """They share a template and most of a text."""
-    texts = ("the sum of both", "the given update")
-    body = "".join(METHOD.format(texts[n % 2], n * n + 7) for n in range(methods))
-    one, other = (
-        f"{head.format(name)}<main><p>A value of type {name} that changes.</p>{body}</main>"
-        for name in names
-    )
-    assert not judged(("http://docs.test/0.html", one), ("http://docs.test/1.html", other)).is_copy
-
-
-def test_a_title_that_is_the_h1_as_well_is_one_name():
-    bare, headed = (
-        f"<title>The old mill</title>{head}{STORY}" for head in ("", "<h1>The old mill</h1>")
-    )
-    ruling = judged(("http://p.test/1", bare), ("http://p.test/news/2", headed))
-    assert ruling == (True, "like-headings")
