@@ -106,22 +106,6 @@ width=560><tr>
 </table></center></body></html>"""
 
 
-def bbs(paragraphs: Sequence[str]) -> str:
-    """A Chinese bulletin board: one preformatted text, its lines broken at a fixed width."""
-    return f"""<html><body><center><font class=title>水边站 -- 主题文章阅读</font>
-[<a href=/doc?board=talk>讨论区</a>]</center><hr>
-<table class=doc><tr><td class=doc><pre>
-发信人: guest (过客), 信区: talk
-标  题: {paragraphs[0][:12]}
-发信站: 水边站 (Tue Mar  2 08:12:44 2004)
-
-{chr(10).join("    " + text + chr(10) for text in paragraphs)}
---
-※ 来源:．水边站 bbs.example.edu．[FROM: 10.1.2.3]
-</pre></td></tr></table><hr>[<a href=/prev>上一篇</a>][<a href=/next>下一篇</a>]
-[<a href=/reply>回复</a>]</body></html>"""
-
-
 def div_soup(paragraphs: Sequence[str]) -> str:
     """News: generated class names, no paragraphs, advertisements between the parts."""
     parts = "".join(
@@ -135,4 +119,4 @@ def div_soup(paragraphs: Sequence[str]) -> str:
 <div class=css-r5>{teasers}</div><div class=css-f8><div>{TOLD[11]}</div></div></div></body>"""
 
 
-SITES: dict[str, Site] = {site.__name__: site for site in (phpbb, mediawiki, portal, bbs, div_soup)}
+SITES: dict[str, Site] = {site.__name__: site for site in (phpbb, mediawiki, portal, div_soup)}
