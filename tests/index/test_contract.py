@@ -21,7 +21,7 @@ from tests.index.promises.made import (
     values,
 )
 
-FILES = ["sqlite:", "sqlite:///", "sqlite://host/a", "sqlite:a", "sqlite:/a"]
+FILES = ["sqlite:", "sqlite:///", "sqlite://host/a", "sqlite:a", "sqlite:/a", "sqlite+x:///a"]
 
 
 @pytest.mark.parametrize("url", ["", "mysql://x/y", *FILES, "memory://x", "http://[x"])
