@@ -111,7 +111,7 @@ class Index:
         # Positions of the entries that could not be read, and were passed over.
         self._damaged: set[int] = set()
         self._era = Era()
-        self._run_list = RunList(store, self.crawler, spec.spider, self._may_live)
+        self._run_list = RunList(store, self.crawler, spec.spider)
         # The entries in progress of each key: their states by position, as they were when
         # this crawler claimed. An act tries again with the state that is there.
         self._open: dict[str, dict[int, State]] = {}
@@ -453,14 +453,10 @@ class Index:
 
     # How acts go.
 
-    def _may_live(self, crawler: str) -> bool:
-        """Return whether a crawler may still run; only a store on this machine can know."""
-        return not (self._store.is_here and crawler_names.is_dead(crawler))
-
     def _is_expired(self, now: float, state: State) -> bool:
         if state.owner is None:
             return False
-        return state.expires <= now or not self._may_live(state.owner)
+        return state.expires <= now or crawler_names.is_dead(state.owner)
 
     def _act(self, states: Mapping[int, tuple[State, Act]]) -> None:
         """Act on entries by their positions, given their states as they are believed to be."""

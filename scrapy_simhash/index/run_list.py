@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_type_hints
 
+from scrapy_simhash.index.crawler_names import is_dead
 from scrapy_simhash.index.entry_states import attempts, failed_in, run_of
 from scrapy_simhash.index.store import Store, StoreDamaged
 from scrapy_simhash.index.values import Run
@@ -92,16 +93,12 @@ class RunList:
         store: has the cell.
         crawler: the name of the crawler, in the leases.
         spider: the name of its spider.
-        lives: tells whether a crawler that has a name may live.
     """
 
-    def __init__(
-        self, store: Store, crawler: str, spider: str, lives: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, store: Store, crawler: str, spider: str) -> None:
         self._store = store
         self._crawler = crawler
         self._spider = spider
-        self._lives = lives
 
     def runs(self) -> list[Run]:
         """Return the runs, the oldest first, with the entries that they have now."""
@@ -117,7 +114,7 @@ class RunList:
         counting = [row.run.number for row in rows if row.run.counts]
         first = counting[-keep] if 0 < keep <= len(counting) else 0
         old = (row for row in rows if row.run.number < first)
-        return {row.run.number for row in old if not self._living(row, now)}
+        return {row.run.number for row in old if not self._lives(row, now)}
 
     def begin(
         self, resumed: int | Literal["last"] | None, now: float, expires: float
@@ -151,7 +148,7 @@ class RunList:
             for row in cell.rows:
                 if row.run.number == number:
                     row.living.pop(self._crawler, None)
-                    if not self._living(row, now):
+                    if not self._lives(row, now):
                         self._end(row, cell, now, finished=finished)
 
     def forget(self, numbers: Collection[int]) -> None:
@@ -182,16 +179,14 @@ class RunList:
         if resumed == "last":
             named = last
         resumable = [row for row in named if not row.run.finished]
-        living = [row for row in last if self._living(row, now)]
+        living = [row for row in last if self._lives(row, now)]
         return next(iter(resumable + living), None)
 
-    def _living(self, row: _Row, now: float) -> set[str]:
-        """Return the names of the crawlers of a run that may live."""
-        return {
-            name
-            for name, ends in row.living.items()
-            if ends > now and self._lives(name)
-        }
+    def _lives(self, row: _Row, now: float) -> bool:
+        """Return whether one of the crawlers of a run may live."""
+        return any(
+            ends > now and not is_dead(name) for name, ends in row.living.items()
+        )
 
     def _end(self, row: _Row, cell: _Cell, now: float, *, finished: bool) -> None:
         """End a run: note what it saw, and whether it counts."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from scrapy_simhash.index import run_list
 from scrapy_simhash.index.values import Arrival, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
 from tests.index.promises.made import page, release, values
@@ -38,19 +39,20 @@ def test_a_run_after_the_list_of_runs_was_lost_has_a_new_number(store):
     assert index.begin_run().number == 2
 
 
-def test_two_crawlers_that_change_the_runs_at_once_both_do(store):
+def test_two_crawlers_that_change_the_runs_at_once_both_do(store, monkeypatch):
     one, two = store.open(), store.open()
-    lives = one._run_list._lives
-    begun = []
+    is_dead = run_list.is_dead
+    begun = list[int]()
 
     def begun_by_other(name: str) -> bool:
         if not begun:
+            monkeypatch.undo()
             begun.append(two.begin_run(resumed=1).number)
-        return lives(name)
+        return is_dead(name)
 
     three = store.open()
     three.begin_run()
-    one._run_list._lives = begun_by_other
+    monkeypatch.setattr(run_list, "is_dead", begun_by_other)
     assert [one.begin_run().number, *begun] == [1, 1]
     three.end_run(finished=True)
     two.end_run(finished=True)
