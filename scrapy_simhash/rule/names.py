@@ -18,8 +18,6 @@ from scrapy_simhash.fingerprint.normalisation import (
 )
 
 _LONGEST_NAME = 1000  # characters; a page may call its whole text its title
-_MOST_PARTS = 8
-_MOST_WORDS = 24
 _LONGEST_TEXT = 100_000  # the characters in which words are looked for
 
 # Between a page's own title and the name of its site. "_" and "-" part titles only in
@@ -106,7 +104,7 @@ def _name_in(title: str, headings: list[str], site: str, text: str) -> str:
             len(_unsaid(part, text)) / len(part.split()),
         )
 
-    return min(parts[:_MOST_PARTS], key=doubt, default="")
+    return min(parts, key=doubt, default="")
 
 
 def _unnumbered(heading: str) -> str:
@@ -138,8 +136,8 @@ def _hash(texts: Iterable[str], key: bytes) -> int:
 def _unsaid(heading: str, text: str) -> set[str]:
     """Return the words of a heading that a text does not have, and its numbers and signs."""
     normal = normalise("\n".join(heading.split()), by_line=True)
-    words = [*dict.fromkeys(normal.split("\n"))][:_MOST_WORDS]
-    missing = {word for word in words if word not in text[:_LONGEST_TEXT]}
+    said = text[:_LONGEST_TEXT]
+    missing = {word for word in normal.split("\n") if word not in said}
     return {*missing, *_DIGITS.findall(heading), _LETTERS.sub("", _plain(heading))} - {
         ""
     }
