@@ -83,6 +83,22 @@ def test_a_wrong_forecast_ends_its_pattern_at_once():
     assert spared(learner, OLD) == 0
 
 
+def test_a_distinct_page_of_the_sample_is_no_loss_if_its_other_address_is_always_fetched():
+    learner = Learner()
+    learn_old_versions(learner)
+    forecasts = [learner.forecast(OLD(n)) for n in range(1000, 2000)]
+    first, second = [each for each in forecasts if not each.spared][:2]
+    fetched = learner.estimate.fetched
+    learner.record(first, Visit(first.url))
+    learner.record(second, Visit(second.url, first.url))
+    assert learner.estimate.lost > 1
+    assert (learner.estimate.fetched, learner.estimate.wrong) == (fetched + 2, 1)
+    for number in (1, 2):
+        fetch(learner, ARTICLE(-number), first.url)
+    assert (learner.estimate.lost, learner.estimate.wrong) == (0, 0)
+    assert learner.table.place(first.url).row.wrong == 0
+
+
 def test_of_two_addresses_of_a_page_never_both_are_spared():
     for often in (0.02, 0.3, 0.5, 0.7, 0.98):
         chance, learner = random.Random(5), Learner()
