@@ -149,11 +149,10 @@ class Dedup:
         self.upkeep.begin()
         return self
 
-    async def __aexit__(self, error: object, *_: object) -> Literal[False]:
+    async def __aexit__(self, error: object, *_: object) -> None:
         await self.upkeep.settle()
         await self.end_run(finished=error is None)
         await self.close()
-        return False
 
     async def ask(self, call: Callable[[Index], T]) -> T | None:
         """Give the index to ``call``, and return its result; None if the store is away."""

@@ -6,14 +6,12 @@ of their fingerprints, and the rule, decide.
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, mix
 
 
-@dataclass(frozen=True, slots=True)
 class Slices:
     """The four slices of a 64-bit fingerprint; two that differ in three bits agree in one slice.
 
@@ -26,7 +24,7 @@ class Slices:
     section 3.
     """
 
-    count: ClassVar[int] = 4
+    count = 4
 
     def __str__(self) -> str:
         return f"slices:{self.count}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scrapy_simhash.index.entry_states import Record, State, failed_in
@@ -49,14 +49,12 @@ class Terms(NamedTuple):
 
     Attributes:
         lease: the state of an entry whose lease begins now.
-        is_expired: tells whether a state's lease has run out.
     """
 
     spec: IndexSpec
     era: Era
     now: float
     lease: State
-    is_expired: Callable[[State], bool]
 
 
 class Case:
@@ -123,7 +121,7 @@ class Decision:
         records: dict[int, Record],
         terms: Terms,
     ) -> None:
-        self._spec, self._era, self._now, self._lease, self._is_expired = terms
+        self._spec, self._era, self._now, self._lease = terms
         self._near = near
         self._records = records
         self.changed: dict[int, Record | None] = {}
@@ -269,7 +267,7 @@ class Decision:
                 others += 1
                 if distance > self._spec.reach or others > RULINGS:
                     continue
-            yield record.match(distance, expired=self._is_expired(record.state))
+            yield record.match(distance, expired=record.state.is_expired(self._now))
 
     def _is_same(self, page: Arrival, match: Match) -> bool:
         is_near = match.distance <= self._spec.distance

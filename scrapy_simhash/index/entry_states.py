@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
+from scrapy_simhash.index.crawler_names import is_dead
 from scrapy_simhash.index.store import PackedState, Stored, StoreUnavailable
 from scrapy_simhash.index.values import Match
 
@@ -50,6 +51,12 @@ class State(NamedTuple):
     @property
     def delivered(self) -> bool:
         return self.owner is None or self.back is not None
+
+    def is_expired(self, now: float) -> bool:
+        """Return whether its lease has run out, or its crawler is dead."""
+        if self.owner is None:
+            return False
+        return self.expires <= now or is_dead(self.owner)
 
     def pack(self) -> PackedState:
         if self.owner is None:

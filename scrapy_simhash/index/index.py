@@ -225,7 +225,7 @@ class Index:
         """Return the terms of claims that are made now."""
         now = self.now()
         lease = State(self._era.run, self.crawler, now + self.spec.lease)
-        return Terms(self.spec, self._era, now, lease, partial(self._is_expired, now))
+        return Terms(self.spec, self._era, now, lease)
 
     # Pages in progress.
 
@@ -285,7 +285,7 @@ class Index:
         for at, record in self._records(self._store.read(fates.keys())).items():
             if record.state.owner is None:
                 fates[at] = record.state.run not in self._era.past
-            elif not self._is_expired(now, record.state):
+            elif not record.state.is_expired(now):
                 del fates[at]
         return fates
 
@@ -452,11 +452,6 @@ class Index:
         return sum(self.counts().by_run.values())
 
     # How acts go.
-
-    def _is_expired(self, now: float, state: State) -> bool:
-        if state.owner is None:
-            return False
-        return state.expires <= now or crawler_names.is_dead(state.owner)
 
     def _act(self, states: Mapping[int, tuple[State, Act]]) -> None:
         """Act on entries by their positions, given their states as they are believed to be."""
