@@ -4,9 +4,6 @@ Two pages that have the same value at the same place are candidates; only the di
 of their fingerprints, and the rule, decide.
 """
 
-import functools
-from dataclasses import dataclass
-
 import numpy as np
 
 from scrapy_simhash.fingerprint.hashing import Uint64s, mix
@@ -34,7 +31,6 @@ class Slices:
         return np.frombuffer(value.to_bytes(8, "big"), ">u2").astype("<u4").tobytes()
 
 
-@dataclass(frozen=True, slots=True)
 class Bands:
     """Bands of MinHash values of the features, from one permutation.
 
@@ -58,12 +54,12 @@ class Bands:
     bands more to find as many pairs of short texts among as few unrelated pages.
 
     Attributes:
-        count: bands of a page, which are its block values; at least 1.
-        length: MinHash values of a band; at least 1.
+        count: bands of a page, which are its block values.
+        length: MinHash values of a band.
     """
 
-    count: int = 14
-    length: int = 4
+    count = 14
+    length = 4
 
     def __str__(self) -> str:
         return f"bands:{self.count}x{self.length}"
@@ -82,45 +78,38 @@ class Bands:
                 f"the fingerprint alone does not give its block values: {self} makes them "
                 "from the text"
             )
-        bins = self.count * self.length
-        minima = _minima(hashes if len(hashes) else np.zeros(1, np.uint64), bins)
+        minima = _minima(hashes if len(hashes) else np.zeros(1, np.uint64))
         # A multilinear hash: the sum of products with odd numbers, of which the high
         # half counts.
-        terms = (minima * _odd_numbers(bins)).reshape(self.count, self.length)
+        terms = (minima * _ODD_NUMBERS).reshape(self.count, self.length)
         last = minima[self.length - 1 :: self.length]
         # The place of a hash in its bin, of 2**64.
-        places = last * np.uint64(bins)
+        places = last * np.uint64(_BINS)
         terms[:, -1] *= places < np.uint64(2**64 // 20)
         # The number of the band is in its hash, because the bands of a text of a single
         # feature are all made of few values.
-        sums = np.add.reduce(terms, axis=1) + _odd_numbers(self.count)
+        sums = np.add.reduce(terms, axis=1) + _ODD_NUMBERS[: self.count]
         values: bytes = (sums >> np.uint64(32)).astype("<u4").tobytes()
         return values
 
 
-def _minima(hashes: Uint64s, bins: int) -> Uint64s:
+_BINS = Bands.count * Bands.length
+# The least hash of each bin, which is the least whole number that is no less than
+# n / bins of 2**64, and the greatest hash of all.
+_BOUNDS = np.array(
+    [*(-((-n << 64) // _BINS) for n in range(_BINS)), 2**64 - 1], np.uint64
+)
+# Odd numbers with irregular bits, one for each bin.
+_ODD_NUMBERS = mix(np.arange(1, _BINS + 1, dtype=np.uint64)) | np.uint64(1)
+
+
+def _minima(hashes: Uint64s) -> Uint64s:
     """Return the MinHash of each bin, shape (bins,)."""
     ordered = np.sort(hashes)
-    bounds = ordered.searchsorted(_bounds(bins))
+    bounds = ordered.searchsorted(_BOUNDS)
     minima = ordered.take(bounds[:-1], mode="clip")
     empty = bounds[:-1] == bounds[1:]
     if empty.any():
-        of_bins = hashes + _odd_numbers(bins)[empty][:, None]
+        of_bins = hashes + _ODD_NUMBERS[empty][:, None]
         minima[empty] = mix(of_bins).min(axis=1)
     return minima
-
-
-@functools.cache
-def _bounds(bins: int) -> Uint64s:
-    """Return the least hash of each bin, and the greatest hash of all, shape (bins + 1,)."""
-    # The least whole number that is no less than n / bins of 2**64.
-    bounds = [-((-n << 64) // bins) for n in range(bins)]
-    return np.array([*bounds, 2**64 - 1], np.uint64)
-
-
-@functools.cache
-def _odd_numbers(count: int) -> Uint64s:
-    """Return odd numbers with irregular bits, shape (count,)."""
-    numbers = mix(np.arange(1, count + 1, dtype=np.uint64))
-    numbers |= np.uint64(1)
-    return numbers

@@ -76,7 +76,7 @@ def test_texts_that_overlap_share_a_band(count, jaccard, least, most):
 def test_bands_agree_as_often_as_minhash_says():
     for count in (30, 100, 5000):
         same = [
-            np.mean(_minima(a, 80) == _minima(b, 80))
+            np.mean(_minima(a) == _minima(b))
             for a, b in (overlapping(count, 0.7, seed) for seed in range(200))
         ]
         assert np.mean(same) == pytest.approx(0.7, abs=0.03)
