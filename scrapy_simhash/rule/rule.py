@@ -201,7 +201,11 @@ class Pair:
 
 
 def _far(pair: Pair) -> str:
-    farthest = dict.fromkeys(EDITIONS, MOST) | {Kinship.SITES: 1 / MOST}
+    farthest = {
+        Kinship.BRANCH: MOST,
+        Kinship.TRANSLATION: 1 / 2,
+        Kinship.SITES: 1 / MOST,
+    }
     if pair.near > (1 if pair.is_thin else farthest.get(pair.kin, 1)):
         return FAR
     may_share_program = pair.kin not in (*VIEWS, Kinship.DOMAIN)

@@ -27,7 +27,7 @@ Case = tuple[Kinship, Facts, Facts, float, str]
 
 def farthest(kin: Kinship) -> float:
     """Return how many bits two texts may be apart."""
-    return {BRANCH: 36, TRANSLATION: 36, SITES: 64}.get(kin, 48)
+    return {BRANCH: 36, TRANSLATION: 24, SITES: 64}.get(kin, 48)
 
 
 def salaried(salary: str, *, menu: tuple[str, ...] = ()) -> Facts:
@@ -126,7 +126,7 @@ def distances() -> Iterator[Case]:
         yield kin, STORY, STORY, farthest(kin) + 1, "far"
     # Short texts have to be nearer, most of all those that may come from one program.
     short, mirrored = sized(450), sized(450, menu=MENU)
-    for kin in (BRANCH, TRANSLATION, TEXT, SITES):
+    for kin in (BRANCH, TEXT, SITES):
         yield kin, short, short, 24, COPY
         yield kin, short, short, 25, "short"
     yield SITES, short, mirrored, 25, "short"
