@@ -92,11 +92,11 @@ class Lookups:
     def __init__(self, arrivals: Sequence[Arrival], spec: IndexSpec) -> None:
         self.arrivals = arrivals
         self._reach = spec.reach
-        names = [(n, key_value(page.key)) for n, page in enumerate(arrivals)]
-        for n, page in enumerate(arrivals):
-            names += [(n, value) for value in map(key_value, page.aliases)]
+        names = [(n, page.key) for n, page in enumerate(arrivals)]
+        names += [(n, key) for n, page in enumerate(arrivals) for key in page.aliases]
         written = [*map(written_fingerprint, arrivals)]
-        looks = dict.fromkeys(names)  # most aliases have the value of their page's key
+        # Most aliases have the value of their page's key.
+        looks = dict.fromkeys((n, key_value(key)) for n, key in names)
         self.pages = [n for n, _ in looks]
         contents = [written[n] + value for n, value in looks]
         self.contents = contents[: len(arrivals)]

@@ -180,7 +180,7 @@ class RedisStore:
         return total._replace(written=[next(written[shard]) for shard in shards])
 
     def _committed(
-        self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None = None
+        self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None
     ) -> dict[Shard, Answer]:
         """Commit the parts of each shard; what they ask at a time is sent together."""
         looks = _looks(lookups, self._spec) if lookups else []

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from scrapy_simhash.index.lookups import Near
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.store import (
     Answer,
@@ -268,14 +269,10 @@ class Shard:
         """Return what is near the pages that were looked at."""
         rows = zip(result.places, result.rows[::2], result.rows[1::2], strict=True)
         entries = {row[0]: self._row(*row) for row in rows}
-        looks = [
-            sorted(
-                (distance, entries[place][0])
-                for distance, place in zip(look[::2], look[1::2], strict=True)
-            )
-            for look in result.looks
-        ]
-        near = dict(zip(pages, looks, strict=True))
+        near: dict[int, Near] = {}
+        for page, look in zip(pages, result.looks, strict=True):
+            positions = [entries[place][0] for place in look[1::2]]
+            near[page] = sorted(zip(look[::2], positions, strict=True))
         end = self.position(result.last + 1) - self._number
         return Answer(near, dict(entries.values()), dict.fromkeys(near, end))
 
