@@ -113,8 +113,11 @@ class RunList:
         rows = _Cell(self._packed()).rows_of(self._spider)
         counting = [row.run.number for row in rows if row.run.counts]
         first = counting[-keep] if 0 < keep <= len(counting) else 0
-        old = (row for row in rows if row.run.number < first)
-        return {row.run.number for row in old if not self._lives(row, now)}
+        return {
+            row.run.number
+            for row in rows
+            if row.run.number < first and not self._lives(row, now)
+        }
 
     def begin(
         self, resumed: int | Literal["last"] | None, now: float, expires: float
