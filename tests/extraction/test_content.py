@@ -174,6 +174,8 @@ SITES = [
     ("It is 12:03", f"<table><tr><td class=s>It is 12:03</table><div><h1>A</h1>{CELLS}</div>"),
     ("It is 12:03", both("<p>Hello</p>", repeated("<h5>{1}</h5>", 4, 20)) + "It is 12:03"),
     ("Sunny", f"{BOX}<div>{ARTICLE}</div>"),
+    # Lines made alike that stand far apart are no row.
+    ("2 rooms", beside(ALIKE.replace("<div class=r>", "<div><ul><li><p>"))),
     # A number of the author beside each post.
     ("Posts: 1", posts("Posts: {0}", LONG)),
     ("Posts: 1", posts("Posts: {0}", MIXED)),
@@ -327,7 +329,7 @@ def test_fields_of_all_entries_are_content_if_one_entry_has_three():
 
 
 def test_links_are_text_on_a_list_alone():
-    stories = "".join(f"<li><a href=/{n}>{article(n, 14)}</a>" for n in range(20, 30))
+    stories = "".join(f"<li><a href=/{n}>{article(n, 14)}</a>" for n in range(20, 25))
     assert not extract(page(f"<h1>News</h1><ul>{stories}</ul>")).thin
     mail = f"<h1>Re: mill</h1><p>Agreed, Ann.</p><p><a href=/8>Next: {article(8, 30)}</a></p>"
     assert extract(page(mail)).thin
