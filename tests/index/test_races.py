@@ -1,7 +1,7 @@
 """Crawlers and threads claim at the same time."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,13 +14,6 @@ from tests.index.promises.made import fp, same_facts, values
 
 # The memory of a crawler is its own.
 pytestmark = pytest.mark.parametrize("backend", DIFFERENT[1:])
-
-
-def in_threads(work: Callable[[int], object], count: int) -> None:
-    """Do some work with the number of each thread; what fails there fails here."""
-    with ThreadPoolExecutor(count) as threads:
-        for done in [threads.submit(work, number) for number in range(count)]:
-            done.result(240)
 
 
 def near(i: int, value: int, number: int) -> Arrival:
@@ -42,7 +35,9 @@ def race(indexes: Sequence[Index], rounds: int, page_of: Any = near) -> list[lis
             start.wait(240)
             claims[i].append(indexes[number].claim(page_of(i, value, number)))
 
-    in_threads(crawl, len(indexes))
+    with ThreadPoolExecutor(len(indexes)) as threads:
+        for done in [threads.submit(crawl, number) for number in range(len(indexes))]:
+            done.result(240)  # what fails there fails here
     return claims
 
 

@@ -125,22 +125,19 @@ def test_a_log_that_nobody_asked_for_is_bounded_and_keeps_the_last_lines(tmp_pat
     assert kept == urls[-len(kept) :]
 
 
-def bad_lines() -> list[str]:
-    good = json.loads(to_json(line()))
-    wrong = {
+def test_a_line_that_cannot_be_read_is_passed_over(tmp_path):
+    good = to_json(line())
+    wrong: dict[str, tuple[Any, ...]] = {
         "time": (None, "now", 1e300, float("nan")),
         "bytes": (True, -1, 10**400),
         "verdict": ("maybe",),
         "what": ("thing",),
         "text": (["a"],),
     }
-    changed = [json.dumps(good | {name: value}) for name in wrong for value in wrong[name]]
-    return [*changed, "{", "3", "[]", "\x00", "[" * 100_000, "x" * 40_000_000]
-
-
-def test_a_line_that_cannot_be_read_is_passed_over(tmp_path):
-    path, bad, seen = tmp_path / "log", bad_lines(), list[int]()
-    path.write_text("\n".join([*bad, to_json(line())]), "utf-8")
+    bad = [json.dumps(json.loads(good) | {name: value}) for name in wrong for value in wrong[name]]
+    bad += ["{", "3", "[]", "\x00", "[" * 100_000, "x" * 40_000_000]
+    path, seen = tmp_path / "log", list[int]()
+    path.write_text("\n".join([*bad, good]), "utf-8")
     *passed_over, read = read_lines([path], seen.append)
     assert read == line()
     assert {*passed_over} == {None}

@@ -17,19 +17,15 @@ def replayed(*visits: tuple[str, Visit]) -> tuple[Replay, Learner]:
     return replay, learner
 
 
-def visits_of_board(topics: int, posts: int) -> list[tuple[str, Visit]]:
-    """Return the pages of a board whose lists link a topic after its last post, depth first."""
-    visits = []
-    for topic in range(topics):
-        urls = [f"{SITE}/topic/{topic}/?post={topic}{post}" for post in range(posts)]
-        first, *rest = [urls[0], f"{SITE}/topic/{topic}/", *urls[1:]]
-        visits.append((first, Visit(first, size=100)))
-        visits += [(url, Visit(url, first, size=100)) for url in rest]
-    return visits
-
-
 def test_the_pages_of_a_board_are_spared_as_if_topics_had_come_first():
-    spared, learner = replayed(*visits_of_board(60, 8))
+    """Its lists link a topic after its last post, depth first."""
+    visits = []
+    for topic in range(60):
+        first, *posts = [f"{SITE}/topic/{topic}/?post={topic}{post}" for post in range(8)]
+        visits.append((first, Visit(first, size=100)))
+        urls = [f"{SITE}/topic/{topic}/", *posts]
+        visits += [(url, Visit(url, first, size=100)) for url in urls]
+    spared, learner = replayed(*visits)
     assert 0.6 * 60 * 8 < spared.pages < 60 * 8
     assert (spared.bytes, spared.losses) == (100 * spared.pages, 0)
     assert learner.forecast(f"{SITE}/topic/70/?post=701").bound
