@@ -7,12 +7,12 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -51,9 +51,6 @@ def hostile(text: str) -> str:
 HOSTILE = replace(RECIPE, extractor=f"{__name__}.hostile")
 
 
-T = TypeVar("T")
-
-
 class Crew(Workers):
     """Workers on an event loop that runs while a test waits for something."""
 
@@ -61,20 +58,14 @@ class Crew(Workers):
         super().__init__(*args, **options)
         self.loop = asyncio.new_event_loop()
 
-    def run(self, work: Awaitable[T]) -> T:
-        async def wait() -> T:
-            return await work
-
-        return self.loop.run_until_complete(wait())
+    def run(self, work: Any) -> Any:
+        return self.loop.run_until_complete(work)
 
     def ask(self, *bodies: Body | bytes) -> list[PageAnalysis]:
         """Return the analyses of bodies that are asked for at once."""
-
-        async def ask() -> list[PageAnalysis]:
-            pages = (body if isinstance(body, Body) else Body(body) for body in bodies)
-            return await asyncio.gather(*map(self.analyse, pages))
-
-        return self.run(ask())
+        pages = [body if isinstance(body, Body) else Body(body) for body in bodies]
+        tasks = [self.loop.create_task(self.analyse(page)) for page in pages]
+        return self.run(asyncio.gather(*tasks))
 
     def pids(self, *bodies: bytes) -> list[int]:
         """Return the ids of the processes that get bodies."""
