@@ -74,7 +74,7 @@ class FailingLate(Pages):
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.base + "/0")
         await until(lambda: self.counted("unique"))
-        yield Request(self.base + "/0/copy", meta={"depth": 1})
+        yield Request(self.base + "/0/copy", meta={"depth": 1, **self.meta})
 
     async def parse(self, response: Any) -> Any:
         if response.url.endswith("/0"):

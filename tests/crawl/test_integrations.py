@@ -1,12 +1,11 @@
 """The filter beside other parts of Scrapy and its neighbours."""
 
 import re
-from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
 import pytest
 
-from tests.crawl.spiders import Pages, check_sum, paths
+from tests.crawl.spiders import FailingLate, Pages, check_sum, paths
 from tests.test_addon import COMPONENTS
 
 ALL = ["/first", "/second", "/other"]
@@ -59,18 +58,14 @@ def test_page_objects_work_on_the_pages_that_get_through(visit, twins):
     assert crawled.items[0]["title"] == "A page"
 
 
-def test_browser_page_of_a_dropped_copy_is_closed(visit, twins):
-    closed: list[str] = []
+class BrowserPage(list[str]):
+    async def close(self) -> None:
+        self.append("closed")
 
-    class BrowserPage(str):
-        async def close(self) -> None:
-            closed.append(self)
 
-    class Including(Pages):
-        async def start(self) -> AsyncIterator[Any]:
-            async for request in super().start():
-                request.meta["playwright_page"] = BrowserPage(request.url.removeprefix(self.base))
-                yield request
-
-    visit(twins, *ALL, spider=Including)
-    assert closed == ["/second"]
+def test_browser_page_of_a_dropped_copy_is_closed_and_its_response_is_not_kept(crawl, articles):
+    meta = {"playwright_page": BrowserPage(["open"])}
+    crawled = crawl(FailingLate, site=articles, paths=[], meta=meta)
+    assert paths(crawled) == ["/0/copy"]
+    assert meta["playwright_page"] == ["open", "closed"]
+    assert articles.hits["/0/copy"] == 2

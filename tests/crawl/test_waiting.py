@@ -68,6 +68,7 @@ def test_a_copy_waits_for_the_page_of_another_crawler(crawl, twins, on_redis, fa
     with first_of_another_crawler(twins, on_redis) as other:
         crawled = crawl(Meanwhile, settings=on_redis, site=twins, paths=["/second"])
     assert paths(crawled) == (["/second"] if fails else [])
+    assert [item["request"].priority for item in crawled.items] == [0] * fails
     assert twins.hits["/second"] == 1
 
 
