@@ -47,6 +47,11 @@ class Actions(NamedTuple):
             (action for pattern, action in self.pairs if pattern.search(url)), "drop"
         )
 
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{pattern.pattern} {action}".lstrip() for pattern, action in self.pairs
+        )
+
 
 def choice(literal: Any) -> Read:
     """Return a function that reads one of the texts of a ``Literal``."""

@@ -24,7 +24,7 @@ def test_defaults_are_the_default_recipe_in_memory_or_beside_a_job(tmp_path):
     settings = read()
     assert settings.recipe.name == "default"
     assert settings.index_url == "memory://"
-    assert settings.action.of("http://a.example/") == "drop"
+    assert str(settings.action) == "drop"
     job = read(JOBDIR=str(tmp_path / "crawl #1"))
     assert job.index_url == f"sqlite:///{tmp_path}/crawl%20%231/simhash.sqlite"
 

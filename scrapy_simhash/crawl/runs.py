@@ -102,7 +102,7 @@ class CrawlRun:
             place_of(settings.index_url),
             f"run {run.number}" if run else "no run",
             settings.log or "none",
-            self._crawler.settings.get("SIMHASH_ACTION", "drop"),
+            settings.action,
             settings.recrawl,
             _shared_with(others),
         )
