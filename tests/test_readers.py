@@ -107,11 +107,9 @@ COMPARED: list[tuple[str, list[Any], str]] = [
 
 def verdicts_on(kind: str, contents: list[Any], **readers: str) -> str:
     """Return the verdicts on documents of one host, as in the table above."""
+    documents = [Document(f"http://a.example/{n}", data, kind) for n, data in enumerate(contents)]
     with SyncDedup(recipe=replace(RECIPE, readers=readers), processes=0) as dedup:
-        verdicts = [
-            dedup.check(Document(f"http://a.example/{n}", content, kind), wait=False)
-            for n, content in enumerate(contents)
-        ]
+        verdicts = [dedup.check(document, wait=False) for document in documents]
     letters = {"unique": "n", "duplicate": "c", "too_short": "s", "other_type": "p"}
     return "".join(letters[v.reason if v.kind == "skipped" else v.kind] for v in verdicts)
 

@@ -17,13 +17,11 @@ def page(body: str, title: str = "The shop") -> str:
     )
 
 
-def checked(*pages: str, host: str = "a.test") -> list[tuple[str, str | None]]:
+def checked(*pages: str) -> list[tuple[str, str | None]]:
     """Crawl pages of one host under the paths 0, 1, 2, ...; return verdicts and original paths."""
+    documents = [Document(f"http://a.test/{number}", html) for number, html in enumerate(pages)]
     with SyncDedup(processes=0) as dedup:
-        verdicts = [
-            dedup.check(Document(f"http://{host}/{number}", html), wait=False)
-            for number, html in enumerate(pages)
-        ]
+        verdicts = [dedup.check(document, wait=False) for document in documents]
     return [(each.kind, each.original and each.original[-1]) for each in verdicts]
 
 
@@ -155,11 +153,7 @@ def three(pattern: str) -> list[str]:
     return [pattern.format(n, article(n, 40), *more) for n, more in enumerate(values)]
 
 
-@pytest.mark.parametrize("kind", APART)
-def test_pages_are_told_apart_by_what_else_they_have(kind):
-    assert checked(*three(APART[kind])) == [NEW, NEW, NEW]
-
-
-@pytest.mark.parametrize("kind", NOT_APART)
-def test_what_is_no_value_of_a_page_tells_none_apart(kind):
-    assert checked(*three(NOT_APART[kind])) == [NEW, ("duplicate", "0"), ("duplicate", "0")]
+@pytest.mark.parametrize("kind", [*APART, *NOT_APART])
+def test_pages_are_told_apart_by_what_else_they_have_if_it_is_theirs(kind):
+    other = NEW if kind in APART else ("duplicate", "0")
+    assert checked(*three((APART | NOT_APART)[kind])) == [NEW, other, other]
