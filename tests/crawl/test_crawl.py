@@ -32,6 +32,7 @@ LINKED, BOTH = ["/after-second"], ["/after-second", "/second"]
     ("path", "meta", "action", "delivered", "said"),
     [
         ("/second", {}, "drop", [], "1 dropped"),
+        ("/second", {"simhash": {"key": "another", "dropped": 2}}, "drop", [], "1 dropped"),
         ("/second", {}, [("/sec", "follow"), ("d", "flag")], LINKED, "1 followed: requests sent"),
         ("/second", {}, [("/thi", "follow"), ("s.c", "flag")], BOTH, "1 flagged and delivered"),
         ("/second", {"simhash_action": "flag"}, "drop", BOTH, "1 flagged and delivered"),
