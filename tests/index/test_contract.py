@@ -5,6 +5,7 @@ import pytest
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import index as index_module
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.lookups import key_value
 from scrapy_simhash.index.values import BUCKET_LIMIT, Arrival, Entry
 from scrapy_simhash.rule.ruling import Ruling
 from tests.index.conftest import ON_ALL_THAT_DIFFER
@@ -38,6 +39,12 @@ WRONG = [("bits", 65), ("distance", 64), ("distance", -1), ("blocks", 0), ("bloc
 def test_a_spec_out_of_range_is_refused(name, value):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         spec(**{name: value})
+
+
+def test_the_value_of_a_key_leaves_out_the_scheme_at_its_start_alone():
+    variants = ("https://www.a.example/?u=http://b", "a.example/?u=http://b", "a.example/?u=b")
+    values_of_keys = [*map(key_value, variants)]
+    assert values_of_keys[0] == values_of_keys[1] != values_of_keys[2]
 
 
 def test_by_default_a_page_is_the_same_as_long_as_its_fingerprint_is():
