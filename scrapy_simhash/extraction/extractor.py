@@ -20,7 +20,7 @@ from scrapy_simhash.extraction.main_text import (
     is_thin,
     main_text,
     thin_text,
-    with_short_lines,
+    with_lines_between,
 )
 from scrapy_simhash.extraction.marks import (
     SHELL,
@@ -50,7 +50,7 @@ class Extraction:
     """The text of a page, and what else it shows.
 
     Attributes:
-        text: the main text, one line per block; may be empty.
+        text: the main text, one line per block, each once; may be empty.
         thin: no main text stands out. Then ``text`` is all that the page shows outside
             navigation, header and footer.
         shown: all visible text of the page, one line per block.
@@ -240,9 +240,9 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
         return _extraction(
             page, thin_text(page, lines + values), content, values, thin=True
         )
-    weights[~content.text & (weights >= TAKEN)] = 0
-    weights = with_short_lines(page, weights, content.own)
-    text = page.lines(weights >= TAKEN)
+    weights = with_lines_between(page, weights, content.own, content.text)
+    # A line counts once in the fingerprint, however often a page says it.
+    text = dict.fromkeys(page.lines(weights >= TAKEN))
     return replace(
         _extraction(page, "\n".join(text), content, values),
         weighed="\n".join(page.lines(weights > 0)),

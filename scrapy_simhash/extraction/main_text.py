@@ -41,26 +41,37 @@ def main_text(page: Page) -> Ints:
     return weights
 
 
-def with_short_lines(page: Page, weights: Ints, own: Flags) -> Ints:
-    """Return weights in which a short line between two long ones that are made alike has one.
+def with_lines_between(page: Page, weights: Ints, own: Flags, text: Flags) -> Ints:
+    """Return weights by which a line between two of the main text has the lesser of theirs.
 
-    It is a part of the main text, such as an item of a list or a heading, and has the
-    lesser of their weights.
+    A short line, such as a heading or an item of a list, has it between two that are
+    made alike. A link has no more than its own weight: it is main text in a text, but
+    not below it, where links to the next mail stand.
 
     Args:
         page: the page.
         weights: of each line.
         own: for each line whether it is content.
+        text: for each line whether it is main text, whatever stands beside it.
     """
-    long = np.flatnonzero(page.sizes >= MIN_LINE)
-    manners = page.manners[long]
-    alike = manners[:-1] == manners[1:]
-    between = alike * np.minimum(weights[long[:-1]], weights[long[1:]])
-    is_short: Flags = own & (page.sizes < MIN_LINE) & (2 * page.linked < page.lengths)
-    short = np.flatnonzero(is_short & (page.roles & TITLE == 0))
-    weights = weights.copy()
-    weights[short] = np.concatenate(([0], between, [0]))[np.searchsorted(long, short)]
-    return weights
+    is_long = (page.sizes >= MIN_LINE) & (text | ~page.in_links)
+    weighed = np.where(text | (weights < TAKEN), weights, 0)
+    long = np.flatnonzero(is_long)
+    lines = np.flatnonzero(own & ~is_long & (page.roles & TITLE == 0))
+    around = _around(weighed[long], page.manners[long])
+    around = around[:, np.searchsorted(long, lines)]
+    weighed[lines] = np.where(
+        page.in_links[lines], np.minimum(around[0], weights[lines]), around[1]
+    )
+    return weighed
+
+
+def _around(weights: Ints, manners: Ints) -> Ints:
+    """Return the weights of links, and of short lines, before each long line and after the last."""
+    around = np.zeros((2, len(weights) + 1), np.intp)
+    around[:, 1:-1] = np.minimum(weights[:-1], weights[1:])
+    around[1, 1:-1] *= manners[:-1] == manners[1:]
+    return around
 
 
 def is_thin(page: Page, text: Flags) -> bool:

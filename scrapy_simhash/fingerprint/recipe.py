@@ -31,7 +31,7 @@ _VERSIONS = {
     "words": 2,
     "slices": 2,
     "bands": 2,
-    "main": 25,
+    "main": 26,
     "text": 13,
     "facts": 41,
 }
