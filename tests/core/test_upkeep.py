@@ -144,6 +144,7 @@ def test_a_round_that_has_begun_is_finished_when_the_upkeep_ends(crawl, other):
 
 def test_at_the_end_what_is_left_has_failed_and_copies_hear_that_nobody_will_know(crawl, other):
     crawl.upkeep.hold("page")
+    crawl.upkeep.hold("page")  # and an item of it
     crawl.arrive(["0-1"])
     asyncio.run(crawl.upkeep.settle())
     assert crawl.failed == ["0-1"]
