@@ -201,11 +201,7 @@ class Pair:
 
 
 def _far(pair: Pair) -> str:
-    farthest = {
-        Kinship.BRANCH: MOST,
-        Kinship.TRANSLATION: 1 / 2,
-        Kinship.SITES: 1 / MOST,
-    }
+    farthest = dict.fromkeys(EDITIONS, MOST) | {Kinship.SITES: 1 / MOST}
     if pair.near > (1 if pair.is_thin else farthest.get(pair.kin, 1)):
         return FAR
     may_share_program = pair.kin not in (*VIEWS, Kinship.DOMAIN)
@@ -261,6 +257,8 @@ def _sentences(pair: Pair) -> str:
     differ = pair.is_view and a.sentences.replaced(b.sentences) > 0
     if kin is Kinship.DOMAIN:
         differ = a.said != b.said
+    elif kin is Kinship.TRANSLATION:
+        differ = a.sentences.replaced(b.sentences) > 2 * pair.most
     elif kin is Kinship.SITES:
         differ = pair.near > MOST and not a.sentences.is_like(b.sentences)
     return "own-text" if differ else ""

@@ -27,7 +27,7 @@ Case = tuple[Kinship, Facts, Facts, float, str]
 
 def farthest(kin: Kinship) -> float:
     """Return how many bits two texts may be apart."""
-    return {BRANCH: 36, TRANSLATION: 24, SITES: 64}.get(kin, 48)
+    return {BRANCH: 36, TRANSLATION: 36, SITES: 64}.get(kin, 48)
 
 
 def salaried(salary: str, *, menu: tuple[str, ...] = ()) -> Facts:
@@ -126,7 +126,7 @@ def distances() -> Iterator[Case]:
         yield kin, STORY, STORY, farthest(kin) + 1, "far"
     # Short texts have to be nearer, most of all those that may come from one program.
     short, mirrored = sized(450), sized(450, menu=MENU)
-    for kin in (BRANCH, TEXT, SITES):
+    for kin in (BRANCH, TRANSLATION, TEXT, SITES):
         yield kin, short, short, 24, COPY
         yield kin, short, short, 25, "short"
     yield SITES, short, mirrored, 25, "short"
@@ -166,9 +166,13 @@ def counts() -> Iterator[Case]:
         for size, ruled in ((1400, reason), (5000, COPY)):
             one, other = (sized(size, **{sort: [*units]}) for units in own)
             yield BRANCH, one, other, 14, ruled
-    # In another language, a long page has other names and sentences.
-    for size, ruled in ((1400, "own-text"), (5000, "same-text")):
-        one, other = (sized(size, sentences=own) for own in (RENTED, LET))
+    # In another language, a long page has other names, and two sentences for each 1,500 bytes.
+    for size, number, ruled in (
+        (1400, 2, "own-text"),
+        (1600, 2, "same-text"),
+        (1600, 3, "own-text"),
+    ):
+        one, other = (sized(size, sentences=own[:number]) for own in (RENTED, LET))
         yield TRANSLATION, one, replace(other, headings=202, title=2, heading=2), 14, ruled
     # They may replace sentences if both declare one page, unless each has a name of its own.
     one, other = (sized(1400, sentences=own, canonical=7) for own in (RENTED, LET))
