@@ -82,11 +82,19 @@ def kinship(key: str, other: str) -> Kinship:
     is_one_file = a.host != b.host and (a.name == b.name or a.path == b.path)
     if is_one_file or _released(a) == _released(b):
         return Kinship.BRANCH
-    # Two letters may be a state, so one page names a country beside its language.
-    languages, others = (_LANGUAGE.findall(place.path) for place in (a, b))
-    has_country = any(len(name) > len("/en") for name in {*languages} ^ {*others})
-    is_translation = has_country and _untranslated(a) == _untranslated(b)
-    return Kinship.TRANSLATION if is_translation else Kinship.DOMAIN
+    return Kinship.TRANSLATION if _is_translation(a.path, b.path) else Kinship.DOMAIN
+
+
+def _is_translation(path: str, other: str) -> bool:
+    """Return whether two paths differ in their languages alone, one of which has a country.
+
+    Two letters may be a state, and one language in two countries has two prices.
+    """
+    if _LANGUAGE.sub("", path) != _LANGUAGE.sub("", other):
+        return False
+    names, others = ({*_LANGUAGE.findall(each)} for each in (path, other))
+    has_country = any(len(name) > len("/en") for name in names ^ others)
+    return has_country and {name[:3] for name in names} != {name[:3] for name in others}
 
 
 def _is_view(a: Place, b: Place) -> bool:
@@ -104,11 +112,6 @@ def _released(place: Place) -> str:
     """Return host and path without the release."""
     host = _RELEASE.sub("", place.host, 1)
     return f"{host} {_RELEASE.sub('', place.path, 1)}"
-
-
-def _untranslated(place: Place) -> str:
-    """Return the path without languages."""
-    return _LANGUAGE.sub("", place.path)
 
 
 def _names(query: str, path: str) -> bool:

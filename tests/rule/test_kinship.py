@@ -48,6 +48,7 @@ RELATED = {
         a/en/mill a/de/mill
         a/en-us/mill a/de-de/lock
         a/en-us/ca/mill a/en-us/ny/mill
+        a/en-us/mill a/en-gb/mill
         a/en-us/mill?p=1 a/de-de/mill?p=2
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
