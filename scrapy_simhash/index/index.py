@@ -442,7 +442,8 @@ class Index:
 
         Args:
             blocks: whether another index takes them: fingerprints have their block
-                values then, which are far apart in some stores.
+                values then, which are far apart in some stores. An index in memory
+                lacks them.
         """
         for position, stored in self._store.scan(blocks=blocks):
             for record in self._records({position: stored}).values():

@@ -77,12 +77,20 @@ class Neighbours:
         """
         lookups, numbers = self._sharing(values)
         pages, columns = np.divmod(lookups, self._columns)
-        stored = np.frombuffer(self._words, np.uint64).reshape(-1, self._width)
-        between = distances(words[pages], stored[numbers])
+        between = distances(words[pages], self._words_of(numbers))
         is_near = (between <= self._reach) | (columns == self._columns - 1)
         candidates = np.array((pages, between, np.asarray(self._positions)[numbers]))
         near: list[list[int]] = candidates[:, is_near].T.tolist()
         return near
+
+    def fingerprints(self, positions: Sequence[int]) -> list[bytes]:
+        numbers = np.asarray(self._positions).searchsorted(
+            np.array(positions, np.uint32)
+        )
+        return [words.tobytes() for words in self._words_of(numbers)]
+
+    def _words_of(self, numbers: _Numbers) -> Uint64s:
+        return np.frombuffer(self._words, np.uint64).reshape(-1, self._width)[numbers]
 
     def _sharing(self, values: Uint32s) -> _Numbers:
         """Return look-ups, counted page by page, and the entries that share their values."""

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -197,7 +197,7 @@ def _stored_spec(file: SqliteFile) -> IndexSpec:
 
 
 class SqliteStore:
-    """See :class:`.Store`.
+    """See :class:`.Store`. In RAM the table has no fingerprints, because the neighbours have them.
 
     Args:
         file: a file, or RAM, with the tables.
@@ -257,6 +257,8 @@ class SqliteStore:
                     seen = self._near(lookups)
             checked = self.read({at for part in parts for at in part.checks})
             written = self._write(parts, seen.near, checked, lookups)
+        if lookups:
+            self._take_in(parts, written, lookups)
         seen.entries.update(checked)
         return seen._replace(written=written)
 
@@ -284,7 +286,7 @@ class SqliteStore:
     def _inserted(self, number: int, part: Part, lookups: Lookups | None) -> int:
         """Write the new entry of a page; return its position."""
         (run, lease), body = part.new[number]
-        content = lookups.contents[number] if lookups else b""
+        content = lookups.contents[number] if lookups and self._file.path else b""
         # As bytes a value would take SQLite's module longer than all others together.
         row = run, bytearray(body), bytearray(content)
         sql = "INSERT INTO entries (run, body, content) VALUES (?, ?, ?) RETURNING position"
@@ -324,6 +326,24 @@ class SqliteStore:
         else:
             self._run("DELETE FROM leases WHERE position = ?", (position,))
 
+    def _take_in(
+        self,
+        parts: Iterable[Part],
+        written: Iterable[Sequence[int] | None],
+        lookups: Lookups,
+    ) -> None:
+        """Take new entries into RAM."""
+        numbers = {
+            at: number
+            for part, positions in zip(parts, written, strict=True)
+            for at, number in zip(positions or (), part.new, strict=False)
+        }
+        if numbers:
+            pages = [*numbers.values()]
+            words, values = lookups.sought
+            self._neighbours.add([*numbers], words[pages], values[pages])
+            self._seen = max(numbers)
+
     # Reading.
 
     def read(self, positions: Collection[int]) -> dict[int, Stored]:
@@ -335,15 +355,21 @@ class SqliteStore:
             FROM entries LEFT JOIN leases USING (position)
             WHERE position IN (SELECT value FROM json_each(?)) ORDER BY position"""
         rows = self._run(sql, (json.dumps([*positions]),))
+        if self._file.path:
+            contents = [
+                self._checked(at, content)[:-KEY_BYTES] for at, *_, content in rows
+            ]
+        else:
+            contents = self._neighbours.fingerprints([at for at, *_ in rows])
         return {
-            at: Stored((run, lease), body, self._checked(at, content)[:-KEY_BYTES])
-            for at, run, lease, body, content in rows
+            at: Stored((run, lease), body, content)
+            for (at, run, lease, body, _), content in zip(rows, contents, strict=True)
         }
 
     def scan(
         self, after: int = 0, *, blocks: bool = False
     ) -> Iterator[tuple[int, Stored]]:
-        del blocks  # they are there in any case
+        del blocks  # they are there in any file
         sql = (
             "SELECT position FROM entries WHERE position > ? ORDER BY position LIMIT ?"
         )

@@ -149,7 +149,8 @@ class Store(Protocol):
     ) -> Iterator[tuple[int, Stored]]:
         """Yield the entries behind a position; others may change the store meanwhile.
 
-        They have their fingerprints, and their block values, if these are asked for.
+        They have their fingerprints, and their block values, if these are asked for; a
+        store that ends with its process may leave these out.
         """
 
     def cells(self, family: str) -> dict[str, bytes]:
