@@ -241,11 +241,14 @@ def _have_own_values(pair: Pair) -> bool:
     a, b, kin = pair.a, pair.b, pair.asked
     # Variants declare one address as well, and one of them may have a price more.
     are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
-    if kin is Kinship.TEXT or pair.is_thin or are_variants:
+    numbers = a.numbers.replaced(b.numbers)
+    # Two values may share a bit. Sets of one size that differ have each a value alone.
+    as_many = a.numbers.is_as_large(b.numbers) and a.words.is_as_large(b.words)
+    if kin is Kinship.TEXT or pair.is_thin or are_variants or (as_many and not numbers):
         differ = a.values != b.values
     else:
         counts = COUNTS if kin is Kinship.DECLARED else 0
-        differ = a.numbers.replaced(b.numbers) > counts or a.words.replaced(b.words) > 0
+        differ = numbers > counts or a.words.replaced(b.words) > 0
     differ = differ or pair.lists_others
     if kin is Kinship.DOMAIN:
         return differ or (a.said != b.said and not a.sentences.added(b.sentences))

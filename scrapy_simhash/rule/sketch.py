@@ -127,6 +127,10 @@ class Sketch(NamedTuple):
         """Return about how many units one of the two sets has alone, at most."""
         return max(self.own(other))
 
+    def is_as_large(self, other: "Sketch") -> bool:
+        """Return whether two sets are known to be of one size."""
+        return self.size == other.size < 255
+
     def is_like(self, other: "Sketch") -> bool:
         """Return whether both sets have more than half of all units in common.
 

@@ -49,7 +49,7 @@ def values() -> Iterator[Case]:
         yield from ((kin, one, other, 0, "own-values") for kin in ONE_SITE)
         yield ADDRESS, one, other, 0, COPY
     # Numbers with one bit are told apart by the hash of all that a page says, or of its values.
-    for kin in (DOMAIN, TEXT):
+    for kin in (*ONE_SITE, TEXT):
         yield kin, three, replace(four, numbers=three.numbers), 0, "own-values"
     # A page that declares the address of the other one may have other counters.
     yield DECLARED, seen, again, 10, COPY
