@@ -12,11 +12,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
@@ -289,6 +289,18 @@ def test_equal_bodies_are_analysed_once(processes):
         for repeats in (0, len(bodies)):
             assert workers.ask(*bodies) == [analyse_body(body, RECIPE) for body in bodies]
             assert workers.repeats == repeats
+
+
+@pytest.mark.parametrize("reason", get_args(SkipReason))
+def test_a_body_that_could_not_be_analysed_is_analysed_again(monkeypatch, reason):
+    async def fail(_: Worker, __: Body) -> PageAnalysis:
+        return PageAnalysis(None, reason=reason)
+
+    monkeypatch.setattr(Worker, "analyse", fail)
+    with crew() as workers:
+        for _ in range(2):
+            assert workers.ask(b"a page")[0].reason == reason
+        assert workers.repeats == (reason in ("empty", "too_short"))
 
 
 @pytest.mark.parametrize(("excerpt_length", "remembered"), [(0, 3), (100, 2), (9000, 1)])

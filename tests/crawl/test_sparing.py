@@ -1,6 +1,7 @@
 """Sparing in whole crawls: what is not sent, what is always sent, and what is learned together."""
 
 import json
+import sqlite3
 from contextlib import closing
 from itertools import chain, repeat
 from typing import Any, ClassVar
@@ -182,6 +183,28 @@ def test_nothing_is_spared_while_the_index_is_silent(crawl, shop, tmp_path, monk
     assert prints(shop) > NUMBER / 2
     assert crawled.stat("spared/skipped") < NUMBER / 2
     assert sum("patterns are not shared" in record.message for record in caplog.records) == 1
+
+
+def test_nothing_is_spared_while_the_index_cannot_be_written(crawl, shop, tmp_path, monkeypatch):
+    """It is known at once, and not only when the crawlers exchange what they know."""
+    path = tmp_path / "index.sqlite"
+    monkeypatch.setattr("scrapy_simhash.index.sqlite_store.BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("scrapy_simhash.crawl.exchange.EXCHANGE_SECONDS", 1000)
+    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{path}"}
+    run(crawl, shop, settings)
+    stock(shop, first=1000, start="/list", ids="y")
+    writers = list[sqlite3.Connection]()
+
+    def more(_: Any) -> Any:
+        writers.append(sqlite3.connect(path, check_same_thread=False))
+        writers[-1].execute("BEGIN IMMEDIATE")
+        return 200, {"Content-Type": "text/html"}, html(article(998), links=("/list",))
+
+    shop.pages["/more"] = more
+    run(crawl, shop, settings | {"DOWNLOAD_DELAY": 0.02}, start="/more")
+    (writer,) = writers
+    writer.close()
+    assert prints(shop, "y") == NUMBER
 
 
 @pytest.mark.parametrize(("spare", "ends"), [("skip", True), ("watch", False)])
