@@ -402,7 +402,7 @@ class Index:
     def clear(self) -> None:
         """Remove all entries. Cells, which tell of sites and not of pages, stay."""
         self._store.clear()
-        self._run_list.forget({run.number for run in self.runs()})
+        self._run_list.clear()
         self._open.clear()
         self._swept = 0
 

@@ -159,6 +159,14 @@ class RunList:
         for cell in self._attempts():
             cell.rows = [row for row in cell.rows if row.run.number not in numbers]
 
+    def clear(self) -> None:
+        """Delete all runs, of a damaged list, too."""
+        try:
+            for cell in self._attempts():
+                cell.rows = []
+        except StoreDamaged:
+            self._store.swap(_CELL, self._packed(), None)
+
     def _packed(self) -> bytes | None:
         return self._store.cells("index:").get(_CELL)
 

@@ -154,10 +154,10 @@ def test_rubbish_is_passed_over_or_told_as_damage_and_can_be_cleared(backend, st
     use(index, victim.told)
     with contextlib.suppress(*victim.told):
         store.open(lease=1e5)
-    with contextlib.suppress(*victim.told):  # of a list of runs, after all else
-        index.clear()
-    assert len(index) == 0
-    assert index.claim(page("a")).outcome == ORIGINAL
+    index.clear()
+    assert (len(index), index.runs()) == (0, [])
+    if part != "sqlite_sequence.seq":  # positions go on
+        assert index.claim(page("a")).outcome == ORIGINAL
 
 
 @ON_SQLITE_AND_REDIS
@@ -234,9 +234,11 @@ RUN = Run(1, "s", 1.0)._asdict() | {"living": {}}
         *((1, {"number": number}) for number in (-1, 1 << 31, 10**400)),
     ],
 )
-def test_a_list_of_runs_that_cannot_be_is_damage(opened, last, change):
+def test_a_list_of_runs_that_cannot_be_is_damage_until_it_is_cleared(opened, last, change):
     index = opened("memory://")
     index.swap("index:runs", None, json.dumps({"last": last, "rows": [RUN | change]}).encode())
     for act in (index.runs, index.begin_run):
         with pytest.raises(StoreDamaged, match="list of runs"):
             act()
+    index.clear()
+    assert index.begin_run() in index.runs()
