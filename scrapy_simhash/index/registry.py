@@ -83,7 +83,7 @@ def file_of(url: str) -> Path | None:
         ValueError: the URL is of no known form.
     """
     scheme, host, path, *rest = urlsplit(url)
-    if scheme.startswith("sqlite"):
+    if scheme.partition("+")[0] == "sqlite":
         if path == "/:memory:":
             raise ValueError("an index in memory is memory://")
         # With fewer slashes, "sqlite:pages.sqlite" would be the file "ages.sqlite".

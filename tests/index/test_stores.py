@@ -135,6 +135,7 @@ def test_a_store_is_named_by_its_import_path(tmp_path):
         with contextlib.closing(open_index(url, spec())) as index:
             assert index.claim(page(key)).outcome == outcome
             index.confirm([key])
+    assert registry.file_of("sqlitecloud.MINE://host/pages") is None
 
 
 @pytest.mark.parametrize("path", [f"{__name__}.NONE", "no.such.module", f"{__name__}.DUPLICATE"])
