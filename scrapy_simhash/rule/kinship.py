@@ -1,6 +1,7 @@
 """Relates two pages by their addresses, as far as the rule has a use for it."""
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,8 +12,8 @@ from scrapy_simhash.keys import registered_domain, split_address, without_visit
 _PRINT = re.compile(r"(?<![a-z])print(?:able|version)?(?:=1)?(?![a-z])", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d+")
 _INDEX = re.compile(r"/(?:index(?:\.[\w-]{1,8}){0,2}|default\.\w{1,5})$", re.IGNORECASE)
-# A folder or an ending, with a country or without: "/zh-cn/", ".de.html".
-_LANGUAGE = re.compile(r"[/.][a-z]{2}(?:[-_][a-z]{2})?(?=[/.]|$)", re.IGNORECASE)
+# A folder or an ending before another, with a country or without: "/zh-cn/x", ".de.html".
+_LANGUAGE = re.compile(r"([/.])([a-z]{2}(?:[-_][a-z]{2})?)(?=\1)", re.IGNORECASE)
 _ENDING = re.compile(r"(?<=[^/])\.(?:html?|php|aspx?)$", re.IGNORECASE)
 # A parameter in a path: "/list;sort=name", "/list/sort,name".
 _PARAMETER = re.compile(
@@ -88,13 +89,20 @@ def kinship(key: str, other: str) -> Kinship:
 def _is_translation(path: str, other: str) -> bool:
     """Return whether two paths differ in their languages alone, one of which has a country.
 
-    Two letters may be a state, and one language in two countries has two prices.
+    Two letters may be a state, and one language in two countries has two prices. The
+    last folder of a path is a name, such as "wi-fi".
     """
-    if _LANGUAGE.sub("", path) != _LANGUAGE.sub("", other):
+    a, b = f"{path}.", f"{other}."
+    if _LANGUAGE.sub("", a) != _LANGUAGE.sub("", b):
         return False
-    names, others = ({*_LANGUAGE.findall(each)} for each in (path, other))
-    has_country = any(len(name) > len("/en") for name in names ^ others)
-    return has_country and {name[:3] for name in names} != {name[:3] for name in others}
+    names, others = ({name for _, name in _LANGUAGE.findall(each)} for each in (a, b))
+    has_country = any(len(name) > len("en") for name in names ^ others)
+    return has_country and _codes(names - others).isdisjoint(_codes(others - names))
+
+
+def _codes(languages: Iterable[str]) -> set[str]:
+    """Return the codes of languages and countries in names such as "zh-cn"."""
+    return {code for name in languages for code in re.split("[-_]", name)}
 
 
 def _is_view(a: Place, b: Place) -> bool:

@@ -49,6 +49,10 @@ RELATED = {
         a/en-us/mill a/de-de/lock
         a/en-us/ca/mill a/en-us/ny/mill
         a/en-us/mill a/en-gb/mill
+        a/us-en/mill a/gb-en/mill
+        a/de-en/rat a/en-de/rat
+        a/tag/wi-fi a/tag/hi-fi/
+        a/whois/mill.de http://www.a.com/sites/mill.fr
         a/en-us/mill?p=1 a/de-de/mill?p=2
         a/News/Tea a/news/tea
         a/?word=tea a/?word=coffee
