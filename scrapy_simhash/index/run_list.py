@@ -13,7 +13,7 @@ from scrapy_simhash.index.store import Store, StoreDamaged
 from scrapy_simhash.index.values import Run
 
 #: A run counts if no more than this share of the known pages failed, and if it saw no
-#: less than this share of the pages of the last run that counts.
+#: less than this share of the pages of the last run that counts, or of the known ones.
 LEAST_SHARE = 0.1
 _CELL = "index:runs"
 # The types of the fields of a run. Anybody who can write into the store may have
@@ -210,8 +210,11 @@ class RunList:
         ]
         missing = sum(each.pages for each in earlier)
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
-        did_fail = run.failed > LEAST_SHARE * (run.pages + missing)
-        counts = finished and not did_fail and run.seen >= LEAST_SHARE * before
+        known = run.pages + missing
+        did_fail = run.failed > LEAST_SHARE * known
+        # Pages that the index was told to forget are not expected.
+        expected = LEAST_SHARE * min(before, known)
+        counts = finished and not did_fail and run.seen >= expected
         row.run = run._replace(
             ended=now, finished=finished, missing=missing, counts=counts
         )
