@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 from scrapy import Spider
-from scrapy.exceptions import DropItem
 
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import read_log
@@ -165,14 +164,3 @@ def test_items_of_which_a_later_pipeline_leaves_nothing_are_stored_with_their_pa
     crawled = yielded(items, ITEM_PIPELINES={Before: 1, Storage: 900})
     assert sorted(Storage.stored) == first
     assert crawled.stat("items_dropped") == 3
-
-
-def test_item_that_an_earlier_pipeline_drops_is_forgotten(yielded):
-    """Nothing of it is left over at the end, see the fixture of crawls."""
-
-    class Before:
-        def process_item(self, item: Any, spider: Any = None) -> Any:
-            raise DropItem("not wanted")
-
-    crawled = yielded(texts({A: article(1), B: article(2)}), ITEM_PIPELINES={Before: 10})
-    assert crawled.stats["item_dropped_count"] == 2

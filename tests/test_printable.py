@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.exceptions import NearDuplicateItem, NearDuplicatePage, SparedPage
 from scrapy_simhash.printable import logger_of, printable, without_userinfo
-from tests.crawl.spiders import TEXT, Items
 
 HOSTILE = "id 7\n2026-11-27 ERROR: \x1b]0;pwned\x07\x1b[2J\u2028\u202etxt\x85\x9b2J\r"
 
@@ -62,12 +61,3 @@ def test_messages_and_tracebacks_are_printable(caplog):
     assert "It failed" in failed
     assert traceback[-1].startswith("  2026")
     assert printable(caplog.text, "\n") == caplog.text
-
-
-def test_a_crawl_writes_no_line_that_an_item_made_up(crawl, site, caplog):
-    items = [{"url": f"{HOSTILE}{n}", "text": "The same story is told twice. " * 20} for n in "ab"]
-    with caplog.at_level(logging.DEBUG):
-        assert crawl(Items, settings=TEXT, site=site, items=items).stat("items_dropped") == 1
-    assert "Dropped: id 7\\n2026" in caplog.text
-    assert "ERROR: \x1b" not in caplog.text
-    assert not any(line.startswith("2026-11-27") for line in caplog.text.splitlines())

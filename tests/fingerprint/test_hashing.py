@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.fingerprint.hashing import hash_features, one_lane, spread
+from scrapy_simhash.fingerprint.hashing import hash_features, one_lane
 
 WIDTHS = [
     (name, bits)
@@ -23,13 +23,9 @@ def as_hex(lanes: np.ndarray) -> str:
 @pytest.mark.parametrize(
     ("name", "feature", "expected"),
     [
-        ("xxh3", "", "2d06800538d394c2"),
-        ("xxh3", "abc", "78af5f94892f3950"),
         ("xxh3", "abc", "06b05ab6733a618578af5f94892f3950"),
         ("fnv1", "foobar", "340d8765a4dda9c2"),
-        ("md5", "abc", "d6963f7d28e17f72"),
         ("md5", "abc", "900150983cd24fb0d6963f7d28e17f72"),
-        ("multiply-xor", "", "0000000000000000"),
         ("multiply-xor", "hello world", "dfbea582a68c6d1f"),
         ("multiply-xor", "结巴分词", "285916ef6b97116a"),
     ],
@@ -37,12 +33,6 @@ def as_hex(lanes: np.ndarray) -> str:
 def test_known_answers(name, feature, expected):
     """Published vectors; multiply-xor: what ``hash`` of Python 2.7 on a 64-bit machine returned."""
     assert as_hex(hash_features([feature], 4 * len(expected), name)) == expected
-
-
-def test_spread_is_splitmix64():
-    """The lanes of the value 0 are the first outputs of SplitMix64 seeded with 0."""
-    lanes = spread(np.zeros(1, dtype=np.uint64), 256)
-    assert as_hex(lanes) == "e220a8397b1dcdaf6e789e6aa1b965f406c45d188009454ff88bb8a8724c81ec"
 
 
 def test_every_hash_has_its_width_and_another_value_with_each_seed():

@@ -18,12 +18,8 @@ from scrapy_simhash.fingerprint.normalisation import LONGEST, fold, normalise
     ("text", "expected"),
     [
         ("Hello, WORLD!\n Page_2 of 3", "helloworldpage_2of3"),
-        ("“Déjà vu” — ÉTÉ", "déjàvuété"),
-        ("ＡＢＣ１２３，ﬁn", "abc123fin"),
-        ("日本語 ｶﾞ", "日本語ガ"),
         ("a\ud800b 😀", "ab"),
         ("ΟΔΟΣ, ΣΑΣ", "οδοςσας"),
-        ("İstanbul", "istanbul"),
     ],
 )
 def test_characters_that_count(text, expected):

@@ -16,7 +16,6 @@ import pytest
 from scrapy_simhash.core.analysis import Body, text_body
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.offline.files import LARGEST_PAGE, FileError
-from scrapy_simhash.offline.saved_pages import PageReader
 from scrapy_simhash.offline.warc import read_records
 
 HTML = b"<title>t</title><p>" + b"words " * 50
@@ -91,13 +90,6 @@ def test_a_record_has_the_reader_that_a_crawl_has_for_its_type():
     pages, over = read(*(record(b"content", kind="resource", type_=type_) for type_ in types))
     assert [body.reader for _, body in pages] == [name for name in types.values() if name]
     assert over == {"record that nothing reads": 1}
-
-
-def test_a_wet_file_has_texts(tmp_path):
-    path = tmp_path / "a.warc.wet.gz"
-    path.write_bytes(gzip.compress(record("中文".encode(), kind="conversion", type_="text/plain")))
-    body = text_body("中文")._replace(url="http://a.test/")
-    assert [page.body for page in PageReader().read(path)] == [body]
 
 
 @pytest.mark.parametrize(

@@ -111,16 +111,6 @@ def test_of_two_addresses_of_a_page_never_both_are_spared():
         assert not (spared(learner, OLD) and spared(learner, ARTICLE))
 
 
-@pytest.mark.parametrize("remembered", [100, 50_000])
-def test_a_value_that_comes_again_is_no_evidence_whatever_comes_meanwhile(monkeypatch, remembered):
-    monkeypatch.setattr("scrapy_simhash.url_patterns.novelty.REMEMBERED", remembered)
-    learner, page = Learner(), f"{SITE}/list?id={{}}&page={{}}".format
-    for n in range(1000):
-        fetch(learner, ARTICLE(n))
-        fetch(learner, page(n, n % 12), ARTICLE(n))
-    assert 12 <= learner.table.place(page(0, 0)).row.telling < 20
-
-
 @pytest.mark.parametrize(
     ("topic", "post"), [("/topic/{}/", "/topic/{}/?post={}"), ("/view.php?t={}", "/view.php?p={1}")]
 )
@@ -153,30 +143,6 @@ def test_the_address_that_pages_declare_stands_though_it_is_no_better_otherwise(
         fetch(learner, second, original, is_canonical=second == by_title(n) and not is_spared)
     assert spared(learner, by_number) > 0.7
     assert spared(learner, by_title) == 0
-
-
-def test_one_page_behind_many_addresses_names_none_of_them():
-    """The log-in form of a wiki came first with another combination of parameters."""
-    learner, login = Learner(), f"{SITE}/index.php?title=Login&returnto=Story_{{}}".format
-    first = f"{login(0)}&why=edit"
-    fetch(learner, first)
-    for n in range(1, 40):
-        fetch(learner, f"{login(n)}&why=edit", first)
-    for n in range(40):
-        fetch(learner, login(n), first)
-    assert spared(learner, login) > 0.7
-
-
-def test_an_address_may_wait_as_soon_as_its_like_are_copies_as_often_as_not():
-    learner = Learner()
-    for n in range(10):
-        fetch(learner, OLD(n))
-    assert not learner.forecast(OLD(50)).may_wait
-    for n in range(10, 20):
-        fetch(learner, OLD(n), ARTICLE(n))
-    assert learner.forecast(OLD(50)).may_wait
-    fetch(learner, OLD(20))
-    assert not learner.forecast(OLD(50)).may_wait
 
 
 def test_a_pattern_has_at_most_one_distinct_page_of_twenty():

@@ -26,8 +26,6 @@ def learned(*urls: str) -> Places:
         (TITLES, "/index.php?title=New&action=edit", "/index.php?action=edit&title=*", ["New"]),
         # Values of another form, and other parameters, are other places.
         (TITLES, "/index.php?action=edit&title=A:B", "/index.php?action=edit&title=A:B", []),
-        (TITLES, "/index.php?action=edit&title=12", "/index.php?action=edit&title=12", []),
-        (TITLES, "/index.php?action=edit&title=a.html", "/index.php?action=edit&title=a.html", []),
         (TITLES, "/index.php?title=A", "/index.php?title=A", []),
         # Keywords keep their names longer.
         ([f"/w?do={chr(n)}" for n in range(97, 120)], "/w?do=login", "/w?do=login", []),
