@@ -171,16 +171,6 @@ def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch
         assert index.claim(page("new")).outcome == ORIGINAL
 
 
-def test_a_confirmed_entry_costs_little_on_disk(path):
-    with contextlib.closing(opened(path)) as index:
-        for start in range(0, 5000, 50):
-            keys = [str(i) for i in range(start, start + 50)]
-            index.claim_all([page(key, int(key) * 0x9E3779B97F4A7C15 % 2**64) for key in keys])
-            index.confirm(keys)
-    # The key, 4 digits, among them; 24 bytes of fingerprint and blocks.
-    assert path.stat().st_size / 5000 < 65
-
-
 # Other processes.
 
 

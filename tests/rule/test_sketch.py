@@ -60,36 +60,10 @@ def test_a_field_is_a_number_and_a_value():
     assert set(found.all_sentences) == {*found.sentences, "itisletbytheweekinmay"}
 
 
-def test_a_line_with_a_number_is_a_field_though_another_line_has_the_number_too():
-    album = "World Book Day Assembly (32 images)"
-    other = "World Book Day Assembly (10 images)"
-    assert units(f"{album}\n{other}").numbers == units(f"{other}\n{album}\n{album}").numbers
-    assert units(album).fields != units(other).fields
-
-
-def test_entries_with_numbers_are_the_same_fields_in_another_order():
-    wines = ["Chardonnay of the lake - 2011", "Merlot of the hills - 2009", "Pinot - 2012"]
-    assert units("\n".join(wines)).fields == units("\n".join(reversed(wines))).fields
-
-
-def test_a_name_with_signs_is_no_sentence():
-    oslo, rome = units("C++ & C# developers, Oslo"), units("C++ & C# developers, Rome")
-    assert oslo.words != rome.words
-    assert not oslo.all_sentences
-
-
-def test_a_label_with_several_values_is_that_of_comments_or_code():
-    assert not units("", pairs=(("Ann", "No."), ("Ann", "Yes."))).labels
-
-
 def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none():
     found = units("", pairs=(("Rooms", "3 or 4"), ("Seen", "71 views"), ("Area", "")))
     assert set(found.labels) == {"rooms", "seen"}
     assert set(found.pairs) == {"rooms\x003or4", "seen\x00views"}
-
-
-def test_a_label_that_counts_guests_may_be_that_of_a_flat():
-    assert units("", pairs=(("Guests", "5"),)).pairs != units("", pairs=(("Guests", "6"),)).pairs
 
 
 @pytest.mark.parametrize("amount", ["$74", "74 €", "1,074.00", "74.50"])
@@ -102,7 +76,6 @@ def test_an_amount_of_money_is_a_word_and_no_count(amount):
     ("one", "other", "is_same"),
     [
         ("You pass the test where x < 5.", "You pass the test where x > 5.", False),
-        ("We look for people - who write C#!", "We look for people who write C", False),
         ("It's so: a good, old mill.", "It’s so – a good old mill", True),
     ],
 )
@@ -111,7 +84,6 @@ def test_a_sentence_keeps_the_signs_that_say_something_and_loses_punctuation(one
 
 
 WRITTEN = """
-    Updated 15 September 2025
     Posted on 2025-09-15 by Ann
     May 3, 2024, last modified
     Zuletzt geändert am 3. Mai 2021, 10:11
@@ -120,10 +92,8 @@ NUMBERS = {
     **{line.strip(): "" for line in WRITTEN.strip().splitlines()},
     f"© Copyright 2019-2025, {'Jane Doe, ' * 12}": "",
     f"(c) 3000 crowns of {'each house, ' * 12}": "3000",
-    "KB5034441 Updated": "5034441",
     "Price updated: 245,000": "245,000",
     "Updated 20 November 2025, 2 rooms": "2",
-    "Date: Friday 3 March 2023": "3 2023",
 }
 
 

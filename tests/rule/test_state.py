@@ -29,14 +29,12 @@ VISITS = """
     阅读 99 次 | 阅读 100 次
     vor 3 Tagen | vor 12 Stunden
     Ray ID: 166d5a830415012e | Ray ID: 166d5a82362b1219
-    Request ID: 000186a7-4f3a | Request ID: 00030d2e-4f3a
     You are visitor no. 10,001 | You are visitor no. 10,002
     Downloaded 31 times | Downloaded 62 times
     4 min read | 5 min read
     Copyright 2019-2025 Jane Doe | Copyright 2019-2026 Jane Doe
     © 2025 Jane Doe | © 2026 Jane Doe"""
 NUMBERS = """
-    House no. 7 | House no. 8
     View no. 7 | View no. 8
     It takes 5 minutes | It takes 6 minutes
     Built in 2025 | Built in 2026

@@ -1,6 +1,6 @@
 import pytest
 
-from scrapy_simhash.url_patterns.address import MANY_VALUES, read_address, read_signature
+from scrapy_simhash.url_patterns.address import MANY_VALUES, read_address
 from scrapy_simhash.url_patterns.table import Places
 
 MANY = MANY_VALUES["word"]
@@ -38,9 +38,3 @@ def learned(*urls: str) -> Places:
 def test_a_place_is_starred_when_it_has_had_many_values(known, url, expected, values):
     address = read_address(f"http://a.test{url}")
     assert learned(*known).signature(address) == (expected, values)
-
-
-def test_a_signature_that_was_read_stars_its_places():
-    known, places = signature(learned(*TITLES), TITLES[0]), Places()
-    places.signature(read_signature(known), learn=True)
-    assert {signature(places, url) for url in TITLES} == {"/index.php?action=edit&title=*"}
