@@ -5,7 +5,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,15 +111,14 @@ def test_labels_name_pairs_in_any_order_and_kinds_in_either_place(tmp_path):
     }
 
 
-@pytest.mark.parametrize("arguments", [[], ["--recipe", "compact", "--distance", "20"]])
-def test_a_set_is_measured_by_the_recipe_that_is_named(arguments, tmp_path, monkeypatch, capsys):
+def test_a_set_is_measured_by_the_recipe_that_is_named(tmp_path, monkeypatch, capsys):
     texts = {"a": article(1), "b": edited(article(1), 3), "c": article(3), "d": article(4)}
     documents = [{"id": name, "text": text} for name, text in texts.items()]
     written(tmp_path, documents, f"{HEAD}a\tb\tduplicate/copy\nc\td\tduplicate/none\n")
-    monkeypatch.setattr("sys.argv", ["evaluate", str(tmp_path), "--show", "5", *arguments])
+    arguments = ["evaluate", str(tmp_path), *"--show 5 --recipe compact --distance 20".split()]
+    monkeypatch.setattr("sys.argv", arguments)
     main()
     printed = capsys.readouterr().out
-    recipe, distance = ("compact", "20") if arguments else ("default", "48")
-    row = [tmp_path.name, recipe, distance, "4", "0", "1.0000", "0.5000", "1", "1", "0", "1"]
+    row = [tmp_path.name, "compact", "20", "4", "0", "1.0000", "0.5000", "1", "1", "0", "1"]
     assert "| " + " | ".join(row) in printed
-    assert f"{tmp_path.name}, {recipe}: missed pairs\nc  d  –  –  none" in printed
+    assert f"{tmp_path.name}, compact: missed pairs\nc  d  –  –  none" in printed

@@ -142,12 +142,6 @@ def test_no_credential_of_a_page_reaches_the_address_that_it_declares(visit, sit
         assert not headers & {"authorization", "cookie", "x-api-key", "x-default"}
 
 
-def test_no_credential_of_a_page_is_in_the_queue_with_another_address():
-    """Middlewares before the filter see it there."""
-    asked = Request("http://a.example/print", headers={"Authorization": "a", "Accept": "b"})
-    assert [*bare_request("http://a.example/story", asked, "key").headers] == [b"Accept"]
-
-
 @pytest.mark.parametrize(
     ("slot", "is_taken"), [("mine", True), ("a.example", False), (None, False)]
 )

@@ -7,15 +7,10 @@ MANY = MANY_VALUES["word"]
 TITLES = [f"/index.php?title=Story_{n}&action=edit" for n in range(MANY + 1)]
 
 
-def signature(places: Places, url: str, *, learn: bool = False) -> str:
-    address = read_address(f"http://a.test{url}")
-    return places.signature(address, learn=learn)[0]
-
-
 def learned(*urls: str) -> Places:
     places = Places()
     for url in urls:
-        signature(places, url, learn=True)
+        places.signature(read_address(f"http://a.test{url}"), learn=True)
     return places
 
 

@@ -21,13 +21,11 @@ def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it(opened
     ("url", "named"),
     [
         ("redis+clsuter://h", "sentinel or cluster"),
-        ("unix+cluster:///r.sock", "sentinel or cluster"),
         ("redis://h?retry=3", "no option retry$"),
         ("redis://h?nmae=shop", "no option nmae"),
         ("redis://h?path=/r.sock", "no option path"),
         ("redis+sentinel://h/m?sentinel_socket_timeout=soon", "socket_timeout"),
         ("redis://u:secret@h:1/one", "redis://h:1/one: the database must be a number"),
-        ("redis+sentinel://h:1/s?sentinel_tiemout=1", "tiemout"),
         ("reddis://user:secret", "reddis:…"),
         ("redis//user:secret", "no index at '…'"),
         ("redis://:secret/more@h:1/0", "%2F"),
