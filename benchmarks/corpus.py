@@ -41,14 +41,15 @@ from scrapy_simhash.offline.prints import (
     write_prints,
 )
 from scrapy_simhash.offline.saved_pages import PageReader, SavedPage, decide
-from tests.offline.made import RECIPE, judged_in_turn, made_prints
+from tests.offline.made import judged_in_turn, made_prints
+from tests.pages import DEFAULT
 
 
 def make(folder: Path, count: int) -> None:
     pages = made_prints(count, flood=0.01, one_text=0.002)
     for number in range(0, count, ROWS):
         with (folder / f"made.{number:09}.parquet").open("wb") as file:
-            write_prints(file, spec_of(RECIPE), islice(pages, ROWS), "global")
+            write_prints(file, spec_of(DEFAULT), islice(pages, ROWS), "global")
 
 
 def entries(folder: Path) -> Iterator[Entry]:
@@ -75,7 +76,7 @@ def spark(folder: Path) -> Iterator[int]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {"spark.driver.memory": "8g", "spark.driver.maxResultSize": "0"}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
-    verdicts = spark_verdicts(session, str(folder), RECIPE).select("kept").toArrow()
+    verdicts = spark_verdicts(session, str(folder), DEFAULT).select("kept").toArrow()
     flags = verdicts.column("kept").to_pylist()
     yield from (page for page, is_kept in enumerate(flags) if not is_kept)
 
@@ -95,7 +96,7 @@ def in_turn(folder: Path) -> Iterator[int]:
 def datasketch(folder: Path) -> Iterator[int]:
     from datasketch import MinHash, MinHashLSH
 
-    count = RECIPE.blocks.count
+    count = DEFAULT.blocks.count
     tables = MinHashLSH(num_perm=count, params=(count, 1))
     for number, values in enumerate(blocks(folder)):
         page = MinHash(
@@ -154,9 +155,9 @@ def compare_steps(count: int, steps: list[str]) -> None:
 
 def same(name: str) -> None:
     """Print on how many saved pages the verdict of the join is not that of ``dedupe``."""
-    workers = Workers(RECIPE, processes=os.cpu_count() or 1, timeout=60)
+    workers = Workers(DEFAULT, processes=os.cpu_count() or 1, timeout=60)
     analysed = list(analyse_all(PageReader().read(DATA / name), workers))
-    with closing(open_index("memory://", spec_of(RECIPE))) as index:
+    with closing(open_index("memory://", spec_of(DEFAULT))) as index:
         decided = decide(iter(analysed), index, "global")
         originals = [
             (v.kind, v.original if not stays else None) for _, v, stays in decided
@@ -164,9 +165,9 @@ def same(name: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "prints.parquet"
         with path.open("wb") as file:
-            write_prints(file, spec_of(RECIPE), analysed, "global")
+            write_prints(file, spec_of(DEFAULT), analysed, "global")
         engine = DuckDB([path], Path(scratch))
-        find_copies(engine, spec_of(RECIPE))
+        find_copies(engine, spec_of(DEFAULT))
         joined = [original for _, _, _, _, original, *_ in engine.rows(VERDICTS)]
     differing = 0
     for (page, _), (kind, original), by_join in zip(

@@ -1,8 +1,6 @@
 """The one line: what the add-on puts where, and that it costs nothing when it is switched off."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -10,6 +8,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_simhash import Addon
+from tests.commands.running import python
 
 COMPONENTS = {
     "DOWNLOADER_MIDDLEWARES": (
@@ -61,12 +60,6 @@ def test_filter_that_is_switched_off_imports_nothing_heavy(one_by_one):
         settings |= {name: {path: place} for name, (path, place) in COMPONENTS.items()}
     else:
         settings["ADDONS"] = {"scrapy_simhash.Addon": 500}
-    done = subprocess.run(
-        [sys.executable, "-c", CRAWL, json.dumps(settings)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    ours, heavy = json.loads(done.stdout)
+    ours, heavy = json.loads(python(CRAWL, json.dumps(settings)))
     assert set(ours) <= LIGHT
     assert heavy == []

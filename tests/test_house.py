@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.crawl import exchange, filter_of
+from tests.commands.running import python
 from tests.crawl.spiders import Pages, is_told, until
 from tests.pages import article, html
 
@@ -180,17 +180,12 @@ def test_a_page_moves_between_files_by_few_calls(crawl, site, moves, request, st
     assert 60 < len(moves) <= 78
 
 
-def output_of(code: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
 def test_core_needs_neither_scrapy_nor_the_slow_libraries():
     code = (
         "import sys, scrapy_simhash.core.sync, scrapy_simhash.core.worker; "
         "print(*{'scrapy', 'tldextract', 'trafilatura', 'jieba'} & sys.modules.keys())"
     )
-    assert output_of(code) == [""]
+    assert python(code) == "\n"
 
 
 def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_them():
@@ -210,7 +205,7 @@ def test_jieba_and_trafilatura_are_imported_when_a_recipe_or_an_extractor_needs_
             print(bool(words), "trafilatura" in sys.modules)
         print(*{"pyarrow", "duckdb", "pyspark", "warcio"} & sys.modules.keys())
     """
-    assert output_of(code) == ["False False", "True False", "True True", ""]
+    assert python(code).splitlines() == ["False False", "True False", "True True", ""]
 
 
 def test_each_answer_of_contributing_names_what_stands_where_it_says():

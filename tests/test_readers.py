@@ -19,11 +19,9 @@ from scrapy_simhash import Document, StoreError, SyncDedup
 from scrapy_simhash import readers as module
 from scrapy_simhash.core import worker
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.readers import READERS, TYPES, _is_swollen, reader_of
-from tests.pages import article
+from tests.pages import DEFAULT, article
 
-RECIPE = named_recipe("default")
 ABOUT = article(1)[:600]
 RECORD: dict[str, Any] = {
     "id": 17,
@@ -108,7 +106,7 @@ COMPARED: list[tuple[str, list[Any], str]] = [
 def verdicts_on(kind: str, contents: list[Any], **readers: str) -> str:
     """Return the verdicts on documents of one host, as in the table above."""
     documents = [Document(f"http://a.example/{n}", data, kind) for n, data in enumerate(contents)]
-    with SyncDedup(recipe=replace(RECIPE, readers=readers), processes=0) as dedup:
+    with SyncDedup(recipe=replace(DEFAULT, readers=readers), processes=0) as dedup:
         verdicts = [dedup.check(document, wait=False) for document in documents]
     letters = {"unique": "n", "duplicate": "c", "too_short": "s", "other_type": "p"}
     return "".join(letters[v.reason if v.kind == "skipped" else v.kind] for v in verdicts)
@@ -160,7 +158,7 @@ def test_a_stream_of_a_pdf_file_is_measured_however_its_keyword_is_followed(end)
 
 def test_a_project_names_its_own_readers_and_types_that_pass():
     own = {"text/csv": f"{__name__}.read_csv", "application/json": None, "text/x-log": "text"}
-    with SyncDedup(recipe=replace(RECIPE, readers=own), processes=1) as dedup:
+    with SyncDedup(recipe=replace(DEFAULT, readers=own), processes=1) as dedup:
         url, data = "http://a.example/", f"name;price\n{ABOUT}".encode()
         csv = dedup.check(Document(url + "1", data, "text/csv; charset=utf-8"))
         same = dedup.check(Document(url + "2", data + b"\n", "Text/CSV"), wait=False)
@@ -170,19 +168,19 @@ def test_a_project_names_its_own_readers_and_types_that_pass():
         *("unique", "duplicate", "other_type", "unique"),
     ]
     with pytest.raises(ValueError, match="cannot be imported"):
-        SyncDedup(recipe=replace(RECIPE, readers={"text/csv": "no.such.reader"}))
+        SyncDedup(recipe=replace(DEFAULT, readers={"text/csv": "no.such.reader"}))
 
 
 def test_another_version_of_an_own_reader_is_refused_by_an_index(tmp_path):
-    own = replace(RECIPE, readers={"text/csv": f"{__name__}.read_csv", "text/x-log": "text"})
+    own = replace(DEFAULT, readers={"text/csv": f"{__name__}.read_csv", "text/x-log": "text"})
     url = f"sqlite:///{tmp_path}/index"
-    with SyncDedup(url, recipe=RECIPE, processes=0):
+    with SyncDedup(url, recipe=DEFAULT, processes=0):
         pass
     with SyncDedup(url, recipe=own, processes=0):  # a reader without a version is none to refuse
         pass
     read_csv.version = 2  # type: ignore[attr-defined]
     try:
-        assert own.identity == f"{RECIPE.identity} readers={__name__}.read_csv/2"
+        assert own.identity == f"{DEFAULT.identity} readers={__name__}.read_csv/2"
         with pytest.raises(StoreError, match="read_csv/2"), SyncDedup(url, recipe=own):
             pass
     finally:
@@ -294,7 +292,7 @@ def measured(data: bytes, reader: str) -> tuple[PageAnalysis, float, int]:
     """Return an analysis, its seconds of CPU, and the most memory of this process meanwhile."""
     Path("/proc/self/clear_refs").write_text("5")
     begun = time.process_time()
-    analysis = analyse_body(Body(data, None, reader), RECIPE, 5000)
+    analysis = analyse_body(Body(data, None, reader), DEFAULT, 5000)
     seconds = time.process_time() - begun
     status = Path("/proc/self/status").read_text()
     return analysis, seconds, 1024 * int(status.partition("VmHWM:")[2].split()[0])
@@ -302,6 +300,6 @@ def measured(data: bytes, reader: str) -> tuple[PageAnalysis, float, int]:
 
 def test_each_reader_has_a_content_type_but_that_of_bytes():
     assert set(TYPES.values()) == {*READERS, "html"} - {"bytes"}
-    assert reader_of("application/atom+xml", RECIPE) == "xml"
-    own = replace(RECIPE, readers={"image/svg+xml": None})
+    assert reader_of("application/atom+xml", DEFAULT) == "xml"
+    own = replace(DEFAULT, readers={"image/svg+xml": None})
     assert reader_of("image/svg+xml", own) is None

@@ -20,12 +20,9 @@ from benchmarks.evaluation import (
     wrong_drops,
 )
 from scrapy_simhash.core.analysis import Body
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint, hamming_distance
 from scrapy_simhash.offline.saved_pages import SavedPage
-from tests.pages import article, edited, html
-
-DEFAULT = named_recipe("default")
+from tests.pages import DEFAULT, article, edited, html
 
 
 @given(st.lists(st.integers(0, 2**256 - 1) | st.none(), max_size=6), st.integers(0, 200))

@@ -24,6 +24,12 @@ def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
 
+def python(code: str, *arguments: object) -> str:
+    """Run a program that ends well, and return what it prints."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def simhash(*arguments: object, settings: dict[str, Any] | None = None) -> int:
     """Run a subcommand and return its exit status."""
     command = SimhashCommand()

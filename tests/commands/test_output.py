@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.commands import SUBCOMMANDS
 from scrapy_simhash.commands.output import aligned, say, whole_file
-from tests.commands.running import printed, scrapy, simhash
+from tests.commands.running import printed, python, scrapy, simhash
 
 
 def test_help_teaches_each_subcommand(tmp_path, capsys):
@@ -48,8 +48,7 @@ def test_scrapy_start_up_loads_nothing_heavy():
         "'scrapy_simhash.settings', 'tqdm', 'jinja2'); "
         "print([name for name in heavy if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python(code) == "[]\n"
 
 
 def test_tables_are_aligned_by_columns_of_the_terminal():

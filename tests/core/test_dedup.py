@@ -10,12 +10,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from scrapy_simhash import Dedup, Document, SyncDedup, Verdict, named_recipe
+from scrapy_simhash import Dedup, Document, SyncDedup, Verdict
 from scrapy_simhash.core.breaker import Breaker
 from scrapy_simhash.index import open_existing
-from tests.pages import article, edited, html
-
-RECIPE = named_recipe("default")
+from tests.pages import DEFAULT, article, edited, html
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def test_second_copy_is_a_duplicate_of_the_first(dedup):
         assert verdict.kind == "unique"
     verdict = dedup.check(text("b", edited(first, 3)))
     assert (verdict.kind, verdict.original, verdict.reason) == ("duplicate", "a", "like-headings")
-    assert 0 < verdict.distance <= RECIPE.distance
+    assert 0 < verdict.distance <= DEFAULT.distance
     assert dedup.check(text("a", first)).kind == "revisit"
     assert dedup.check(text("c", article(3))).kind == "unique"
 
@@ -54,7 +52,7 @@ def test_pages_beyond_the_distance_count_on_two_sites_and_are_not_named_elsewher
     dedup.check(Document("http://a.example/1", page))
     far = dedup.check(Document("http://b.example/1", other), wait=False)
     assert (far.kind, far.original) == ("duplicate", "http://a.example/1")
-    assert RECIPE.distance < (far.distance or 0) <= RECIPE.reach
+    assert DEFAULT.distance < (far.distance or 0) <= DEFAULT.reach
     here = dedup.check(Document("http://a.example/2", other), wait=False)
     assert (here.kind, here.near) == ("unique", ())
 

@@ -20,13 +20,11 @@ from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse
 from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import SavedPage
 from scrapy_simhash.readers import ITEM
-from tests.pages import article, html
-
-RECIPE = named_recipe("default")
+from tests.pages import DEFAULT, article, html
 
 
 def hostile(text: str) -> str:
@@ -48,7 +46,7 @@ def hostile(text: str) -> str:
     return article(1)
 
 
-HOSTILE = replace(RECIPE, extractor=f"{__name__}.hostile")
+HOSTILE = replace(DEFAULT, extractor=f"{__name__}.hostile")
 
 
 class Crew(Workers):
@@ -115,8 +113,8 @@ def test_each_page_gets_its_own_answer_by_the_whole_recipe():
 
 
 def test_a_worker_with_another_version_of_the_recipe_answers_nothing():
-    values, identity, *_ = order_of(RECIPE, 1.0, 0)
-    assert recipe_of(values, identity) == RECIPE
+    values, identity, *_ = order_of(DEFAULT, 1.0, 0)
+    assert recipe_of(values, identity) == DEFAULT
     with pytest.raises(ValueError, match="the worker has simhash/1 "):
         recipe_of(values, identity.replace("main/", "main/0"))
 
@@ -285,9 +283,9 @@ def test_equal_bodies_are_analysed_once(processes):
     """Bytes of another charset or kind are another page."""
     data = ("<p>" + "Größe und Länge, öfter. " * 9).encode()
     bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
-    with crew(RECIPE, processes, excerpt_length=0) as workers:
+    with crew(DEFAULT, processes, excerpt_length=0) as workers:
         for repeats in (0, len(bodies)):
-            assert workers.ask(*bodies) == [analyse_body(body, RECIPE) for body in bodies]
+            assert workers.ask(*bodies) == [analyse_body(body, DEFAULT) for body in bodies]
             assert workers.repeats == repeats
 
 
@@ -307,7 +305,7 @@ def test_a_body_that_could_not_be_analysed_is_analysed_again(monkeypatch, reason
 def test_analyses_are_remembered_as_far_as_there_is_room(monkeypatch, excerpt_length, remembered):
     monkeypatch.setattr(Crew, "remembered_bytes", 3000)
     bodies = [Body(html(article(seed))) for seed in range(4)]
-    with crew(RECIPE, 0, excerpt_length=excerpt_length) as workers:
+    with crew(DEFAULT, 0, excerpt_length=excerpt_length) as workers:
         for body in (*bodies, *reversed(bodies)):
             workers.ask(body)
         assert workers.repeats == remembered

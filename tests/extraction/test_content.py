@@ -7,11 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction.extractor import extract
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from tests.extraction.made import NAMES, PARTS, WORDS, made_page
 from tests.pages import article
 
-RECIPE = named_recipe("default")
 TELLING = [name for name, part in PARTS.items() if part.says_what_the_page_is]
 TEXT = "".join(f"<p>{article(seed, words=40)}</p>" for seed in range(3))
 ARTICLE = f"<article><h1>The old mill</h1>{TEXT}</article>"

@@ -8,11 +8,8 @@ import pytest
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.extraction.page import sizes_of
 from scrapy_simhash.fingerprint.normalisation import heavier
-from scrapy_simhash.fingerprint.recipe import named_recipe
-from tests.pages import article, distance_of
+from tests.pages import DEFAULT, article, distance_of
 from tests.sites import LANGUAGES, SITES, paragraphs
-
-RECIPE = named_recipe("default")
 
 
 def lines_of(html: str) -> list[str]:
@@ -134,7 +131,7 @@ def test_each_kind_of_site_gives_its_body_in_any_language(site, body):
 def test_a_template_makes_no_duplicates(site, body):
     """Two bodies in one template are far apart."""
     one, other = (SITES[site](BODIES[body](seed)) for seed in (1, 2))
-    assert distance_of(one, other) > 1.5 * RECIPE.distance
+    assert distance_of(one, other) > 1.5 * DEFAULT.distance
 
 
 @pytest.mark.parametrize("body", BODIES)
@@ -145,7 +142,7 @@ def test_a_body_is_the_same_on_any_two_sites(body):
     far = [
         pair
         for pair in combinations(pages, 2)
-        if distance_of(pages[pair[0]], pages[pair[1]]) > RECIPE.distance
+        if distance_of(pages[pair[0]], pages[pair[1]]) > DEFAULT.distance
     ]
     assert far == []
 
@@ -157,4 +154,4 @@ def test_a_text_is_near_its_mirror_and_its_edit_and_far_from_another(language):
     edited = [*texts[1::-1], *texts[2:6], texts[6][40:], texts[7], others[0][:40]]
     text, edit, other = map(tagged, (texts, edited, others))
     assert distance_of(text, MODERN.format(body=text, other="Home")) <= 10
-    assert distance_of(text, edit) <= RECIPE.distance < distance_of(text, other) - 10
+    assert distance_of(text, edit) <= DEFAULT.distance < distance_of(text, other) - 10

@@ -11,10 +11,9 @@ from scrapy_simhash.core.sync import SyncDedup
 from scrapy_simhash.core.verdict import Document
 from scrapy_simhash.extraction.extractor import EXTRACTORS, FAST_EXTRACTORS, Extraction
 from scrapy_simhash.extraction.selectors import selected, selector_at
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
-from tests.pages import analysed, article
+from scrapy_simhash.fingerprint.recipe import Recipe
+from tests.pages import DEFAULT, analysed, article
 
-RECIPE = named_recipe("default")
 TEXT, OFFER = article(1), article(2)
 PAGE = (
     f"<title>News</title><h1>A loaf</h1><main><p>{TEXT}</main><aside class=sidebar><p>{OFFER}"
@@ -25,7 +24,7 @@ COMMENTED = [PAGE.replace("{comment}", comment) for comment in ("First!", articl
 
 def by_hand(content: str = "", ignore: str = "", extractor: str = "main") -> Recipe:
     chosen = {"content": content and {"": content}, "ignore": ignore and {"": ignore}}
-    return replace(RECIPE, extractor=extractor, **{k: v or {} for k, v in chosen.items()})
+    return replace(DEFAULT, extractor=extractor, **{k: v or {} for k, v in chosen.items()})
 
 
 def read(page: str, recipe: Recipe) -> Extraction:
@@ -53,7 +52,7 @@ def test_what_is_ignored_is_no_part_of_the_page(extractor):
 
 
 def test_ignored_comments_neither_keep_a_page_nor_change_it():
-    for recipe, kinds in ((RECIPE, ["unique", "unique"]), (None, ["unique", "duplicate"])):
+    for recipe, kinds in ((DEFAULT, ["unique", "unique"]), (None, ["unique", "duplicate"])):
         with SyncDedup(recipe=recipe or by_hand(ignore=".comments"), processes=0) as dedup:
             urls = ("http://a.example/1", "http://a.example/2")
             for url, page, kind in zip(urls, COMMENTED, kinds, strict=True):
@@ -65,7 +64,7 @@ def test_ignored_comments_neither_keep_a_page_nor_change_it():
 
 
 def test_a_page_without_a_match_is_left_to_the_extraction_and_named_as_such():
-    plain, by_none = read(COMMENTED[0], RECIPE), read(COMMENTED[0], by_hand("nav", ".ad"))
+    plain, by_none = read(COMMENTED[0], DEFAULT), read(COMMENTED[0], by_hand("nav", ".ad"))
     assert by_none == replace(plain, unmatched=("content", "ignore"))
     assert analysed(COMMENTED[0], by_hand("nav", "aside")).unmatched == ("content",)
     assert analysed("<p>", by_hand("nav")).unmatched == ("content",)

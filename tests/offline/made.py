@@ -7,14 +7,13 @@ from random import Random
 
 from scrapy_simhash.core.analysis import PageAnalysis, text_body
 from scrapy_simhash.core.verdict import Verdict, spec_of
-from scrapy_simhash.fingerprint.recipe import Recipe, named_recipe
+from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import Fingerprint
 from scrapy_simhash.index import open_index
 from scrapy_simhash.keys import Scope
 from scrapy_simhash.offline.saved_pages import Analysed, SavedPage, decide
-from tests.pages import analysed, article, html
+from tests.pages import DEFAULT, analysed, article, html
 
-RECIPE = named_recipe("default")
 FLOODED = 3  # the number of a block
 # Pages among which one is chosen to be copied.
 _RECENT = 20_000
@@ -23,7 +22,7 @@ _RECENT = 20_000
 def made_prints(
     count: int,
     seed: int = 0,
-    recipe: Recipe = RECIPE,
+    recipe: Recipe = DEFAULT,
     *,
     flood: float = 0.1,
     one_text: float = 0.03,
@@ -68,7 +67,7 @@ def judged_in_turn(
 ) -> Iterator[Verdict]:
     """Yield the verdict on each page, as ``dedupe`` gives it, which asks about 64 at a time."""
     rest = iter(pages)
-    with closing(open_index("memory://", spec_of(RECIPE))) as index:
+    with closing(open_index("memory://", spec_of(DEFAULT))) as index:
         while some := [*islice(rest, at_once)]:
             for _, verdict, _ in decide(iter(some), index, scope):
                 yield verdict

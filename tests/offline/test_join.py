@@ -19,9 +19,10 @@ from scrapy_simhash.offline.files import FileError
 from scrapy_simhash.offline.join import VERDICTS, DuckDB, find_copies, spark_verdicts
 from scrapy_simhash.offline.prints import print_files, read_prints, spec_of_prints, write_prints
 from scrapy_simhash.offline.saved_pages import Analysed, SavedPage
-from tests.offline.made import FLOODED, RECIPE, judged_in_turn, made_prints
+from tests.offline.made import FLOODED, judged_in_turn, made_prints
+from tests.pages import DEFAULT
 
-SPEC = spec_of(RECIPE)
+SPEC = spec_of(DEFAULT)
 
 
 def written(
@@ -123,7 +124,7 @@ def test_spark_gives_the_same_verdict(tmp_path, monkeypatch):
     spark = spark.config("spark.ui.enabled", "false").getOrCreate()
     pages = list(made_prints(1500))
     files = written(tmp_path, pages, each=400)
-    rows = spark_verdicts(spark, str(tmp_path), RECIPE).toArrow().to_pylist()
+    rows = spark_verdicts(spark, str(tmp_path), DEFAULT).toArrow().to_pylist()
     spark.stop()
     (tmp_path / "duckdb").mkdir()
     verdicts = [tuple(row[name] for name in ("key", "original", "distance")) for row in rows]

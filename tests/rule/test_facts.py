@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from scrapy_simhash.extraction.extractor import Extraction
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.facts import FACTS_SIZE, Facts, facts_of
+from tests.pages import DEFAULT
 
-RECIPE = named_recipe("default")
 PAGE = Extraction(
     *("The text.", False, "Site. The text.", "A story | Site", ("Site", "A story")),
     content="Site. The text.\nNumber 7",
@@ -21,11 +20,11 @@ PAGE = Extraction(
 
 
 def facts(extraction: Extraction = PAGE, **changes: object) -> Facts:
-    return Facts.from_bytes(facts_of(replace(extraction, **changes), RECIPE))  # type: ignore[arg-type]
+    return Facts.from_bytes(facts_of(replace(extraction, **changes), DEFAULT))  # type: ignore[arg-type]
 
 
 def test_facts_are_the_same_after_they_were_bytes():
-    data = facts_of(PAGE, RECIPE)
+    data = facts_of(PAGE, DEFAULT)
     assert len(data) == FACTS_SIZE <= 255
     assert Facts.from_bytes(data).to_bytes() == data
     with pytest.raises(
@@ -165,7 +164,7 @@ def test_a_page_without_headings_has_no_hash_of_any():
 
 
 def test_hashes_follow_the_seed():
-    secret = replace(RECIPE, seed="secret")
+    secret = replace(DEFAULT, seed="secret")
     one, other = facts(), Facts.from_bytes(facts_of(PAGE, secret))
     for name in ("headings", "title", "heading", "said", "numbers"):
         assert getattr(one, name) != getattr(other, name), name

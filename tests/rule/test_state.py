@@ -3,18 +3,16 @@
 import pytest
 
 from scrapy_simhash.core.analysis import analyse_body, text_body
-from scrapy_simhash.fingerprint.recipe import named_recipe
 from scrapy_simhash.rule.state import is_same, lasting, state_of
-from tests.pages import analysed, article, distance_of, framed
+from tests.pages import DEFAULT, analysed, article, distance_of, framed
 
-RECIPE = named_recipe("default")
 TEXT = f"<p>{article(3, 120)}</p>"
 READ = "Read 7 times, 2 days ago"
 BOX = "<ul><li>Price: 19.90 euro</li><li>In stock: 5</li><li>Rated 4.5 (120 reviews)</li></ul>"
 
 
 def is_as_before(before: str, now: str) -> bool:
-    old, new = (analysed(html, RECIPE) for html in (before, now))
+    old, new = (analysed(html) for html in (before, now))
     return is_same(new.facts, old.facts, distance_of(before, now))
 
 
@@ -101,12 +99,12 @@ def test_signs_marks_beside_a_number_capitals_and_where_a_word_ends_are_a_change
 
 def test_a_word_more_in_a_text_that_is_no_page_is_a_change():
     text = article(3, 300)
-    old, new = (analyse_body(text_body(each), RECIPE).facts for each in (text, f"{text} 19.90"))
+    old, new = (analyse_body(text_body(each), DEFAULT).facts for each in (text, f"{text} 19.90"))
     assert is_same(old, old, 0)
     assert not is_same(new, old, 0)
 
 
-@pytest.mark.parametrize("facts", [b"", analysed(page(), RECIPE).facts])
+@pytest.mark.parametrize("facts", [b"", analysed(page()).facts])
 def test_without_facts_of_both_the_fingerprint_alone_tells(facts):
     assert is_same(facts, b"", 0)
     assert not is_same(b"", facts, 1)
