@@ -219,11 +219,14 @@ def _values(pair: Pair) -> str:
 
 def _are_records_in_editions(pair: Pair) -> bool:
     """Return whether more differs than a number or a label here and there in a long text."""
-    numbers = pair.a.numbers.replaced(pair.b.numbers)
+    a, b = pair.a, pair.b
+    numbers = a.numbers.replaced(b.numbers)
     allowed = pair.most if pair.headings_alike else 1
-    if pair.kin is Kinship.TRANSLATION:  # a price is no other in another language
+    if pair.kin is Kinship.TRANSLATION:
+        # One country alone may have a price, and each its own dealers.
+        numbers = a.numbers.added(b.numbers) + pair.lists_others
         allowed = 0
-    values = pair.clashes - pair.a.labels.replaced(pair.b.labels)
+    values = pair.clashes - a.labels.replaced(b.labels)
     return numbers > allowed or values >= max(allowed, 1)
 
 
@@ -244,7 +247,8 @@ def _have_own_values(pair: Pair) -> bool:
     numbers = a.numbers.replaced(b.numbers)
     # Two values may share a bit. Sets of one size that differ have each a value alone.
     as_many = a.numbers.is_as_large(b.numbers) and a.words.is_as_large(b.words)
-    if kin is Kinship.TEXT or pair.is_thin or are_variants or (as_many and not numbers):
+    is_whole = pair.is_thin or are_variants or (as_many and not numbers)
+    if is_whole or pair.kin in (Kinship.TEXT, Kinship.TRANSLATION):
         differ = a.values != b.values
     else:
         counts = COUNTS if kin is Kinship.DECLARED else 0

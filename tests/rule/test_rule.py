@@ -174,6 +174,14 @@ def counts() -> Iterator[Case]:
     ):
         one, other = (sized(size, sentences=own[:number]) for own in (RENTED, LET))
         yield TRANSLATION, one, replace(other, headings=202, title=2, heading=2), 14, ruled
+    # One country alone may have a price or be sold out, and each has its own dealers.
+    for size, sort, own in (
+        (1600, "numbers", ("3", "37")),
+        (1400, "words", (["Ulm"], ["Ulm", "Linz"])),
+        (1600, "listed", (["Ulm"], ["Linz"])),
+    ):
+        one, other = (sized(size, **{sort: [*units]}) for units in own)
+        yield TRANSLATION, one, other, 14, "own-values"
     # They may replace sentences if both declare one page, unless each has a name of its own.
     one, other = (sized(1400, sentences=own, canonical=7) for own in (RENTED, LET))
     yield BRANCH, one, other, 14, COPY
