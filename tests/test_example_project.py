@@ -15,7 +15,6 @@ from example.spiders.pages import PagesSpider
 from scrapy.exceptions import UsageError
 
 from scrapy_simhash import SyncDedup
-from scrapy_simhash.report.words import width
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "example_project"
 
@@ -48,17 +47,14 @@ def test_the_demo_prints_what_it_dropped_and_what_has_changed(capfd):
     not_sent, dropped = map(int, told.groups())
     assert (not_sent > 20, not_sent + dropped) == (True, 60)
     assert "60 articles were kept, 0 lost" in demo
-    lines = demo.splitlines()
-    assert lines[-1] == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
-    # It fits on two screens.
-    assert len(lines) <= 100
-    assert max(map(width, lines)) <= 100
+    assert (
+        demo.splitlines()[-1] == "20 of 20 planted near-duplicates dropped, 0 other pages dropped"
+    )
     # What has changed in the archive since a month ago.
     site = Archive(later=True)
     assert f"1 says something else: {site.changed.removeprefix('http://')}\n    …" in demo
     old, new = (url.removeprefix("http://") for url in site.moved)
     assert f"1 stands under another address: {new}\n    it stood under {old}\n" in demo
-    assert " 0 are new" in demo
     # Records of one template are kept.
     assert "12 flats, under one title" in demo
     assert "12 were kept, though" in demo

@@ -54,12 +54,6 @@ def test_characters_that_were_encoded_twice_are_no_words():
     assert decode_html(body, "iso-8859-1") == body.decode("cp1252")
 
 
-def test_a_page_whose_tags_can_be_read_is_not_in_utf_16():
-    """A page in Latin-1 that claims to be UTF-16 keeps its tags, as in a browser."""
-    html = page(FRENCH, '<meta charset="utf-16">')
-    assert decode_html(html.encode("latin-1")) == html
-
-
 def test_what_the_body_contradicts_or_cuts_short_is_passed_over():
     for declared in ("utf-8", "big5", "euc-kr", "no-such-charset"):
         assert decode_html(page(CHINESE).encode("gbk"), declared) == page(CHINESE)
@@ -75,10 +69,3 @@ def test_a_byte_order_mark_decides_and_is_no_part_of_the_text():
 def test_any_bytes_decode(body, declared):
     """No body and no header makes decoding raise."""
     assert isinstance(decode_html(body, declared), str)
-
-
-def test_codec_that_is_no_charset_is_passed_over():
-    for name in ("hex", "rot13", "base64", "idna", "punycode", "undefined"):
-        body = FRENCH.encode("latin-1")
-        assert decode_html(body, name) == FRENCH
-        assert decode_html(f"<meta charset={name}>".encode() + body).endswith(FRENCH)

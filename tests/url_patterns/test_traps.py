@@ -79,21 +79,6 @@ def test_addresses_that_combine_known_values_are_one_trap_whatever_their_signatu
     assert not traps.length(urls[3], urls[3])
 
 
-def test_a_new_value_that_says_something_new_leaves_a_trap_of_known_values():
-    traps = Traps()
-    for letter in "abcdefgh":
-        traps.page(f"http://a.test/wiki?id={letter}&tab={letter}", "wiki")
-    urls = [f"http://a.test/wiki?id={a}&tab={b}" for a, b in product("abcdefgh", repeat=2)]
-    for n, (url, following) in enumerate(pairwise(url for url in urls if url[-1] != url[-7])):
-        traps.page(url, "wiki", "<p>Files</p>")
-        traps.link(url, following, lambda _: "wiki")
-        traps.page(f"http://a.test/wiki?id={n}&tab=a", "wiki", f"<p>Page {n} {'x' * n}</p>")
-    for name, text in (("next", "Files"), ("last", "Something else")):
-        traps.page(f"http://a.test/wiki?id={name}&tab=a", "wiki", f"<p>{text}</p>")
-    assert traps.length("http://a.test/wiki?id=h&tab=3", "wiki") == 0
-    assert traps.length("http://a.test/wiki?id=7&tab=h", "wiki") >= PAGES_OF_TRAP
-
-
 def test_a_page_whose_like_said_something_new_is_fetched_though_its_name_is_known():
     """A wiki's forms name its pages before these come."""
     traps = Traps()
