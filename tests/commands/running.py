@@ -15,8 +15,6 @@ from scrapy_simhash.index import open_existing, open_index
 from scrapy_simhash.index.values import Entry
 from tests.index.promises.made import spec
 
-ROOT = Path(__file__).parents[2]
-
 
 def scrapy(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run Scrapy's own command in a folder."""
