@@ -96,8 +96,11 @@ def _is_translation(path: str, other: str) -> bool:
     if _LANGUAGE.sub("", a) != _LANGUAGE.sub("", b):
         return False
     names, others = ({name for _, name in _LANGUAGE.findall(each)} for each in (a, b))
-    has_country = any(len(name) > len("en") for name in names ^ others)
-    return has_country and _codes(names - others).isdisjoint(_codes(others - names))
+    names, others = names - others, others - names
+    if max(len(names), len(others)) != 1:
+        return False
+    has_country = any(len(name) > len("en") for name in names | others)
+    return has_country and _codes(names).isdisjoint(_codes(others))
 
 
 def _codes(languages: Iterable[str]) -> set[str]:

@@ -41,6 +41,7 @@ RELATED = {
     Kinship.DOMAIN: """
         a/en/mill a/de/mill
         a/en-us/ca/mill a/en-us/ny/mill
+        a/en-us/ca/mill a/pt-br/sp/mill
         a/en-us/mill a/en-gb/mill
         a/us-en/mill a/gb-en/mill
         a/de-en/rat a/en-de/rat
