@@ -83,24 +83,24 @@ def kinship(key: str, other: str) -> Kinship:
     is_one_file = a.host != b.host and (a.name == b.name or a.path == b.path)
     if is_one_file or _released(a) == _released(b):
         return Kinship.BRANCH
-    return Kinship.TRANSLATION if _is_translation(a.path, b.path) else Kinship.DOMAIN
+    is_translation = _is_translation(f"{a.path}.", f"{b.path}.")
+    return Kinship.TRANSLATION if is_translation else Kinship.DOMAIN
 
 
 def _is_translation(path: str, other: str) -> bool:
-    """Return whether two paths differ in their languages alone, one of which has a country.
+    """Return whether two paths differ in one language alone, with a country; a dot ends them.
 
     Two letters may be a state, and one language in two countries has two prices. The
     last folder of a path is a name, such as "wi-fi".
     """
-    a, b = f"{path}.", f"{other}."
-    if _LANGUAGE.sub("", a) != _LANGUAGE.sub("", b):
+    if _LANGUAGE.sub("", path) != _LANGUAGE.sub("", other):
         return False
-    names, others = ({name for _, name in _LANGUAGE.findall(each)} for each in (a, b))
-    names, others = names - others, others - names
-    if max(len(names), len(others)) != 1:
+    names = {name for _, name in _LANGUAGE.findall(path)}
+    others = {name for _, name in _LANGUAGE.findall(other)}
+    if max(len(names - others), len(others - names)) != 1:
         return False
-    has_country = any(len(name) > len("en") for name in names | others)
-    return has_country and _codes(names).isdisjoint(_codes(others))
+    has_country = any(len(name) > len("en") for name in names ^ others)
+    return has_country and _codes(names - others).isdisjoint(_codes(others - names))
 
 
 def _codes(languages: Iterable[str]) -> set[str]:
