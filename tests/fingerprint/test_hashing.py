@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash.fingerprint.hashing import hash_features, one_lane
 
@@ -36,7 +34,7 @@ def test_known_answers(name, feature, expected):
 
 
 def test_every_hash_has_its_width_and_another_value_with_each_seed():
-    features = "a feature of some length", "another feature of some length"
+    features = "a feature of some length", "half a character \ud83d"
     for name, bits in WIDTHS:
         lanes = [hash_features(features, bits, name, seed) for seed in (None, "s", "t", "")]
         assert lanes[0].shape == (bits // 64, 2)
@@ -44,12 +42,6 @@ def test_every_hash_has_its_width_and_another_value_with_each_seed():
         assert (lanes[0][:, 0] != lanes[0][:, 1]).all()
         assert len({each.tobytes() for each in lanes}) == 3
         assert lanes[0].tobytes() == lanes[3].tobytes()
-
-
-@given(st.lists(st.text(st.characters(), max_size=8), max_size=4))
-def test_any_string_can_be_a_feature(features):
-    for name, bits in WIDTHS:
-        assert hash_features(features, bits, name).shape == (bits // 64, len(features))
 
 
 def test_one_lane_tells_features_apart():

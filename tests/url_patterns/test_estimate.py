@@ -1,5 +1,3 @@
-import random
-
 import pytest
 
 from scrapy_simhash.url_patterns.estimate import Estimate, lower_bound
@@ -27,29 +25,6 @@ def test_what_is_lost_at_most_follows_from_the_looks(number, looks, pattern, los
         estimate.add_wrong(pattern, 0.05)
     assert estimate.wrong == bool(pattern)
     assert (estimate.lost, estimate.at_most) == pytest.approx((lost, at_most), rel=0.02)
-
-
-@pytest.mark.parametrize("share_lost", [0.0, 0.01, 0.05, 0.3])
-def test_the_estimate_is_unbiased_and_its_bound_holds(share_lost):
-    chance = random.Random(7)
-    estimates, held, losses = [], 0, []
-    for _ in range(400):
-        estimate, lost = Estimate(), 0
-        for _ in range(1000):
-            fetch = chance.choice([0.05, 0.15])
-            is_wrong = chance.random() < share_lost
-            if chance.random() < fetch:
-                estimate.explore(fetch)
-                if is_wrong:
-                    estimate.add_wrong(PATTERN, fetch)
-            else:
-                estimate.spare(PATTERN, 100)
-                lost += is_wrong
-        estimates.append(estimate.lost)
-        losses.append(lost)
-        held += lost <= estimate.at_most
-    assert sum(estimates) == pytest.approx(sum(losses), rel=0.1, abs=1)
-    assert held >= 0.93 * 400
 
 
 def test_the_bound_is_that_of_wilson():
