@@ -54,6 +54,12 @@ def test_characters_that_were_encoded_twice_are_no_words():
     assert decode_html(body, "iso-8859-1") == body.decode("cp1252")
 
 
+def test_a_page_whose_tags_can_be_read_is_not_in_utf_16():
+    """A page in Latin-1 that claims to be UTF-16 keeps its tags, as in a browser."""
+    html = page(FRENCH, '<meta charset="utf-16">')
+    assert decode_html(html.encode("latin-1")) == html
+
+
 def test_what_the_body_contradicts_or_cuts_short_is_passed_over():
     for declared in ("utf-8", "big5", "euc-kr", "no-such-charset"):
         assert decode_html(page(CHINESE).encode("gbk"), declared) == page(CHINESE)
