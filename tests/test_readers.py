@@ -142,14 +142,6 @@ def test_any_json_is_read_and_says_the_same_as_itself(value):
     assert READERS["json"](data, None) == READERS["json"](again, None) is not None
 
 
-def test_a_value_deep_in_json_costs_as_much_as_in_a_list():
-    seconds = []
-    for depth in (1, 500):
-        data = b"[" * depth + b"1," * 40_000 + b"1" + b"]" * depth
-        seconds.append(min(measured(data, "json")[1] for _ in range(3)))
-    assert seconds[1] < 4 * seconds[0]
-
-
 @pytest.mark.parametrize("end", [b"\r", b" \n", b"%\r\n"])
 def test_a_stream_of_a_pdf_file_is_measured_however_its_keyword_is_followed(end):
     packed = pdf_of(b"1 1 m 9 9 l S\n" * 600_000, is_packed=True)
@@ -231,6 +223,7 @@ NESTED = b"stream\nx\1\0\x09\0\xf6\xff"
 HOSTILE = {
     "deep JSON": ("json", b"[" * 2_000_000 + b"]" * 2_000_000),
     "wide JSON": ("json", b"[" + b"[]," * 1_300_000 + b"1]"),
+    "wide JSON far down": ("json", b"[" * 500 + b"1," * 1_300_000 + b"1" + b"]" * 500),
     "JSON of long names": ("json", (b'{"%s":' % (b"n" * 4000)) * 900 + b"1" + b"}" * 900),
     "long number": ("json", b"1" * 4_000_000),
     "lone surrogate": ("json", b'["' + b"\\ud800" * 600_000 + b'"]'),
