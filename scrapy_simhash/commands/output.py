@@ -94,12 +94,14 @@ def whole_file(path: str, *sources: Path) -> Iterator[IO[bytes]]:
     Raises:
         ValueError: the file is one of ``sources``, from which the content comes.
     """
-    whole = Path(path).resolve()  # a link stays
+    given = Path(path)
+    whole = given.resolve()  # a link stays
     if not whole.parent.is_dir():
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if whole in {source.resolve() for source in sources}:
         raise ValueError(f"{path}: it is read, so it cannot be replaced")
-    if whole.exists() and not whole.is_file():
+    # A pipe has no path, to which a link such as /dev/stdout would lead.
+    if given.exists() and not given.is_file():
         with open(path, "wb") as file:  # noqa: PTH123 - an error names it as it was given
             yield file
         return

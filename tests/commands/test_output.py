@@ -80,11 +80,14 @@ def test_a_pipe_is_written_to_and_a_link_stays(tmp_path):
     link.symlink_to(target)
     # Opened for both, so that neither end waits for the other.
     end = os.open(pipe, os.O_RDWR)
-    for path in (pipe, link):
+    reader, writer = os.pipe()
+    for path in (pipe, link, f"/dev/fd/{writer}"):
         with whole_file(str(path)) as file:
             file.write(b"whole")
-    assert (os.read(end, 10), target.read_bytes()) == (b"whole", b"whole")
-    os.close(end)
+    assert [os.read(own, 10) for own in (end, reader)] == [b"whole"] * 2
+    assert target.read_bytes() == b"whole"
+    for own in (end, reader, writer):
+        os.close(own)
     assert pipe.is_fifo()
     assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "link", "target"}
