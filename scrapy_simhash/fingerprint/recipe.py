@@ -33,7 +33,7 @@ _VERSIONS = {
     "bands": 2,
     "main": 26,
     "text": 13,
-    "facts": 42,
+    "facts": 43,
 }
 
 

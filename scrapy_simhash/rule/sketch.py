@@ -63,7 +63,8 @@ class Units(NamedTuple):
     """The units of a page by their sort, all but ``rest`` of its content.
 
     Attributes:
-        numbers: as they are written, without ages and counts of visits.
+        numbers: as they are written, without ages and counts of visits; prices have
+            their currency, too.
         fields: short lines, each with the one before it, which may be its label; longer
             ones with a number; and the marks of the page.
         sentences: of the main text, without digits.
@@ -184,7 +185,7 @@ def _numbers(lines: Iterable[str]) -> tuple[set[str], set[str]]:
     signs = [sign for sign in _CURRENCIES if sign in text]
     priced = [line for line in lasts if any(map(line.__contains__, signs))]
     prices = _PRICE.findall("\n".join(priced))
-    return numbers, {*filter(_DECIMALS.search, numbers), *prices}
+    return numbers | {*prices}, {*filter(_DECIMALS.search, numbers), *prices}
 
 
 def _unnamed(extraction: Extraction) -> list[str]:

@@ -67,9 +67,9 @@ def test_a_label_is_told_from_its_value_and_a_count_of_visits_is_none():
 
 
 @pytest.mark.parametrize("amount", ["$74", "74 €", "1,074.00", "74.50"])
-def test_an_amount_of_money_is_a_word_and_no_count(amount):
+def test_an_amount_of_money_is_a_number_and_a_word_and_no_count(amount):
     found = units(f"It costs {amount} in all 12 shops.")
-    assert amount in found.words
+    assert amount in {*found.words} & {*found.numbers}
 
 
 @pytest.mark.parametrize(
