@@ -114,9 +114,13 @@ def test_a_line_that_is_the_title_is_a_label_of_a_link_on_a_page_without_h1():
 
 @pytest.mark.parametrize(
     "field",
-    ["<dl><dt><p>Size</p></dt><dd>XL</dl>", "<table><tr><th><div>Size</div></th><td>XL</table>"],
+    [
+        "<dl><dt><p>Size</p></dt><dd>XL</dl>",
+        "<table><tr><th><div>Size</div></th><td>XL</table>",
+        "<p>Size\uff1aXL</p>",
+    ],
 )
-def test_what_stands_in_a_term_is_the_label(field):
+def test_what_stands_in_a_term_or_before_a_colon_is_the_label(field):
     page = f"<main><h1>Tea shirt</h1>{TEXT}{field}</main>"
     assert ("Size", "XL") in extract(page).pairs
 
