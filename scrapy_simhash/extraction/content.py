@@ -137,7 +137,7 @@ def content_of(page: Page, is_likely: Flags) -> Content:
         in_header = ~lines.is_long & (page.roles & (lines.site | FOOTER) == OUTER)
         own |= _may_be_name(lines, ~own & (in_header | ~lines.is_sites))
     is_list = _is_list(lines, own)
-    # Whether another link is text depends on the lines beside it.
+    # Another link is text where it stands between two lines of the text.
     text = is_likely & own & (is_list | lines.is_said)
     return Content(own, text, is_list)
 

@@ -83,24 +83,25 @@ def kinship(key: str, other: str) -> Kinship:
     is_one_file = a.host != b.host and (a.name == b.name or a.path == b.path)
     if is_one_file or _released(a) == _released(b):
         return Kinship.BRANCH
-    is_translation = _is_translation(f"{a.path}.", f"{b.path}.")
-    return Kinship.TRANSLATION if is_translation else Kinship.DOMAIN
+    return Kinship.TRANSLATION if _is_translation(a, b) else Kinship.DOMAIN
 
 
-def _is_translation(path: str, other: str) -> bool:
-    """Return whether two paths differ in one language alone, with a country; a dot ends them.
+def _is_translation(a: Place, b: Place) -> bool:
+    """Return whether two paths differ in one language alone, which a country stands beside.
 
     Two letters may be a state, and one language in two countries has two prices. The
     last folder of a path is a name, such as "wi-fi".
     """
-    if _LANGUAGE.sub("", path) != _LANGUAGE.sub("", other):
+    # The ending was cut off, and a language may stand before it.
+    paths = f"{a.path}.", f"{b.path}."
+    if len({_LANGUAGE.sub("", path) for path in paths}) > 1:
         return False
-    names = {name for _, name in _LANGUAGE.findall(path)}
-    others = {name for _, name in _LANGUAGE.findall(other)}
-    if max(len(names - others), len(others - names)) != 1:
+    named, foreign = ({name for _, name in _LANGUAGE.findall(path)} for path in paths)
+    only_a, only_b = named - foreign, foreign - named
+    if max(len(only_a), len(only_b)) != 1:
         return False
-    has_country = any(len(name) > len("en") for name in names ^ others)
-    return has_country and _codes(names - others).isdisjoint(_codes(others - names))
+    has_country = any(len(name) > len("en") for name in only_a | only_b)
+    return has_country and _codes(only_a).isdisjoint(_codes(only_b))
 
 
 def _codes(languages: Iterable[str]) -> set[str]:

@@ -220,14 +220,12 @@ def _values(pair: Pair) -> str:
 def _are_records_in_editions(pair: Pair) -> bool:
     """Return whether more differs than a number or a label here and there in a long text."""
     a, b = pair.a, pair.b
-    numbers = a.numbers.replaced(b.numbers)
-    allowed = pair.most if pair.headings_alike else 1
+    values = pair.clashes - a.labels.replaced(b.labels)
     if pair.kin is Kinship.TRANSLATION:
         # One country alone may have a price, and each its own dealers.
-        numbers = a.numbers.added(b.numbers) + pair.lists_others
-        allowed = 0
-    values = pair.clashes - a.labels.replaced(b.labels)
-    return numbers > allowed or values >= max(allowed, 1)
+        return a.numbers.added(b.numbers) > 0 or pair.lists_others or values >= 1
+    allowed = pair.most if pair.headings_alike else 1
+    return a.numbers.replaced(b.numbers) > allowed or values >= max(allowed, 1)
 
 
 def _are_records_on_sites(pair: Pair) -> bool:
@@ -245,7 +243,8 @@ def _have_own_values(pair: Pair) -> bool:
     # Variants declare one address as well, and one of them may have a price more.
     are_variants = kin is Kinship.VIEW and a.canonical == b.canonical != 0
     numbers = a.numbers.replaced(b.numbers)
-    # Two values may share a bit. Sets of one size that differ have each a value alone.
+    # Two values may share a bit of a sketch, but not the hash of all. If it differs and
+    # both pages have as many values, one is replaced.
     as_many = a.numbers.is_as_large(b.numbers) and a.words.is_as_large(b.words)
     is_whole = pair.is_thin or are_variants or (as_many and not numbers)
     if is_whole or pair.kin in (Kinship.TEXT, Kinship.TRANSLATION):

@@ -202,7 +202,7 @@ class RedisStore:
 
     def find(self, lookups: Lookups) -> Answer:
         total = Answer({}, {}, {})
-        # What has a key may have any scope.
+        # An entry that has a key may be of any scope.
         pages = {shard: [*range(len(lookups.arrivals))] for shard in self._shards}
         while pages:
             refused = {
