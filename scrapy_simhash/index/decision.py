@@ -237,8 +237,9 @@ class Decision:
         for match in case.others:
             if match.distance > self._spec.reach:
                 continue
-            entry = Page(match.key, match.facts)
-            is_copy, reason = self._spec.judge(page, entry, match.distance)
+            is_copy, reason = self._spec.judge(
+                page, Page(match.key, match.facts), match.distance
+            )
             if not is_copy:
                 group = case.distinct
             elif not (match.expired or era.is_past(match)):

@@ -211,10 +211,9 @@ class RunList:
         missing = sum(each.pages for each in earlier)
         before = next((each.seen for each in reversed(earlier) if each.counts), 0)
         known = run.pages + missing
-        did_fail = run.failed > LEAST_SHARE * known
         # Pages that the index was told to forget are not expected.
         expected = LEAST_SHARE * min(before, known)
-        counts = finished and not did_fail and run.seen >= expected
+        counts = finished and run.failed <= LEAST_SHARE * known and run.seen >= expected
         row.run = run._replace(
             ended=now, finished=finished, missing=missing, counts=counts
         )
