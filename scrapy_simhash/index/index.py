@@ -13,8 +13,8 @@ The life of an entry, each line one atomic act::
                   └── lease runs out ──▶ a claim that repeats it takes its place
 
 An entry is *expired* once its lease has run out, or as soon as its crawler is known to
-be dead, which only a store on this machine can know. An entry that is confirmed, or
-provisional and not expired, is *living*.
+be dead, which its name tells in a store of this machine alone. An entry that is
+confirmed, or provisional and not expired, is *living*.
 
 Entries live in time. A *run* is what a spider's crawlers do from start to finish, and
 an entry knows the run in which its page was last *seen*. A key has one entry that
