@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 # Each module is imported from once.
 # ruff: isort: off
 if TYPE_CHECKING:
-    from scrapy_simhash.adapters import response_page as response_page
     from scrapy_simhash.addon import Addon as Addon
     from scrapy_simhash.core.dedup import Dedup as Dedup
     from scrapy_simhash.core.sync import SyncDedup as SyncDedup
@@ -44,7 +43,6 @@ __version__ = "0.1.0"
 
 # The public names by their modules.
 _PUBLIC = {
-    "adapters": "response_page",
     "addon": "Addon",
     "core.dedup": "Dedup",
     "core.sync": "SyncDedup",

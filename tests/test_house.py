@@ -33,7 +33,6 @@ LINES = """
     url_patterns: better printable index keys
     core: better printable extraction fingerprint index keys readers rule
     report: core keys printable rule url_patterns
-    adapters: core keys
     offline: core extraction fingerprint index keys readers rule
     settings: exceptions extraction fingerprint index keys loading readers
     crawl: printable core exceptions extraction index keys report settings url_patterns
@@ -212,7 +211,7 @@ def test_each_answer_of_contributing_names_what_stands_where_it_says():
     root = PACKAGE.parent
     text = (root / "CONTRIBUTING.md").read_text("utf-8")
     answers = re.findall(r"^\| \d+ \| .* \| (.*) \|$", text, re.MULTILINE)
-    assert len(answers) == 25
+    assert len(answers) == 24
     for answer in answers:
         for path, names in re.findall(r"`(scrapy_simhash/[^`]*)`((?:[:,] `\w+`)*)", answer):
             assert (root / path).exists(), path

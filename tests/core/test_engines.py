@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_simhash import Dedup, Document, Verdict, response_page
+from scrapy_simhash import Dedup, Document, Verdict
 from tests.crawl.spiders import Pages
 from tests.pages import article, html
 
@@ -67,24 +67,15 @@ async def crawlee(dedup: Dedup, urls: list[str], handler: Handler) -> None:
 async def httpx(dedup: Dedup, urls: list[str], handler: Handler) -> None:
     from httpx import AsyncClient
 
-    async with AsyncClient() as client:
-        await by_hand(client, dedup, urls, handler)
-
-
-async def aiohttp(dedup: Dedup, urls: list[str], handler: Handler) -> None:
-    from aiohttp import ClientSession
-
-    async with ClientSession() as client:
-        await by_hand(client, dedup, urls, handler)
-
-
-async def by_hand(client: Any, dedup: Dedup, urls: list[str], handler: Handler) -> None:
     async def fetch(url: str) -> None:
-        async with limit, response_page(dedup, await client.get(url)) as verdict:
+        response = await client.get(url)
+        content_type = response.headers.get("content-type", "")
+        document = Document(str(response.url), response.content, content_type)
+        async with dedup.page(document) as verdict:
             await handler.handle(url, verdict)
 
-    limit = asyncio.Semaphore(8)
-    await asyncio.gather(*map(fetch, urls), return_exceptions=True)
+    async with AsyncClient() as client:
+        await asyncio.gather(*map(fetch, urls), return_exceptions=True)
 
 
 class OtherPages(Pages):
@@ -93,7 +84,7 @@ class OtherPages(Pages):
     name = "others"
 
 
-@pytest.mark.parametrize("engine", [crawlee, httpx, aiohttp])
+@pytest.mark.parametrize("engine", [crawlee, httpx])
 def test_engines_and_scrapy_keep_one_copy_together(engine, clusters, crawl, server, client):
     """A page whose handler fails is kept as its copy."""
 
