@@ -191,8 +191,8 @@ def split_address(text: str) -> SplitResult | None:
 def base_address(url: str, data: bytes) -> str:
     """Return the folder of a page's address, against which the addresses in the page are resolved.
 
-    One body at many addresses is analysed once, unless it says which. So it is the
-    whole path if the body may name that. Of anything but an http address it is empty.
+    So the relative links of a page are the same at all its addresses in a folder. It is
+    the whole path if the page may name that, and empty for anything but an http address.
     """
     parts = split_address(url)
     if parts is None:

@@ -26,7 +26,7 @@ from scrapy_simhash import exceptions, signals
 from scrapy_simhash.commands import SUBCOMMANDS, _load
 from scrapy_simhash.core.analysis import SkipReason
 from scrapy_simhash.core.verdict import VerdictKind
-from scrapy_simhash.crawl.summary import _DONE
+from scrapy_simhash.crawl.summary import _DONE, _FATES
 from scrapy_simhash.extraction.extractor import EXTRACTORS
 from scrapy_simhash.fingerprint.recipe import RECIPES
 from scrapy_simhash.index.values import Change
@@ -94,7 +94,7 @@ def counted() -> set[str]:
     for file, function in (("core/dedup.py", "counts"), ("crawl/sparing.py", "stats")):
         returned = code(file).split(f"def {function}(")[1].split("\n        }")[0]
         found |= {*re.findall(r"\"([\w/]+)\":", returned)}
-    found |= {*_DONE.values()}
+    found |= {*_DONE.values(), *filter(re.compile("unmatched").match, _FATES)}
     found |= {*get_args(VerdictKind), *get_args(Change)}
     found |= {f"skipped/{reason}" for reason in get_args(SkipReason) if reason != "no_callback"}
     found |= {f"duplicate/{reason}" for reason in rulings(True)}

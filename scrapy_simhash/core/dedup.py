@@ -282,11 +282,9 @@ class Dedup:
         return {
             "damaged": self.breaker.damaged,
             "outage": self.breaker.let_through,
-            "same_body": self._workers.repeats,
             "expired": self.upkeep.expired,
             "claim_seconds": round(self._index.seconds),
-            "unmatched/content": self.unmatched["unmatched/content"],
-            "unmatched/ignore": self.unmatched["unmatched/ignore"],
+            **self.unmatched,
         }
 
 

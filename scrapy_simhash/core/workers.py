@@ -1,7 +1,6 @@
 """Worker processes that analyse pages for one event loop.
 
-Pages wait by site and sites take turns, so that no site holds up the others. Equal
-bodies are analysed once.
+Pages wait by site and sites take turns, so that no site holds up the others.
 
 Pools such as concurrent.futures, pebble and loky pickle what they send. They import a
 script without a ``__main__`` guard again, or cannot end a job that hangs. asyncio's
@@ -12,7 +11,6 @@ killed.
 import asyncio
 import marshal
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -22,8 +20,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import xxhash
-from cachetools import LRUCache, TTLCache
+from cachetools import TTLCache
 
 from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body
 from scrapy_simhash.core.worker import analysis_of, order_of
@@ -237,14 +234,9 @@ class Workers:
         largest: bytes of the largest page that is analysed; None for no bound.
 
     Attributes:
-        repeats: the number of bodies that had been analysed before.
         answers: for pages that worker processes analyse, or will.
         processes: the number of worker processes.
     """
-
-    # Bytes that the remembered analyses may take. One takes a kilobyte at most, and
-    # five bytes for each character of its excerpt.
-    remembered_bytes = 12_000_000
 
     def __init__(
         self,
@@ -255,7 +247,6 @@ class Workers:
         excerpt_length: int = 0,
         largest: int | None = None,
     ) -> None:
-        self.repeats = 0
         self.answers: set[asyncio.Future[PageAnalysis]] = set()
         self._recipe = recipe
         self.processes = processes
@@ -268,13 +259,6 @@ class Workers:
         self._workers: set[asyncio.Task[None]] = set()
         # It starts its thread with the first page.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash-analysis")
-        # By digest, charset, reader and folder of a body.
-        self._seen: LRUCache[tuple[bytes, str | None, str, str], PageAnalysis] = (
-            LRUCache(max(1, self.remembered_bytes // (1000 + 5 * excerpt_length)))
-        )
-        # Strangers do not know the seed, so they cannot make a page with the digest of
-        # another one.
-        self._seed = secrets.randbits(64)
 
     async def analyse(self, body: Body, site: str = "") -> PageAnalysis:
         """Return the analysis of a page or text, which has an error if it failed.
@@ -283,20 +267,11 @@ class Workers:
         """
         if self._largest is not None and len(body.data) > self._largest:
             return PageAnalysis(None, reason="too_large")
-        name = xxhash.xxh3_128_digest(body.data, self._seed), *body[1:]
-        analysis = self._seen.get(name)
-        if analysis is not None:
-            self.repeats += 1
-            return analysis
         if self.processes:
-            analysis = await self._in_process(body, site)
-        else:
-            analysis = await asyncio.get_running_loop().run_in_executor(
-                self._thread, analyse_body, body, self._recipe, self._excerpt_length
-            )
-        if analysis.reason in (None, "empty", "too_short"):
-            self._seen[name] = analysis
-        return analysis
+            return await self._in_process(body, site)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, analyse_body, body, self._recipe, self._excerpt_length
+        )
 
     async def _in_process(self, body: Body, site: str) -> PageAnalysis:
         loop = asyncio.get_running_loop()

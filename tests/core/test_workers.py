@@ -1,4 +1,4 @@
-"""Workers: each page gets its own answer, none stops them for good, equal ones go through once."""
+"""Workers: each page gets its own answer, and none stops them for good."""
 
 import asyncio
 import os
@@ -12,18 +12,17 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from scrapy_simhash.core.analysis import Body, PageAnalysis, SkipReason, analyse_body, text_body
+from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
 from scrapy_simhash.fingerprint.features import FeatureSpec
 from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.offline.analyses import analyse_all
 from scrapy_simhash.offline.saved_pages import SavedPage
-from scrapy_simhash.readers import ITEM
 from tests.pages import DEFAULT, article, html
 
 
@@ -273,42 +272,6 @@ def test_a_page_beside_hanging_ones_of_a_site_has_its_answer():
     assert ended[: ended.index("good None")].count("evil timeout") <= 2
     assert ended.count("evil timeout") <= STRIKES + 1
     assert ended.count("evil slow_host") >= 30 - STRIKES - 1
-
-
-# Equal bodies.
-
-
-@pytest.mark.parametrize("processes", [0, 1])
-def test_equal_bodies_are_analysed_once(processes):
-    """Bytes of another charset or kind are another page."""
-    data = ("<p>" + "Größe und Länge, öfter. " * 9).encode()
-    bodies = Body(data, "cp1251"), Body(data, "cp1253"), Body(data, reader=ITEM)
-    with crew(DEFAULT, processes, excerpt_length=0) as workers:
-        for repeats in (0, len(bodies)):
-            assert workers.ask(*bodies) == [analyse_body(body, DEFAULT) for body in bodies]
-            assert workers.repeats == repeats
-
-
-@pytest.mark.parametrize("reason", get_args(SkipReason))
-def test_a_body_that_could_not_be_analysed_is_analysed_again(monkeypatch, reason):
-    async def fail(_: Worker, __: Body) -> PageAnalysis:
-        return PageAnalysis(None, reason=reason)
-
-    monkeypatch.setattr(Worker, "analyse", fail)
-    with crew() as workers:
-        for _ in range(2):
-            assert workers.ask(b"a page")[0].reason == reason
-        assert workers.repeats == (reason in ("empty", "too_short"))
-
-
-@pytest.mark.parametrize(("excerpt_length", "remembered"), [(0, 3), (100, 2), (9000, 1)])
-def test_analyses_are_remembered_as_far_as_there_is_room(monkeypatch, excerpt_length, remembered):
-    monkeypatch.setattr(Crew, "remembered_bytes", 3000)
-    bodies = [Body(html(article(seed))) for seed in range(4)]
-    with crew(DEFAULT, 0, excerpt_length=excerpt_length) as workers:
-        for body in (*bodies, *reversed(bodies)):
-            workers.ask(body)
-        assert workers.repeats == remembered
 
 
 # Without an event loop.
