@@ -18,7 +18,6 @@ import urllib.request
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +69,13 @@ class _Side(NamedTuple):
     def shown(self) -> Shown:
         return Shown.of(self.analysis.excerpt)
 
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint, or why there is none."""
+        return str(
+            self.analysis.fingerprint or f"not compared ({self.analysis.reason})"
+        )
+
 
 def run(options: Namespace) -> int:
     if options.steps and not options.text:
@@ -77,25 +83,24 @@ def run(options: Namespace) -> int:
             "--steps shows how fingerprints of texts come about: add --text"
         )
     chosen = chosen_settings(options)
-    side_of = (
-        _text_side
-        if options.text
-        else partial(_page_side, agent=options.settings["USER_AGENT"])
+    agent = options.settings["USER_AGENT"]
+    a, b = (
+        _text_side(name, chosen) if options.text else _page_side(name, chosen, agent)
+        for name in (options.a, options.b)
     )
-    a = side_of(options.a, chosen)
-    b = side_of(options.b, chosen)
     is_copy, verdict = _verdict(a, b, chosen.recipe)
-    blank = "-" * (chosen.recipe.bits // 4)
     lines = [
         f"A  {_with_length(options.a, a)}",
         f"B  {_with_length(options.b, b)}",
         "",
-        f"A  {a.analysis.fingerprint or blank}",
-        f"B  {b.analysis.fingerprint or blank}",
+        f"A  {a.fingerprint}",
+        f"B  {b.fingerprint}",
         "",
         *verdict,
-        *_what_differs(a, b),
     ]
+    if differs := differences(a.shown, b.shown):
+        lines += ["", "what differs: [-only A shows-]{+only B shows+}"]
+        lines += difference_lines(differs, most=40)
     if options.steps:
         lines += _steps([a.key, b.key], chosen.recipe)
     say(*lines)
@@ -105,29 +110,16 @@ def run(options: Namespace) -> int:
 def _with_length(name: str, side: _Side) -> str:
     """Return a page or text, with its length, on one line."""
     text = side.shown.text
+    # A text with the mark of a cut may be longer.
+    least = "at least " if CUT in text else ""
     length = count(len(text), "character")
-    # There may be spaces beside the cut, which go.
-    if CUT in text and len(text) + 2 >= _MOST_COMPARED:
-        length = f"over {count(_MOST_COMPARED, 'character')}"
-    return f"{clipped(' '.join(name.split()), 70)} ({length})"
-
-
-def _what_differs(a: _Side, b: _Side) -> Iterator[str]:
-    first = a.analysis
-    second = b.analysis
-    is_same = (
-        first.fingerprint == second.fingerprint and first.excerpt == second.excerpt
-    )
-    if differs := differences(a.shown, b.shown):
-        yield from ("", "what differs: [-only A shows-]{+only B shows+}")
-        yield from difference_lines(differs, most=40)
-    elif first.fingerprint and is_same:
-        yield from ("", "Nothing that is compared differs.")
+    return f"{clipped(' '.join(name.split()), 70)} ({least}{length})"
 
 
 def _text_side(name: str, chosen: FilterSettings) -> _Side:
-    is_file = os.path.exists(name)  # noqa: PTH110 - a text may be longer than any path
-    text = Path(name).read_text("utf-8", "replace") if is_file else name
+    text = name
+    if os.path.exists(name):  # noqa: PTH110 - a text may be longer than any path
+        text = Path(name).read_text("utf-8", "replace")
     analysis = analyse_text(text, replace(chosen.recipe, min_length=1), _MOST_COMPARED)
     # A text that somebody types is no item of a form: what other programs say is its
     # distance.
@@ -195,10 +187,7 @@ def _verdict(
     first = a.analysis.fingerprint
     second = b.analysis.fingerprint
     if not (first and second):
-        lines = ["distance  not compared: not near-duplicates"]
-        lines += [f"A is not compared ({a.analysis.reason})"] if not first else []
-        lines += [f"B is not compared ({b.analysis.reason})"] if not second else []
-        return False, lines
+        return False, ["distance  not compared: not near-duplicates"]
     distance = hamming_distance(first.value, second.value)
     says = f"distance  {distance} of {recipe.bits} bits (k = {recipe.distance}): "
     if distance > recipe.reach:

@@ -18,7 +18,8 @@ stop crawls that write to it first.
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -69,20 +70,22 @@ def run(options: Namespace) -> int:
         chosen = total if options.all else len(keys)
         say(f"{chosen:,} of {count(total, 'page')}", *(f"  {key}" for key in keys[:5]))
         # An empty index may have parts that an interrupted call left.
-        if not (chosen or options.all or options.log) or not (
-            options.yes or _agreed(chosen)
-        ):
+        is_work = chosen or options.all or options.log
+        if not is_work or not (options.yes or _agreed(chosen)):
             say("0 pages forgotten")
             return 1
+        # First, because the index tells which pages are meant as long as it has them.
+        lines = Counter[str]()
+        for path in options.log or ():
+            lines += _leave_log(Path(path), selection, {*keys, *selection.keys})
         if options.all:
             index.clear()
-            removed = total
         else:
-            removed = index.gone(keys)
-    lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
-    logged = f", and {count(lines, 'line')} of the log" if options.log else ""
-    say(f"{count(removed, 'page')} forgotten{logged}")
-    return 0 if removed or lines else 1
+            chosen = index.gone(keys)
+    say(f"{count(chosen, 'page')} forgotten")
+    for reason, number in lines.items():
+        say(f"{count(number, 'line')} of the log removed: {reason}")
+    return 0 if chosen or lines else 1
 
 
 def _selection(options: Namespace) -> Selection:
@@ -93,7 +96,7 @@ def _selection(options: Namespace) -> Selection:
     """
     selection = Selection.of(options.pages, options.host)
     has_age = options.older_than is not None or options.missing_since is not None
-    if options.all == (bool(selection) or has_age):
+    if options.all == bool(selection or has_age):
         raise UsageError(
             "name the pages to forget: give URLs, --host, --older-than or --missing-since; or "
             "--all, and nothing else"
@@ -107,24 +110,23 @@ def _selection(options: Namespace) -> Selection:
     return selection
 
 
-def _leave_logs(
-    paths: Sequence[str],
+def _leave_log(
+    path: Path,
     selection: Selection,
     keys: Collection[str],
-) -> int:
-    """Take pages out of logs, and return in how many lines they stood."""
-    removed = 0
-    for path in map(Path, paths):
-        lines = [line for line in log_lines([path]) if line is not None]
-        remaining = [line for line in lines if not selection.has(line.key, line.url)]
-        removed += len(lines) - len(remaining)
-        with whole_file(str(path)) as file:
-            for line in remaining:
-                forgotten = [
-                    name for name in _OTHER_PAGES if getattr(line, name) in keys
-                ]
-                names: dict[str, Any] = dict.fromkeys(forgotten)
-                file.write(f"{to_json(replace(line, **names))}\n".encode())
+) -> Counter[str]:
+    """Take pages out of a log, and return how many lines were removed, by the reason."""
+    removed = Counter[str]()
+    with whole_file(str(path)) as file:
+        for line in log_lines([path]):
+            if line is None:
+                removed["not readable"] += 1
+            elif selection.has(line.key, line.url):
+                removed["of these pages"] += 1
+            else:
+                names = [name for name in _OTHER_PAGES if getattr(line, name) in keys]
+                nothing: dict[str, Any] = dict.fromkeys(names)
+                file.write(f"{to_json(replace(line, **nothing))}\n".encode())
     return removed
 
 
@@ -155,7 +157,5 @@ def _keys(
 def _agreed(pages: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("no terminal to ask at: give --yes to forget them")
-    return input(f"Forget {count(pages, 'page')}? y or n: ").strip().lower() in (
-        "y",
-        "yes",
-    )
+    answer = input(f"Forget {count(pages, 'page')}? y or n: ")
+    return answer.strip().lower() in ("y", "yes")

@@ -4,6 +4,7 @@ import re
 from argparse import Namespace
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,12 +81,11 @@ class Selection(NamedTuple):
                 f"--host {wrong[0]}: it must be a host, such as www.example.com"
             )
         keys = set(pages)
-        for page in pages:
-            # An address may lack its scheme, as browsers show it.
-            schemes = ("",) if "://" in page else ("", "http://", "https://")
-            for url in (f"{scheme}{page}" for scheme in schemes):
-                with suppress(ValueError):
-                    keys |= {url, page_key(url)}
+        # An address may lack its scheme, as browsers show it.
+        for page, scheme in product(pages, ("", "http://", "https://")):
+            url = scheme + page
+            with suppress(ValueError):
+                keys |= {url, page_key(url)}
         return cls(frozenset(keys), frozenset(host.lower() for host in hosts))
 
     def __bool__(self) -> bool:
@@ -179,7 +179,7 @@ def log_paths(options: Namespace) -> list[Path]:
         return [*dict.fromkeys(map(Path, options.log))]
     path = chosen_settings(options).log
     if options.index is not None:
-        path = log_beside(url_of_index(options.index, options.settings)) or path
+        path = log_beside(index_url(options)) or path
     if path is None or not path.is_file():
         raise UsageError(_NO_LOG)
     return [file for file in (aside(path), path) if file.is_file()]
@@ -194,7 +194,7 @@ def log_lines(paths: Sequence[Path]) -> Iterator[LogLine | None]:
     is_log = not total
     with progress("reading the log", total) as bar:
         for line in read_lines(paths, bar.update):
-            is_log = is_log or line is not None
+            is_log |= line is not None
             yield line
     if not is_log:
         names = ", ".join(path.name for path in paths)

@@ -182,22 +182,26 @@ def read_foreign(path: Path, recipe: Recipe) -> Iterator[Entry]:
 
     A fingerprint is a number or hexadecimal text. A negative number is a signed
     integer: -1 has all bits.
+
+    Raises:
+        ValueError: the recipe makes block values from the text, or an entry lacks a
+            value.
     """
     now = time.time()
     with opened(path) as file:
+        recipe.restored(0)  # an error if block values are made from the text
         for number, values in enumerate(json_objects(file, path), 1):
             try:
-                written = values["fingerprint"]
+                value = values["fingerprint"]
                 # A fraction is refused, because it has lost the last bits.
-                value = written if type(written) is int else int(written, 16)
+                if type(value) is not int:
+                    value = int(str(value), 16)
                 if -(1 << recipe.bits - 1) <= value < 0:
                     value += 1 << recipe.bits
                 # If the key differed, a crawl would take the page for a copy of itself.
-                yield Entry(
-                    key_of(str(values["url"])), recipe.restored(value), time=now
-                )
-            except (KeyError, TypeError, ValueError) as error:
-                place = f"{path}, entry {number}"
+                key = key_of(str(values["url"]))
+                yield Entry(key, recipe.restored(value), time=now)
+            except (KeyError, ValueError):
                 raise FileError(
-                    f"{place}: no url and fingerprint: {error!r:.200}"
+                    f"{path}, entry {number}: no url, or no fingerprint of {recipe.bits} bits"
                 ) from None

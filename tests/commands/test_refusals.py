@@ -35,7 +35,7 @@ FILES = {
 }
 NO_INDEX = "there is no index"
 NO_LOG = "name a dedup log, which a crawl writes with -s SIMHASH_LOG=dedup.jsonl"
-NO_FINGERPRINT = "entry 1: no url and fingerprint"
+NO_FINGERPRINT = "entry 1: no url, or no fingerprint of 64 bits"
 NO_REPLACING = "it is read, so it cannot be replaced"
 CASES = [
     ("compare www.example.com/a page.html", "no such file; an address has http:// before it"),
@@ -69,17 +69,18 @@ CASES = [
     ("forget --older-than nan --index index.sqlite", "--older-than nan: it must be"),
     (f"forget --all {PAGE} --index index.sqlite", "name the pages to forget"),
     ("forget --missing-since 9 --index index.sqlite", "there is no such run"),
+    (f"forget {PAGE} --index index.sqlite --log titles.jsonl --yes", "not a dedup log"),
     ("requeue --index index.sqlite", NO_LOG),
     ("import sqlite:///nowhere.sqlite --index x", NO_INDEX),
     ("import pages.jsonl --index memory://", "one in memory ends with its crawl"),
     ("import memory:// --index x", "one in memory ends with its crawl"),
     ("import nowhere.jsonl --index x", "No such file"),
     ("import nowhere.jsonl --index ftp://x", "no index at"),
-    ("import titles.jsonl --index x --recipe pypi", "KeyError('fingerprint')"),
+    ("import titles.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import malformed.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import wide.jsonl --index x --recipe pypi", NO_FINGERPRINT),
     ("import low.jsonl --index x --recipe pypi", NO_FINGERPRINT),
-    ("import old.jsonl --index x --recipe default", NO_FINGERPRINT),
+    ("import old.jsonl --index x --recipe default", "does not give its block values"),
     ("import old.txt --index x --recipe pypi", "old.txt is damaged or not an index"),
     ("dedupe nowhere.jsonl", "no such file"),
     ("dedupe cut.warc", f"cut.warc: damaged (cut off in the record of {PAGE})"),
