@@ -28,7 +28,7 @@ from scrapy_simhash.crawl.requests import (
     once_more,
 )
 from scrapy_simhash.crawl.summary import Judged
-from scrapy_simhash.extraction.declared import canonical_address
+from scrapy_simhash.extraction.page import declared_address
 from scrapy_simhash.keys import page_key, registered_domain
 from scrapy_simhash.url_patterns.address import REMEMBERED
 from scrapy_simhash.url_patterns.novelty import Seen
@@ -175,7 +175,7 @@ def _canonical_url(request: Request, response: Response) -> str | None:
     if request.meta.get("simhash_key"):
         return None
     try:
-        url = urldefrag(urljoin(response.url, canonical_address(response.body))).url
+        url = urldefrag(urljoin(response.url, declared_address(response.body))).url
         return url if _may_be_fetched(url, response.url) else None
     except ValueError:  # such as http://[ or http://a:b
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from scrapy_simhash.extraction.addresses import absolute, without_path
 from scrapy_simhash.extraction.content import Content, content_of, offers
-from scrapy_simhash.extraction.declared import canonical_address, held, site_name
+from scrapy_simhash.extraction.declared import held, site_name
 from scrapy_simhash.extraction.main_text import (
     TAKEN,
     is_thin,
@@ -30,7 +30,7 @@ from scrapy_simhash.extraction.marks import (
     said,
     shown_bytes,
 )
-from scrapy_simhash.extraction.page import Page, encoded
+from scrapy_simhash.extraction.page import Page, declared_address, encoded
 from scrapy_simhash.loading import load
 from scrapy_simhash.printable import logger_of
 
@@ -148,7 +148,7 @@ def extract(
         return _main(page, is_content=is_content)
     result = load_extractor(extractor)(html)
     if isinstance(result, Extraction):
-        canonical = result.canonical or canonical_address(encoded(html))
+        canonical = result.canonical or declared_address(html)
         return replace(result, canonical=absolute(canonical, url))
     if isinstance(result, str):
         return _whole(Page(html, url), result)

@@ -42,7 +42,7 @@ _MANY_WORDS = 400
 #: Tags that are looked at before they are stripped, or that stand in a head, and kinds
 #: of them.
 _MARKED = {
-    **{tag: tag for tag in ("base", "meta", "script", "template")},
+    **{tag: tag for tag in ("base", "link", "meta", "script", "template")},
     **dict.fromkeys(("svg", "math"), "drawing"),
     **dict.fromkeys(("input", "option"), "field"),
     **dict.fromkeys(("i", "span", "td"), "icon"),
@@ -63,6 +63,7 @@ _SOURCES = (
     "data",
 )
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+_LONGEST_HEAD = 200_000  # bytes
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _MAX_OPEN_DRAWINGS = 30
 # A reader neither sees nor chooses what other fields hold, such as tokens.
@@ -167,7 +168,7 @@ class Page:
         self.folder = Folder(base)
         self.path = path_of(url)
         self.target = self.folder.resolved(url)
-        self.canonical = absolute(canonical_address(data), base)
+        self.canonical = absolute(canonical_address(marked["link"]), base)
         self.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
         self.scripts = marked["script"]
         self.stated = [*stated(self.metas, self.scripts)]
@@ -318,6 +319,12 @@ def parse(data: bytes) -> Element:
     except etree.LxmlError:
         root = None
     return etree.Element("html") if root is None else root
+
+
+def declared_address(html: str | bytes) -> str:
+    """Return the address that the head of a page declares canonical, or nothing."""
+    head = encoded(html)[:_LONGEST_HEAD].partition(b"</head")[0]
+    return canonical_address(parse(with_short_tags(head)).iter("link"))
 
 
 def encoded(html: str | bytes) -> bytes:
