@@ -45,7 +45,11 @@ class RowExchange:
         """Exchange rows, if there are others to exchange them with."""
         if not self._is_shared:
             return
-        unsent = {host: rows for host, table in self.table if (rows := table.take())}
+        unsent = {
+            host: rows
+            for host, table in self.table
+            if self._shared.takes(host) and (rows := table.take())
+        }
         answer = await self._dedup.ask(lambda index: self._talk(index, unsent))
         changed, failure = answer or (set(), "the index is away")
         for host, table in self.table:

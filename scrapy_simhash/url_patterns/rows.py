@@ -109,6 +109,10 @@ class SharedRows:
     def rows(self, host: str) -> Rows:
         return from_cell(self._known.get(host))
 
+    def takes(self, host: str) -> bool:
+        """Return whether the rows of a host are shared, or there is room for them."""
+        return host in self._known or len(self._known) < MOST_HOSTS
+
     def read(self, index: Index) -> set[str]:
         """Read the index, and return the hosts whose rows have changed."""
         family = index.cells(FAMILY)
@@ -131,7 +135,7 @@ class SharedRows:
         for _ in range(20):
             old = self._known.get(host)
             new = to_cell(merged(from_cell(old), rows))
-            if old is None and len(self._known) >= MOST_HOSTS:
+            if not self.takes(host):
                 return False
             if new == old or index.swap(FAMILY + host, old, new):
                 self._known[host] = new
