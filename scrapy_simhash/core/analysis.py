@@ -148,23 +148,22 @@ def read_body(body: Body, recipe: Recipe) -> Extraction | None:
     if body.reader == HTML:
         page = Selected(utf8_html(body.data, body.charset))
         if recipe.content or recipe.ignore:
-            of_content = selector_at(body.url, recipe.content)
-            of_ignore = selector_at(body.url, recipe.ignore)
-            page = selected(page.html, of_content, of_ignore)
-        is_content = page.is_content
+            content = selector_at(body.url, recipe.content)
+            ignore = selector_at(body.url, recipe.ignore)
+            page = selected(page.html, content, ignore)
         extraction = extract(
-            page.html, recipe.extractor, body.url, is_content=is_content
+            page.html, recipe.extractor, body.url, is_content=page.is_content
         )
         return replace(extraction, unmatched=page.unmatched)
     if body.is_text:
         return whole_text(body.data.decode("utf-8", "surrogatepass"))
-    content = load_reader(body.reader)(body.data, body.charset)
-    if isinstance(content, str):
-        return text_alone(content)
-    if content is None or isinstance(content, Extraction):
-        return content
+    result = load_reader(body.reader)(body.data, body.charset)
+    if isinstance(result, str):
+        return text_alone(result)
+    if result is None or isinstance(result, Extraction):
+        return result
     raise TypeError(
-        f"the reader {body.reader} returned {type(content).__name__}, not a text"
+        f"the reader {body.reader} returned {type(result).__name__}, not a text"
     )
 
 

@@ -130,7 +130,6 @@ class Dedup:
         self.failed = self.upkeep.failed
         self.follow = self.upkeep.follow
         self._canonicals = Canonicals()
-        self._is_open = False
 
     def _opened(self, url: str, spec: IndexSpec, resumed: Resumed) -> Index:
         index = open_index(url, spec)
@@ -142,7 +141,6 @@ class Dedup:
         return index
 
     async def __aenter__(self) -> Dedup:
-        self._is_open = True
         # The imports of a worker take seconds, in which a page would be in progress,
         # and lost if the crawler were killed.
         await self._workers.analyse(text_body("A page."))
@@ -166,11 +164,7 @@ class Dedup:
             await self.ask(lambda store: store.end_run(finished=finished))
 
     async def close(self) -> None:
-        """Settle all pages, end the workers, and close the index; a second call does nothing."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        await self.upkeep.settle()
+        """End the workers, and close the index, once all pages are settled."""
         await self._workers.close()
         await asyncio.get_running_loop().run_in_executor(None, self._index.close)
 

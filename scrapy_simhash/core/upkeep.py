@@ -172,21 +172,18 @@ class Upkeep:
         """Call ``callback`` with whether a provisional entry was confirmed."""
         self._copies_by_entry.setdefault(entry, []).append(callback)
 
-    @property
     def are_copies_waiting(self) -> bool:
-        """True if copies wait for pages of other crawlers, so that an engine must go on."""
-        return bool(self._copies_by_entry)
+        """Return whether copies wait for pages of other crawlers, so that an engine must go on.
 
-    def ask_now(self) -> None:
-        """Ask how pages of other crawlers fared, and wait a moment for the answer.
-
-        The engine of an idle crawl asks again only after five seconds, so every crawl
-        would end later.
+        It asks how these pages fared, and waits a moment for the answer. The engine of
+        an idle crawl calls again only after five seconds, so every crawl would end
+        later.
         """
         if self._copies_by_entry:
             with suppress(NotYet):
                 answer = self._report(entries=self._entries())
                 self._tell_copies(answer.result(0.25))
+        return bool(self._copies_by_entry)
 
     async def settle(self) -> None:
         """Tell the index what only this crawler knows; doing so twice does no harm.

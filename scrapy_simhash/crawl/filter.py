@@ -267,8 +267,7 @@ class CrawlFilter:
         upkeep = self.dedup.upkeep
         # Nothing is on its way, so no open page will ever end.
         upkeep.fail_all()
-        upkeep.ask_now()
-        if upkeep.are_copies_waiting or self.queue.refused or waited:
+        if upkeep.are_copies_waiting() or self.queue.refused or waited:
             raise DontCloseSpider
 
     async def end(self) -> None:

@@ -86,8 +86,9 @@ class CrawlRun:
                 await self._dedup.ask(lambda store: _forget_missing(store, run.number))
             runs = await self._dedup.ask(Index.runs) or ()
             self.begun = {each.number: each.begun for each in runs}
-            own_runs = (each.number for each in runs if each.spider == run.spider)
-            self._own_runs.update(own_runs)
+            self._own_runs |= {
+                each.number for each in runs if each.spider == run.spider
+            }
             if file := _file_of_job(self._crawler):
                 file.write_text(str(run.number), "ascii")
         others = [each for each in runs if each.number not in self._own_runs]
