@@ -9,7 +9,7 @@ from typing import Any, Literal, get_type_hints
 
 from scrapy_simhash.index.crawler_names import is_dead
 from scrapy_simhash.index.entry_states import attempts, failed_in, run_of
-from scrapy_simhash.index.store import Store, StoreDamaged
+from scrapy_simhash.index.store import Store, StoreDamaged, readable
 from scrapy_simhash.index.values import Run
 
 #: A run counts if no more than this share of the known pages failed, and if it saw no
@@ -59,21 +59,12 @@ class _Cell:
     """
 
     def __init__(self, packed: bytes | None) -> None:
-        try:
+        with readable("the list of runs"):
             content = json.loads(packed or b'{"last": 0, "rows": []}')
             self.last = int(content["last"])
             self.rows = [_Row.read(**values) for values in content["rows"]]
             if max([self.last, *(row.run.number for row in self.rows)]) >= failed_in(0):
                 raise ValueError("the number of a run is too large")
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            RecursionError,
-            OverflowError,
-        ) as error:
-            raise StoreDamaged(f"the list of runs is damaged: {error}") from error
 
     def rows_of(self, spider: str) -> list[_Row]:
         return [row for row in self.rows if row.run.spider == spider]

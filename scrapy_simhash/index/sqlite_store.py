@@ -12,11 +12,12 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from scrapy_simhash.index.header import DISTANCE, check_header, header_of, spec_in
 from scrapy_simhash.index.lookups import KEY_BYTES, Lookups, Near, unpacked
 from scrapy_simhash.index.neighbours import Neighbours
 from scrapy_simhash.index.registry import file_of
@@ -28,19 +29,19 @@ from scrapy_simhash.index.store import (
     Part,
     Stored,
     StoreDamaged,
-    StoreMismatch,
+    StoreError,
     StoreMissing,
     StoreUnavailable,
+    readable,
 )
 from scrapy_simhash.index.values import IndexSpec
 
 # It tells a file of this package from other SQLite files.
 APPLICATION_ID = int.from_bytes(b"simh", "big")
-FORMAT = 10
+FORMAT = 11
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE header (recipe TEXT, bits INTEGER, distance INTEGER, blocks INTEGER)",
+    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     # SQLite uses no position twice.
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, body BLOB NOT NULL,
@@ -59,22 +60,22 @@ class SqliteFile:
     """A connection to a file, or to a database in RAM; it is not thread-safe.
 
     Args:
-        path: the file; None for RAM.
-        make: whether to make a missing file, readable by its owner alone.
+        path: the file, which is made if it is missing, readable by its owner alone;
+            None for RAM.
 
     Raises:
         StoreUnavailable: of every method; the file cannot be used just now.
         StoreDamaged: of every method; it holds no index, or a damaged one.
     """
 
-    def __init__(self, path: Path | None, *, make: bool = False) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
         self.name = str(path or "memory://")
         self._pid = os.getpid()
-        with self._translated():
-            if path and make:
+        try:
+            if path:
                 # SQLite gives the files beside it the same permissions.
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+                path.touch(0o600)
             self._connection = sqlite3.connect(
                 # Opened by "mode=ro", SQLite leaves the files of its write-ahead log
                 # behind.
@@ -84,43 +85,41 @@ class SqliteFile:
                 check_same_thread=False,
                 uri=True,
             )
+        except (OSError, sqlite3.Error) as error:
+            raise self._failure(error) from error
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
-        with self._translated():
-            return list(self._connection.execute(sql, parameters))
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Hold the write lock; undo everything when left by an exception."""
-        self.run("BEGIN IMMEDIATE")
-        with self._translated(), self._connection:
-            yield
-
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Raise SQLite's and the system's errors as ours, which name the file."""
         if self.path and self._pid != os.getpid():
             raise StoreUnavailable(
                 f"{self.name} was opened by the process that forked this one"
             )
         try:
-            yield
-        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as error:
-            if str(error).startswith(("no such", "Could not decode")):
-                raise StoreDamaged(
-                    f"{self.name} is not a complete index: {error}"
-                ) from error
-            raise StoreUnavailable(f"cannot use {self.name}: {error}") from error
-        # of a message of SQLite
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise StoreDamaged(
-                f"{self.name} is damaged or not an index: {error}; use another file, or, if "
-                "this was an index, delete it to start anew"
-            ) from error
-        except OSError as error:
-            raise StoreUnavailable(
-                f"cannot use {self.name}: {error.strerror}"
-            ) from error
+            return self._connection.execute(sql, parameters).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._failure(error) from error
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock; undo everything when left by an exception."""
+        self.run("BEGIN IMMEDIATE")
+        try:
+            with self._connection:
+                yield
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StoreError:
+        """Return the error that tells of one of SQLite or of the system, and names the file."""
+        # Also SQLite's messages may be no text.
+        text = getattr(error, "strerror", None) or str(error)
+        kinds = OSError, sqlite3.OperationalError, sqlite3.ProgrammingError
+        is_damage = text.startswith(("no such", "Could not decode"))
+        if isinstance(error, kinds) and not is_damage:
+            return StoreUnavailable(f"cannot use {self.name}: {text}")
+        return StoreDamaged(
+            f"{self.name} is damaged or not an index: {text}; use another file, or, if "
+            "this was an index, delete it to start anew"
+        )
 
     def close(self) -> None:
         """Close the connection, in the process that opened it. Closing twice does no harm."""
@@ -140,13 +139,7 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
         raise StoreMissing(
             f"there is no index {path or 'of another process in memory'}"
         )
-    file = SqliteFile(path, make=spec is not None)
-    spec = _prepared(file, spec)
-    return SqliteStore(file, spec), spec
-
-
-def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
-    """Make the tables, if there are none, and check that the index fits; return its spec."""
+    file = SqliteFile(path)
     with file.transaction():
         kinds = {
             kind for (kind,) in file.run("SELECT DISTINCT type FROM sqlite_master")
@@ -157,43 +150,29 @@ def _prepared(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
         if spec and not kinds and file.run("PRAGMA application_id") == [(0,)]:
             for statement in _SCHEMA:
                 file.run(statement)
-            header = (spec.recipe, spec.bits, spec.distance, spec.blocks)
-            file.run("INSERT INTO header VALUES (?, ?, ?, ?)", header)
-        stored = _stored_spec(file)
-        for name in ("recipe", "bits", "blocks") if spec else ():
-            old, new = getattr(stored, name), getattr(spec, name)
-            if old != new:
-                raise StoreMismatch(
-                    f"{file.name} was made with the {name} {old}, not {new}: use the same "
-                    f"{name} or another file, or delete this one to start anew"
-                )
+            header = header_of(spec, FORMAT) | {DISTANCE: str(spec.distance)}
+            for pair in header.items():
+                file.run("INSERT INTO header VALUES (?, ?)", pair)
+        spec = _fitting(file, spec)
     # In WAL mode this survives kill -9; only a power cut may lose the last claims.
     file.run("PRAGMA synchronous = NORMAL")
     with contextlib.suppress(StoreUnavailable):
         # It fails while another that opens the file does the same, once for all.
         file.run("PRAGMA journal_mode = WAL")
-    return spec or stored
+    return SqliteStore(file, spec), spec
 
 
-def _stored_spec(file: SqliteFile) -> IndexSpec:
-    ((application,),) = file.run("PRAGMA application_id")
-    ((version,),) = file.run("PRAGMA user_version")
-    if application != APPLICATION_ID:
+def _fitting(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
+    """Return the spec with which a file is opened, or else the file's own."""
+    if file.run("PRAGMA application_id") != [(APPLICATION_ID,)]:
         raise StoreDamaged(
             f"{file.name} is a SQLite file of another program: use another file"
         )
-    if version != FORMAT:
-        raise StoreMismatch(
-            f"{file.name} has format {version}, this version of scrapy-simhash reads {FORMAT}: "
-            "use the version that made it, or another file"
-        )
-    try:
-        ((recipe, bits, distance, blocks),) = file.run(
-            "SELECT recipe, bits, distance, blocks FROM header LIMIT 2"
-        )
-        return IndexSpec(recipe, bits, distance, blocks)
-    except (ValueError, TypeError) as error:
-        raise StoreDamaged(f"{file.name} has a damaged header: {error}") from error
+    header = dict(file.run("SELECT name, value FROM header LIMIT 9"))
+    with readable(f"the header of {file.name}"):
+        stored = spec_in(header)
+    check_header(header, header_of(spec or stored, FORMAT), file.name)
+    return spec or stored
 
 
 class SqliteStore:
@@ -214,9 +193,8 @@ class SqliteStore:
         self._size = spec.bits // 8 + 4 * spec.blocks + KEY_BYTES
         # The last position that is in RAM.
         self._seen = 0
-
-    def time(self) -> float:
-        return time.time()
+        self.time = time.time
+        self.close = file.close
 
     # Neighbours.
 
@@ -256,37 +234,32 @@ class SqliteStore:
                 if any(part.since <= self._seen for part in parts):
                     seen = self._near(lookups)
             checked = self.read({at for part in parts for at in part.checks})
-            written = self._write(parts, seen.near, checked, lookups)
+            written = [
+                None
+                if _stands(part, seen.near, checked)
+                else self._write(part, checked, lookups)
+                for part in parts
+            ]
         if lookups:
             self._take_in(parts, written, lookups)
         seen.entries.update(checked)
         return seen._replace(written=written)
 
     def _write(
-        self,
-        parts: Sequence[Part],
-        near: Mapping[int, Near],
-        checked: Mapping[int, Stored],
-        lookups: Lookups | None,
-    ) -> list[Sequence[int] | None]:
-        """Write the parts that nothing stands against; return the positions of their entries."""
-        states = {at: stored.state for at, stored in checked.items()}
-        written: list[Sequence[int] | None] = []
-        for part in parts:
-            if _stands(part, near, states):
-                written.append(None)
-                continue
-            written.append(
-                [self._inserted(number, part, lookups) for number in part.new]
-            )
-            for at, after in part.writes.items():
-                self._change(at, states[at], after)
-        return written
+        self, part: Part, checked: Mapping[int, Stored], lookups: Lookups | None
+    ) -> Sequence[int]:
+        """Write a part; return the positions of its new entries."""
+        for at, after in part.writes.items():
+            self._change(at, checked[at].state, after)
+        positions = list[int]()
+        for number, (state, body) in part.new.items():
+            content = lookups.contents[number] if lookups and self._file.path else b""
+            positions.append(self._inserted(content, state, body))
+        return positions
 
-    def _inserted(self, number: int, part: Part, lookups: Lookups | None) -> int:
-        """Write the new entry of a page; return its position."""
-        (run, lease), body = part.new[number]
-        content = lookups.contents[number] if lookups and self._file.path else b""
+    def _inserted(self, content: bytes, state: PackedState, body: bytes) -> int:
+        """Write a new entry; return its position."""
+        run, lease = state
         # As bytes a value would take SQLite's module longer than all others together.
         row = run, bytearray(body), bytearray(content)
         sql = "INSERT INTO entries (run, body, content) VALUES (?, ?, ?) RETURNING position"
@@ -303,16 +276,16 @@ class SqliteStore:
         self, position: int, before: PackedState, after: PackedState | None
     ) -> None:
         """Write a new state of an entry; None deletes it."""
-        self._count(before[0], -1)
-        if after is None:
-            self._run("DELETE FROM entries WHERE position = ?", (position,))
-            self._set_lease(position, b"")
-            return
-        run, lease = after
-        if run != before[0]:
-            self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
-        self._count(run, 1)
+        run, lease = after or (None, b"")
         self._set_lease(position, lease)
+        if run == before[0]:
+            return
+        self._count(before[0], -1)
+        if run is None:
+            self._run("DELETE FROM entries WHERE position = ?", (position,))
+        else:
+            self._run("UPDATE entries SET run = ? WHERE position = ?", (run, position))
+            self._count(run, 1)
 
     def _count(self, run: int, more: int) -> None:
         """Note that a run has more entries, or fewer."""
@@ -328,21 +301,18 @@ class SqliteStore:
 
     def _take_in(
         self,
-        parts: Iterable[Part],
-        written: Iterable[Sequence[int] | None],
+        parts: Sequence[Part],
+        written: Sequence[Sequence[int] | None],
         lookups: Lookups,
     ) -> None:
         """Take new entries into RAM."""
-        numbers = {
-            at: number
-            for part, positions in zip(parts, written, strict=True)
-            for at, number in zip(positions or (), part.new, strict=False)
-        }
-        if numbers:
-            pages = [*numbers.values()]
+        pairs = [*zip(parts, written, strict=True)]
+        positions = [at for _, some in pairs for at in some or ()]
+        numbers = [number for part, some in pairs if some for number in part.new]
+        if positions:
             words, values = lookups.sought
-            self._neighbours.add([*numbers], words[pages], values[pages])
-            self._seen = max(numbers)
+            self._neighbours.add(positions, words[numbers], values[numbers])
+            self._seen = positions[-1]
 
     # Reading.
 
@@ -420,15 +390,13 @@ class SqliteStore:
                 self._run(f"DELETE FROM {table}")  # noqa: S608
         self._neighbours = Neighbours(self._spec)
 
-    def close(self) -> None:
-        self._file.close()
-
 
 def _stands(
-    part: Part, near: Mapping[int, Near], states: Mapping[int, PackedState]
+    part: Part, near: Mapping[int, Near], entries: Mapping[int, Stored]
 ) -> bool:
-    """Return whether something stands against a part."""
-    if any(states.get(at) != old for at, old in part.checks.items()):
-        return True
+    """Return whether something stands against a part, given the entries that it checks."""
+    for at, state in part.checks.items():
+        if at not in entries or entries[at].state != state:
+            return True
     positions = (at for number in part.members for _, at in near.get(number, ()))
     return any(at >= part.since for at in positions)

@@ -9,7 +9,9 @@ decision rests on is unchanged. A project may bring another store; the tests in
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -50,6 +52,23 @@ class StoreRefused(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store is away, full, locked or read-only; the same call may work later."""
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Raise StoreDamaged, with the name of what is read, if it cannot be read."""
+    try:
+        yield
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        struct.error,
+    ) as error:
+        raise StoreDamaged(f"{name} is damaged: {error}") from error
 
 
 #: The part of an entry that changes, which a commit compares: the run in which it was

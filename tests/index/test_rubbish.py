@@ -193,7 +193,7 @@ def test_a_number_of_entries_that_cannot_be_is_passed_over_and_told_of(store, vi
 
 HEADERS = {
     "leaves": (b"inf", b"nan", b"-inf", b"1e300", b"2097153", b"8191", b"x"),
-    "shards": (b"0", b"-1", b"1025", b"99999999999", b"x"),
+    "shard": (b"0 of 0", b"0 of -1", b"0 of 1025", b"0 of 99999999999", b"x"),
     "last": (b"-1",),
 }
 

@@ -74,13 +74,13 @@ def test_a_text_file_is_left_alone_and_a_missing_folder_is_named(path):
 
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
-SET = "UPDATE header SET {}".format
+SET = "UPDATE header SET value = {1} WHERE name = '{0}'".format
 STRANGE = {
     "another program": ["CREATE TABLE entries (a)", "PRAGMA application_id = 7"],
-    f"format {sqlite_store.FORMAT + 1}": [f"PRAGMA user_version = {sqlite_store.FORMAT + 1}"],
+    f"format={sqlite_store.FORMAT + 1}": [SET("format", sqlite_store.FORMAT + 1)],
     "header": [
-        *("DELETE FROM header", SET("bits = 65"), SET("distance = 1.5"), SET("blocks = NULL")),
-        *map(SET, ("blocks = 'many'", "blocks = 4.5", "blocks = 1000000000")),
+        *("DELETE FROM header", SET("bits", 65), SET("distance", 1.5), SET("blocks", "x'80'")),
+        *(SET("blocks", value) for value in ("'many'", 4.5, 1000000000)),
     ],
     "a view or a trigger": [f"DROP TABLE header; CREATE VIEW header(recipe) AS {ENDLESS}"],
 }

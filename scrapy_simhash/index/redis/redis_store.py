@@ -20,6 +20,7 @@ import xxhash
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from scrapy_simhash.fingerprint.normalisation import Uint32s
+from scrapy_simhash.index.header import spec_in
 from scrapy_simhash.index.lookups import SPREAD, Lookups
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.redis.location import parse_location, shards_in
@@ -38,12 +39,11 @@ from scrapy_simhash.index.store import (
     Part,
     Store,
     Stored,
-    StoreDamaged,
     StoreMismatch,
     StoreMissing,
-    StoreRefused,
     StoreUnavailable,
     batches,
+    readable,
 )
 from scrapy_simhash.index.values import IndexSpec
 from scrapy_simhash.printable import logger_of
@@ -63,46 +63,30 @@ _NEVER: PackedState = (0, b"-")
 def open_redis(url: str, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
     """Open the store in Redis; without a spec, one that is there."""
     client = Client(parse_location(url))
-    address = client.address
     try:
-        header = text_fields(client.call("HGETALL", client.key("meta")), client.where)
-        if spec:
-            _check_server(client)
-        elif not header:
-            names = ", ".join(client.names_beside())
-            listed = f"; there are {names}" if names else ""
-            raise StoreMissing(
-                f"there is no {client.where.removeprefix('the ')}{listed}"
-            )
-        stored, count = _described(header, client, spec)
-        is_spread = stored.scoped and address.topology == "cluster"
-        count = address.shards or count or (_SHARDS if is_spread else 1)
-        return RedisStore(client, stored, count), stored
-    # other types of answers
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        client.close()
-        raise StoreRefused(
-            f"{address.shown} does not answer as Redis does: {error}"
-        ) from error
+        with readable(client.where):
+            return _opened(client, spec)
     except BaseException:
         client.close()
         raise
 
 
-def _described(
-    header: Mapping[str, str], client: Client, spec: IndexSpec | None
-) -> tuple[IndexSpec, int]:
-    """Return a spec, or else that of the index, and the number of shards, 0 if it is not said."""
-    # A shard of another index has "3 of 24", and is refused when it is opened.
-    shards = header.get("shards", "").partition(" of ")[0]
-    try:
-        if spec is None:
-            numbers = (int(header[name]) for name in ("bits", "distance", "blocks"))
-            bits, distance, blocks = numbers
-            spec = IndexSpec(header["recipe"], bits, distance, blocks)
-        return spec, shards_in(shards)
-    except (KeyError, ValueError) as error:
-        raise StoreDamaged(f"{client.where} has a damaged header: {error}") from error
+def _opened(client: Client, spec: IndexSpec | None) -> tuple[Store, IndexSpec]:
+    header = text_fields(client.call("HGETALL", client.key("meta")))
+    if spec:
+        _check_server(client)
+    elif not header:
+        names = ", ".join(client.names_beside())
+        listed = f"; there are {names}" if names else ""
+        raise StoreMissing(f"there is no {client.where.removeprefix('the ')}{listed}")
+    spec = spec or spec_in(header)
+    is_spread = spec.scoped and client.address.topology == "cluster"
+    count = (
+        client.address.shards
+        or shards_in(header.get("shard", "").rpartition(" ")[2])
+        or (_SHARDS if is_spread else 1)
+    )
+    return RedisStore(client, spec, count), spec
 
 
 def _check_server(client: Client) -> None:
@@ -288,9 +272,9 @@ class RedisStore:
         by_run = Counter[int]()
         provisional = 0
         for shard in self._shards:
-            with shard.readable():
+            with readable(shard.where):
                 header = self._client.call("HGETALL", shard.meta)
-                for name, value in text_fields(header, shard.where).items():
+                for name, value in text_fields(header).items():
                     run, _, kind = name.partition(":")
                     # A number that cannot be is passed over; a check tells of it.
                     if kind == "pages" and 0 < int(value) < PLACES:

@@ -9,7 +9,6 @@ places be used again.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import secrets
 import struct
@@ -19,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from scrapy_simhash.index.header import DISTANCE, check_header, header_of
 from scrapy_simhash.index.lookups import Near
 from scrapy_simhash.index.redis.client import Client, script
 from scrapy_simhash.index.store import (
@@ -26,11 +26,11 @@ from scrapy_simhash.index.store import (
     Part,
     Stored,
     StoreDamaged,
-    StoreMismatch,
+    readable,
 )
 from scrapy_simhash.index.values import BUCKET_LIMIT, KEY_LIMIT, IndexSpec
 
-FORMAT = 20
+FORMAT = 21
 # Positions in a group of entries, leaves of a block in a small index, and places: as in
 # commit.lua.
 GROUP = 32
@@ -114,21 +114,14 @@ class Shard:
         self._width = spec.bits // 8
         self._number = number
         self._count = count
-        self._header = {
-            "format": str(FORMAT),
-            "recipe": spec.recipe,
-            "bits": str(spec.bits),
-            "blocks": str(spec.blocks),
-            # The shard that has the name of the index knows how many there are.
-            "shards": f"{number} of {count}" if number else str(count),
-        }
+        self._header = header_of(spec, FORMAT) | {"shard": f"{number} of {count}"}
         self._ahead = -math.inf
         self.begin()
 
     def begin(self) -> None:
         """Read or make the header, and go on with the log that is there now."""
         made = {
-            "distance": self._spec.distance,
+            DISTANCE: self._spec.distance,
             "last": 0,
             "generation": secrets.token_urlsafe(3),
         }
@@ -141,19 +134,16 @@ class Shard:
             self.leases,
             *chain(*(self._header | made).items()),
         )
-        header = text_fields(answer, self.where)
-        for name, value in self._header.items():
-            if header and header.get(name) != value:
-                raise StoreMismatch(
-                    f"{self.where} was made with {name}={header.get(name)}, not {value}: use the "
-                    "same or another name with ?name=, or delete this index to start anew"
+        with readable(self.where):
+            header = text_fields(answer)
+            if header:
+                check_header(header, self._header, self.where)
+            if not is_whole:
+                raise StoreDamaged(
+                    f"{self.where} is damaged, because a part is gone: Redis may have deleted it "
+                    "to make room (set maxmemory-policy to noeviction); delete this index to "
+                    "start anew"
                 )
-        if not is_whole:
-            raise StoreDamaged(
-                f"{self.where} is damaged, because a part is gone: Redis may have deleted it to "
-                "make room (set maxmemory-policy to noeviction); delete this index to start anew"
-            )
-        with self.readable():
             if header["generation"] != self.generation:
                 self.last = 0
             self.generation = header["generation"]
@@ -162,14 +152,6 @@ class Shard:
             leaves = _number(header, "leaves", LEAVES, _MOST_LEAVES)
             self.leaf_bound = min(leaves + _MEANWHILE, _MOST_LEAVES)
         self._set_clock(begun, *time_there)
-
-    @contextlib.contextmanager
-    def readable(self) -> Iterator[None]:
-        """Tell of what cannot be read as damage."""
-        try:
-            yield
-        except (ValueError, TypeError, IndexError, KeyError, struct.error) as error:
-            raise StoreDamaged(f"{self.where} is damaged: {error}") from error
 
     # Time.
 
@@ -248,7 +230,7 @@ class Shard:
         begun: float,
     ) -> Answer:
         """Read the answer of ``commit.lua`` to a question that was sent at a time."""
-        with self.readable():
+        with readable(self.where):
             result = _Result(*answer)
             self._set_clock(begun, result.seconds, result.microseconds)
             self.last = max(self.last, result.last)
@@ -310,7 +292,7 @@ class Shard:
             if leases[0] != generation:
                 self.begin()  # of another generation, or damaged, which shows here
                 return
-            with self.readable():
+            with readable(self.where):
                 yield from [
                     self._row(place, leases[1 + place - start] or b"", entry)
                     for first, group in enumerate(groups)
@@ -343,11 +325,8 @@ def _number(header: dict[str, str], name: str, least: int, most: int) -> int:
     return number
 
 
-def text_fields(fields: Any, where: str) -> dict[str, str]:
+def text_fields(fields: Any) -> dict[str, str]:
     """Return fields and values of a hash, which a script returns one after the other."""
     if not isinstance(fields, dict):
         fields = dict(zip(fields[::2], fields[1::2], strict=True))
-    try:
-        return {name.decode(): value.decode() for name, value in fields.items()}
-    except UnicodeDecodeError as error:
-        raise StoreDamaged(f"{where} has a damaged header: {error}") from error
+    return {name.decode(): value.decode() for name, value in fields.items()}

@@ -184,7 +184,8 @@ def test_a_server_without_tls_that_waits_for_the_end_of_the_hello_is_refused():
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad\r\n\r\n", b":1\r\n", b"*1\r\n$1\r\nx\r\n"])
 def test_a_server_that_speaks_another_language_is_refused(opened, answer, is_made):
     """With one message, by crawls and by commands, which open what was made before."""
-    with answering(lambda _: answer) as address, pytest.raises(StoreRefused, match=address):
+    refused = StoreRefused, StoreDamaged
+    with answering(lambda _: answer) as address, pytest.raises(refused, match=address):
         (open_existing if is_made else opened)(f"redis://{address}/0")
 
 

@@ -60,7 +60,7 @@ def test_the_number_of_shards_is_the_one_with_which_the_index_was_made(shared, o
     there = open_existing(shared)
     assert len(there) == 20
     there.close()
-    with pytest.raises(StoreMismatch, match="made with shards=7, not 8"):
+    with pytest.raises(StoreMismatch, match="made with shard=0 of 7, not 0 of 8"):
         opened(f"{shared}&shards=8")
 
 
@@ -68,7 +68,7 @@ def test_a_shard_of_another_index_is_refused(shared, opened):
     opened(f"{shared}&shards=4")
     name = shared.partition("name=")[2]
     other = next(tag for tag in hash_tags(name, 4) if tag != name)
-    with pytest.raises(StoreMismatch, match=r"shards=. of 4, not ."):
+    with pytest.raises(StoreMismatch, match=r"shard=. of 4, not 0 of ."):
         opened(shared.replace(f"name={name}", f"name={other}"))
 
 
