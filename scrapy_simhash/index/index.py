@@ -185,13 +185,12 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
+        twins = lookups.twins()
         seen = self._store.find(lookups) if self._store.is_here else Answer({}, {}, {})
         for _ in attempts():
             records = self._records(seen.entries)
             left = {n: page for n, page in enumerate(arrivals) if n not in claims}
-            decisions = decisions_on(
-                left, lookups.twins(), seen, records, self._terms()
-            )
+            decisions = decisions_on(left, twins, seen, records, self._terms())
             seen = self._commit(decisions, lookups, seen, claims)
             if len(claims) == len(arrivals):
                 break
@@ -515,8 +514,8 @@ class Index:
     def _of_keys(self, keys: Iterable[str]) -> dict[int, Record]:
         """Return the entries of keys, in any scope, by position, in the order of the log."""
         records = dict[int, Record]()
-        blank = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
         for batch in batches(dict.fromkeys(keys), CLAIMS_AT_ONCE):
+            blank = Fingerprint(0, self.spec.bits, bytes(4 * self.spec.blocks))
             pages = [Arrival(key, blank) for key in batch]
             near = self._store.find(Lookups(pages, self.spec))
             for position, record in self._records(near.entries).items():
