@@ -155,6 +155,15 @@ def test_stats_and_reasons_are_those_of_the_code_in_its_words():
             assert words.startswith(REASONS[reason]), name
 
 
+def test_methods_for_other_crawlers_are_those_of_the_code():
+    methods = rows(section(PAGES["programs"], "Without Scrapy"))
+    for cell, said in methods:
+        for name in re.findall(r"(\w+)\(", cell):
+            assert hasattr(scrapy_simhash.Dedup(processes=0), name)
+            assert hasattr(scrapy_simhash.SyncDedup, name) != said.startswith("of `Dedup`")
+    assert methods
+
+
 def test_fields_of_the_dedup_log_are_those_of_the_code():
     assert first_cells(PARTS["The dedup log"]) == [field.name for field in fields(LogLine)]
 

@@ -77,7 +77,8 @@ class Dedup:
     Attributes:
         run: the run as it began; None without one.
         upkeep: knows the pages in progress, and tells the index how they fared. The
-            memory shares its methods ``delivered``, ``failed`` and ``follow``.
+            memory shares its methods ``hold``, ``delivered``, ``failed`` and
+            ``follow``.
         breaker: the index, which goes on while its store is away.
         unmatched: counts pages on which a selector of the recipe matches nothing, by
             stats.
@@ -126,6 +127,7 @@ class Dedup:
         self._lease = lease
         self._index = IndexThread(self.breaker, self._workers.answers)
         self.upkeep = Upkeep(self.breaker, self._index, lease, keep_runs if runs else 0)
+        self.hold = self.upkeep.hold
         self.delivered = self.upkeep.delivered
         self.failed = self.upkeep.failed
         self.follow = self.upkeep.follow
