@@ -160,7 +160,7 @@ def _read_setting(settings: BaseSettings, field_name: str, read: values.Read) ->
     """Return the checked value of a setting; None if it has neither a value nor a default."""
     name = _name_of(field_name)
     value = settings.get(name, DEFAULTS[name])
-    if value is DEFAULTS[name] is None:
+    if value is None and DEFAULTS[name] is None:
         return None
     try:
         return read(value)

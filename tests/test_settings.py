@@ -99,6 +99,7 @@ def test_unusable_setting_is_named_in_one_line(name, value, says):
     assert len(message) < 1000
     assert says in message
     assert "\n" not in message
+    assert "most inf" not in message
 
 
 def test_a_list_of_the_command_line_is_that_of_a_settings_file():

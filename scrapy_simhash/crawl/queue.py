@@ -1,6 +1,5 @@
 """The queue of a crawl, into which requests go back while the responses of their pages are kept."""
 
-import logging
 from time import monotonic
 
 from cachetools import LRUCache
@@ -62,28 +61,33 @@ class CrawlQueue:
             return
         now = self._tried = monotonic()
         self.refused |= dict.fromkeys(requests, now)
+        assert self._crawler.engine is not None
         for request, since in [*self.refused.items()]:
-            if self._is_taken(request, now - since):
-                del self.refused[request]
+            try:
+                self._crawler.engine.crawl(request)
+            except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
+                if not self._is_lost(request, now - since, error):
+                    continue
+            del self.refused[request]
 
     def retry(self) -> None:
         """Put requests that were refused, after a pause."""
         if monotonic() - self._tried >= min(5.0, self._lease / 3):
             self.put()
 
-    def _is_taken(self, request: Request, waited: float) -> bool:
-        """Return whether a request is in the queue, or lost, after it has waited for seconds."""
-        assert self._crawler.engine is not None
-        try:
-            self._crawler.engine.crawl(request)
-        except Exception as error:  # noqa: BLE001 - a queue elsewhere may be away
-            is_lost = waited > self._lease
-            logger.log(
-                logging.WARNING if is_lost or not waited else logging.DEBUG,
+    def _is_lost(
+        self,
+        request: Request,
+        seconds: float,
+        error: Exception,
+    ) -> bool:
+        """Return whether a request is given up that the queue has refused for seconds."""
+        is_lost = seconds > self._lease
+        if is_lost or not seconds:
+            logger.warning(
                 "%s cannot be put into the queue%s: %r",
                 request.url,
                 ", and is lost" if is_lost else "",
                 error,
             )
-            return is_lost
-        return True
+        return is_lost

@@ -176,12 +176,10 @@ class Sparing:
         request = judged.request
         response = judged.response
         verdict = judged.verdict
-        if self._is_off or request.method != "GET":
+        tells_nothing = verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING
+        if self._is_off or request.method != "GET" or tells_nothing:
             return
         url = (request.meta.get("redirect_urls") or [request.url])[0]
-        forecast = self._on_their_way.pop(url, None) or Forecast(url)
-        if verdict.kind == "skipped" and verdict.reason in _TELL_NOTHING:
-            return
         original = verdict.original or ""
         if verdict.kind == "revisit":
             if self._came_by(url, verdict.key):
@@ -196,6 +194,7 @@ class Sparing:
             is_optional=self.skips or self._is_optional(request, url),
         )
         if self.skips:
+            forecast = self._on_their_way.pop(url, Forecast(url))
             self._learner.record(forecast, visit)
         else:
             self._replay.note(url, visit)

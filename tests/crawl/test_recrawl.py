@@ -9,11 +9,13 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.extensions.httpcache import DummyPolicy, RFC2616Policy
 
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl import runs
+from scrapy_simhash.crawl.requests import COPY, QUEUED
 from scrapy_simhash.crawl.runs import resumed_run
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.index import open_existing
@@ -221,6 +223,14 @@ def test_copies_of_pages_of_no_run_or_of_runs_that_nobody_knows_are_not_those_of
         verdict = Verdict("duplicate", "copy", matches=(match,))
         crawl_run.judged(Judged(Mock(), Mock(), verdict, action="drop"))
         assert counts["dropped_for_others"] == is_other
+
+
+def test_neither_a_copy_that_waits_nor_what_a_component_asks_for_has_failed():
+    dedup = Mock()
+    crawl_run = runs.CrawlRun(Mock(), Mock(), dedup, Counter())
+    for meta in ({}, {QUEUED: True, COPY: []}, {QUEUED: True}):
+        crawl_run.failed(Request("http://a.test/", meta=meta))
+    dedup.upkeep.missed.assert_called_once()
 
 
 def test_page_that_is_the_same_waits_for_its_delivery(day, site):
