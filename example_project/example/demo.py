@@ -22,7 +22,7 @@ from example.site.newsroom import NEAR_DUPLICATES, Newsroom
 from example.site.truth import judge
 from scrapy_simhash.extraction.extractor import extract
 from scrapy_simhash.fingerprint.recipe import named_recipe
-from scrapy_simhash.report.difference import Shown, difference_lines, differences
+from scrapy_simhash.report.difference import difference_lines, differences
 from scrapy_simhash.report.words import pad
 from scrapy_simhash.rule.rule import REASONS as RULE
 from scrapy_simhash.signals import near_duplicate
@@ -125,13 +125,13 @@ def table(site: Newsroom, drops: list[tuple[str, str, int, str]]) -> list[str]:
         # One sentence decides most of them, and stands once.
         lines += [f"    {RULE[reason]}"] * (reason != said)
         said = reason
-        texts = [main_text(site, url) for url in (original, dropped)]
+        texts = [[main_text(site, url)] for url in (original, dropped)]
         same = "    the text is the same, the template is another"
-        lines += difference(*map(Shown, texts)) or [same]
+        lines += difference(*texts) or [same]
     return lines
 
 
-def difference(before: Shown, after: Shown) -> list[str]:
+def difference(before: list[str], after: list[str]) -> list[str]:
     """Return the parts that only one of two pages shows, a line for each."""
     return [f"    {line}" for line in difference_lines(differences(before, after), 1)]
 
@@ -198,12 +198,12 @@ def since(archive: Archive, later: Crawl) -> list[str]:
     return lines
 
 
-def shown(archive: Archive, url: str) -> Shown:
+def shown(archive: Archive, url: str) -> list[str]:
     """Return the text of a page, and the lines that tell it from others."""
     answer = archive.get(url)
     assert answer is not None
     extraction = extract(HtmlResponse(url, body=answer.body).text, EXTRACTOR)
-    return Shown(extraction.text, extraction.details)
+    return [extraction.text, *extraction.details]
 
 
 def main_text(site: Newsroom, url: str) -> str:

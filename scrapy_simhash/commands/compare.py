@@ -38,7 +38,7 @@ from scrapy_simhash.fingerprint.recipe import Recipe
 from scrapy_simhash.fingerprint.simhash import hamming_distance
 from scrapy_simhash.keys import base_address, page_key
 from scrapy_simhash.printable import CUT
-from scrapy_simhash.report.difference import Shown, difference_lines, differences
+from scrapy_simhash.report.difference import difference_lines, differences
 from scrapy_simhash.report.words import clipped, count
 from scrapy_simhash.rule.rule import Rule
 from scrapy_simhash.rule.ruling import Page
@@ -66,8 +66,8 @@ class _Side(NamedTuple):
     analysis: PageAnalysis
 
     @property
-    def shown(self) -> Shown:
-        return Shown.of(self.analysis.excerpt)
+    def shown(self) -> list[str]:
+        return self.analysis.excerpt.split("\n")
 
     @property
     def fingerprint(self) -> str:
@@ -109,7 +109,7 @@ def run(options: Namespace) -> int:
 
 def _with_length(name: str, side: _Side) -> str:
     """Return a page or text, with its length, on one line."""
-    text = side.shown.text
+    text = side.shown[0]
     # A text with the mark of a cut may be longer.
     least = "at least " if CUT in text else ""
     length = count(len(text), "character")

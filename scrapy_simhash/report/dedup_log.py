@@ -18,7 +18,6 @@ from typing import Any, get_args, get_type_hints
 from scrapy_simhash.core.verdict import Verdict, VerdictKind
 from scrapy_simhash.keys import host_of
 from scrapy_simhash.printable import logger_of, without_userinfo
-from scrapy_simhash.report.difference import Shown
 
 logger = logger_of(__name__)
 
@@ -59,14 +58,15 @@ class LogLine:
     signature: str | None = None
 
     @property
-    def shown(self) -> Shown:
-        """The page, as far as the log has it."""
-        return Shown.of(f"{self.text}\n{self.details}")
+    def shown(self) -> list[str]:
+        """The lines of the page, as far as the log has it."""
+        return [self.text, *self.details.split("\n")]
 
 
 # The types that each field may have in JSON; a time may be written without a fraction.
-_HINTS = get_type_hints(LogLine)
-_TYPES = {name: get_args(hint) or (hint,) for name, hint in _HINTS.items()}
+_TYPES = {
+    name: get_args(hint) or (hint,) for name, hint in get_type_hints(LogLine).items()
+}
 _TYPES["time"] = (float, int)
 
 

@@ -20,19 +20,6 @@ _TOKEN = re.compile(
 _NUMERAL = re.compile(r"\d")
 
 
-class Shown(NamedTuple):
-    """A page as people see it: its text, or an excerpt, and the lines that tell it from others."""
-
-    text: str
-    details: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, excerpt: str) -> "Shown":
-        """Take apart what an analysis shows of a page: a line of text, and the details below it."""
-        text, _, details = excerpt.partition("\n")
-        return cls(text, details.split("\n") if details else ())
-
-
 class Stretch(NamedTuple):
     """A part of two texts; parts that are equal and parts that differ take turns."""
 
@@ -55,14 +42,19 @@ class Difference(NamedTuple):
         return f"{self.head}{removed}{added}{self.tail}".strip()
 
 
-def differences(before: Shown, after: Shown) -> list[Difference]:
+def differences(before: Sequence[str], after: Sequence[str]) -> list[Difference]:
     """Return the differences of two pages: the lines that one of them has, then their texts.
 
     Of several differences in the same words, the first is returned. Each fits into
     ``COLUMNS`` columns of a terminal.
+
+    Args:
+        before: the text of a page, or an excerpt, and the lines that tell it from
+            others.
+        after: the same of the other page.
     """
-    of_lines = starmap(_of_texts, own_lines(before.details, after.details))
-    of_texts = _of_texts(before.text, after.text, may_be_cut=True)
+    of_lines = starmap(_of_texts, own_lines(before[1:], after[1:]))
+    of_texts = _of_texts(before[0], after[0], may_be_cut=True)
     by_words: dict[tuple[str, str], Difference] = {}
     for difference in chain(*of_lines, of_texts):
         by_words.setdefault((difference.removed, difference.added), difference)
@@ -79,18 +71,11 @@ def difference_lines(differing: Sequence[Difference], most: int) -> list[str]:
     return [*lines, f"and {more} more"] if more > 0 else lines
 
 
-class _Part(NamedTuple):
-    """A part of two lists that is the same in both, or differs."""
-
-    is_equal: bool
-    old: list[str]
-    new: list[str]
-
-
-def _aligned(old: list[str], new: list[str]) -> list[_Part]:
+def _aligned(old: list[str], new: list[str]) -> list[tuple[bool, list[str], list[str]]]:
+    """Return the parts of two lists, each with whether it is the same in both."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [
-        _Part(tag == "equal", old[start:end], new[new_start:new_end])
+        (tag == "equal", old[start:end], new[new_start:new_end])
         for tag, start, end, new_start, new_end in matcher.get_opcodes()
     ]
 
@@ -99,12 +84,12 @@ def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
     parts = _aligned(_tokens(before), _tokens(after))
     joined: list[Stretch] = []
-    for number, part in enumerate(parts):
-        removed = "".join(part.old)
-        added = "".join(part.new)
+    for number, (is_equal, old, new) in enumerate(parts):
+        removed = "".join(old)
+        added = "".join(new)
         # A narrow part between two changes, such as a Han character, joins them.
         is_between = 0 < number < len(parts) - 1
-        changed = not part.is_equal or (is_between and width(removed) < 4)
+        changed = not is_equal or (is_between and width(removed) < 4)
         if joined and joined[-1].changed == changed:
             last = joined.pop()
             removed = last.before + removed
@@ -124,21 +109,21 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
     beyond the cut does not count. A line without a digit that the other page has at
     another place is no difference. A side without a line is empty.
     """
-    old = [line for line in before if line != _CUT]
-    new = [line for line in after if line != _CUT]
+    old = [line for line in before if line not in ("", _CUT)]
+    new = [line for line in after if line not in ("", _CUT)]
     both = {line for line in {*old}.intersection(new) if not _NUMERAL.search(line)}
     parts = _aligned(old, new)
     if _CUT in (*before[-1:], *after[-1:]):
         del parts[-1:]
     pairs: list[tuple[str, str]] = []
     field = ""
-    for part in parts:
-        if part.is_equal:
-            field = part.old[-1]
+    for is_equal, removed, added in parts:
+        if is_equal:
+            field = removed[-1]
         else:
             pairs += zip_longest(
-                _differing(part.old, field, both),
-                _differing(part.new, field, both),
+                _differing(removed, field, both),
+                _differing(added, field, both),
                 fillvalue="",
             )
     return pairs

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.printable import CUT, excerpt, first_lines
 from scrapy_simhash.report.difference import (
     COLUMNS,
-    Shown,
     difference_lines,
     differences,
     own_lines,
@@ -18,10 +17,10 @@ from scrapy_simhash.report.words import width
 from tests.pages import article
 
 TEXTS = st.text(st.sampled_from("abc .,会议\n"), max_size=60)
-LINES = st.lists(st.text("ab 1:\n"))
+LINES = st.lists(st.text("ab 1:\n", min_size=1))
 
 
-def lines_of(before: Shown, after: Shown, most: int = 9) -> list[str]:
+def lines_of(before: list[str], after: list[str], most: int = 9) -> list[str]:
     return difference_lines(differences(before, after), most)
 
 
@@ -39,17 +38,17 @@ def test_every_word_of_both_texts_is_in_one_stretch(before, after):
 def test_a_difference_is_shown_once_and_is_no_wider_than_a_terminal():
     before = "".join(f"第{n}次会议在{n}号楼举行，到会的人不多。" for n in range(40))
     after = before.replace("会议", "聚会").replace("人", "人们")
-    lines = lines_of(Shown(before), Shown(after), 1)
+    lines = lines_of([before], [after], 1)
     assert "[-会议-]{+聚会+}" in lines[0]
     assert lines[1] == "and 1 more"  # one in other words; the rest say the same
-    long = [Shown(article(n), [article(n + 9), f"Title: {article(n + 9)}"]) for n in (1, 2)]
+    long = [[article(n), article(n + 9), f"Title: {article(n + 9)}"] for n in (1, 2)]
     assert max(map(width, lines + lines_of(*long))) <= COLUMNS
 
 
 def test_excerpts_that_were_cut_at_other_places_differ_where_the_texts_do():
     words = article(1, 3000).split()
     edited = ["First", *words[:-20], "second", *words[-20:]]
-    pair = [Shown(excerpt(" ".join(text), 1000)) for text in (words, edited)]
+    pair = [[excerpt(" ".join(text), 1000)] for text in (words, edited)]
     assert [each[:2] for each in differences(*pair)] == [("", "First"), ("", "second")]
 
 
@@ -59,7 +58,7 @@ def test_of_a_whole_text_and_a_cut_one_the_cut_is_no_difference():
     longer = " ".join([*words[:20], "other", *words[21:], "and", "more", "of", "it"])
     cut = excerpt(longer, len(whole))
     assert CUT in cut
-    told = differences(Shown(whole), Shown(cut))
+    told = differences([whole], [cut])
     assert (told[0].removed, told[0].added) == ("word20", "other")
     assert [each.added.endswith("of it") for each in told[1:]] == [True]
 
@@ -69,7 +68,7 @@ def test_lines_of_one_page_alone_stand_beside_those_of_the_other():
     right = ["Flat", "Rooms", "4", "Lift: no", "Open"]
     pairs = [("Rooms: 3", "Rooms: 4"), ("Lift: yes", "Lift: no"), ("Garden", "")]
     assert own_lines(left, right) == pairs
-    lines = lines_of(Shown("", left), Shown("", right))
+    lines = lines_of(["", *left], ["", *right])
     assert lines == ["Rooms: [-3-]{+4+}", "Lift: [-yes-]{+no+}", "[-Garden-]"]
     # A line at another place is no difference, but a value is.
     left = ["Our other stories", "A flat", "Rooms", "3", "Floor", "4", "All rights reserved"]
@@ -92,7 +91,7 @@ def test_lines_beyond_the_cut_of_a_list_are_no_difference():
 
 def test_the_mark_of_a_cut_in_a_line_hides_no_difference():
     left, right = ([f"The mill, part {part} […]"] for part in (7, 8))
-    lines = lines_of(Shown("", left), Shown("", right))
+    lines = lines_of(["", *left], ["", *right])
     assert lines == ["The mill, part [-7-]{+8+} […]"]
 
 
