@@ -29,9 +29,11 @@ STARS = {
     "date": "{date}",
     "token": "{token}",
 }
+STAR = "star"
 #: Different values up to which a place keeps them, by their kind; other kinds are
-#: starred at once. A program has up to 24 operations, which are keywords.
-MANY_VALUES = {"name": 24, "word": 6, "number": 4}
+#: starred at once. A program has up to 24 operations, which are keywords. A star stars
+#: its place.
+MANY_VALUES = {"name": 24, "word": 6, "number": 4, STAR: 0}
 
 _HOST = re.compile(r"[\w.:%\[\]-]{1,260}")
 _SAFE = ":.,~@!$()'_-"
@@ -39,6 +41,7 @@ _SAFE = ":.,~@!$()'_-"
 # script.
 _NAMESPACE = re.compile(r"[A-Z%][\w%.-]{0,31}:(?=.)")
 _SLASH = re.compile("%2F", re.IGNORECASE)
+_PARAMETER_OF_PATH = re.compile("(?<=;)[^;/=]*=[^;/]*")
 _SUFFIX = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,5}$")
 _SHAPES = re.compile(
     r"""(?P<date>(?:19|20)\d\d[-.](?:0?[1-9]|1[0-2])(?:[-.][0-3]?\d(?:[T_].{1,20})?)?
@@ -50,7 +53,6 @@ _SHAPES = re.compile(
         |(?=\D*\d\D*\d)(?=[^a-zA-Z]*[a-zA-Z])[A-Za-z0-9]{22,})""",
     re.VERBOSE | re.IGNORECASE,
 )
-STAR = "star"
 
 
 class Shape(NamedTuple):
@@ -100,7 +102,8 @@ def read_address(url: str) -> Address | None:
         # Keys are canonical URLs, in which a separator ";" is escaped.
         query = query.replace("%3B", ";").replace("%3D", "=")
     if ";" in path:
-        path, query = _parameters_of_path(path, query)
+        query = "&".join([query, *_PARAMETER_OF_PATH.findall(path)])
+        path = re.sub(";[^/]*", "", path)
     parameters = _parameters(query)
     if len(parameters) > 12:
         return None
@@ -111,30 +114,22 @@ def read_signature(text: str) -> Address:
     """Take the text of a signature apart, which :meth:`.Places.signature` made."""
     place, _, query = text.partition("?")
     host, _, path = place.partition("/")  # the host may be missing
-    pairs = map(_name_and_value, query.split("&") if query else ())
-    parameters = [(name, tuple(value.split("/"))) for name, value in pairs]
+    parameters = []
+    for pair in filter(None, query.split("&")):
+        name, _, value = pair.partition("=")
+        parameters.append((name, tuple(value.split("/"))))
     return Address(host, tuple(path.split("/")), tuple(parameters))
 
 
-def _parameters(query: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return names and values, each pair once."""
-    pairs = {*map(_name_and_value, query.replace(";", "&").split("&"))}
-    return [
-        (plain(name), _segments(_SLASH.sub("/", value), 3))
-        for name, value in pairs - {("", "")}
-    ]
-
-
-def _name_and_value(parameter: str) -> tuple[str, str]:
-    name, _, value = parameter.partition("=")
-    return name, value
-
-
-def _parameters_of_path(path: str, query: str) -> tuple[str, str]:
-    segments = [segment.split(";") for segment in path.split("/")]
-    pieces = [piece for parts in segments for piece in parts[1:] if "=" in piece]
-    plain_path = "/".join(parts[0] for parts in segments)
-    return plain_path, "&".join([*pieces, query] if query else pieces)
+def _parameters(query: str) -> set[tuple[str, tuple[str, ...]]]:
+    """Return names and values."""
+    parameters = set()
+    for pair in query.replace(";", "&").split("&"):
+        name, _, value = pair.partition("=")
+        if name or value:
+            values = _segments(_SLASH.sub("/", value), 3)
+            parameters.add((plain(name), values))
+    return parameters
 
 
 def _segments(text: str, most: int) -> tuple[str, ...]:
@@ -162,11 +157,10 @@ def shape(value: str) -> Shape:
     stem = rest.removesuffix(suffix)
     if stem in STARS.values() or value == DEEPER:
         return Shape(STAR, value)
+    match = _SHAPES.fullmatch(stem)
+    kind = (match and match.lastgroup) or "word"
     if len(value) > 96:  # no title in an address is longer
         kind = "token"
-    else:
-        match = _SHAPES.fullmatch(stem)
-        kind = (match and match.lastgroup) or "word"
-        if kind == "name" and (prefix or suffix):
-            kind = "word"  # the name of a file or a page is no keyword
+    elif kind == "name" and stem != value:
+        kind = "word"  # the name of a file or a page is no keyword
     return Shape(kind, f"{prefix}{STARS[kind]}{suffix}")

@@ -134,8 +134,8 @@ class Learner:
         if not bound:
             is_copied = 0 < row.copies >= _needed(row)
             return forecast._replace(may_wait=is_copied and not self._names_pages(row))
-        plain_url = url.partition("#")[0]
-        drawn = xxhash.xxh64_intdigest(plain_url.encode("utf-8", "replace"))
+        page = url.partition("#")[0]
+        drawn = xxhash.xxh64_intdigest(page.encode("utf-8", "replace"))
         return forecast._replace(
             bound=bound, chance=chance, spared=drawn >= chance * 2**64
         )
@@ -211,20 +211,12 @@ class Learner:
         is_lesser = is_second or better(first, url) in _LESSER_BY
         is_telling = visit.is_sure and self._is_telling(place)
         example = without_userinfo(f"{url} {first}")
-        place.add(
-            Row(
-                1,
-                int(is_telling),
-                int(is_lesser),
-                bytes=visit.size,
-                example=example,
-            )
-        )
+        place.add(Row(1, is_telling, is_lesser, bytes=visit.size, example=example))
         if source is None or source.name == place.name:
             return
         has_better = visit.is_canonical or not _is_lesser(place.row)
         if has_better and self._pairs.note([(original, "")]):
-            source.add(Row(lesser=int(visit.is_canonical), shared=1))
+            source.add(Row(lesser=visit.is_canonical, shared=1))
 
     def _is_telling(self, place: PlacedAddress) -> bool:
         """Note the values of a copy; return whether it is evidence of other addresses.

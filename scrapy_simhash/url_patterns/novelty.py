@@ -38,7 +38,7 @@ class Seen:
 
     def note(self, facts: Iterable[object]) -> bool:
         """Remember facts; return whether any of them is new."""
-        names = {hash(fact): None for fact in facts}
+        names = dict.fromkeys(map(hash, facts))
         is_new = any(name not in self._known for name in names)
         self._known.update(names)
         return is_new

@@ -41,7 +41,6 @@ class Replay:
     def run(self, learner: Learner) -> None:
         """Let a learner meet the pages in the order of a crawl that skips; it may take seconds."""
         self._own_pages = {visit.key for _, visit in self._visits if not visit.original}
-        self._fetched = {}
         spared: list[Visit] = []
         queues = [deque(self._visits), *(deque() for _ in range(LAST))]
         for place, queue in enumerate(queues):

@@ -115,8 +115,8 @@ class SharedRows:
 
     def read(self, index: Index) -> set[str]:
         """Read the index, and return the hosts whose rows have changed."""
-        family = index.cells(FAMILY)
-        cells = {name.removeprefix(FAMILY): family[name] for name in family}
+        family = index.cells(FAMILY).items()
+        cells = {name.removeprefix(FAMILY): cell for name, cell in family}
         changed = {host for host, _ in cells.items() ^ self._known.items()}
         for host in changed:
             # so that damage is met here, and not amid the crawl

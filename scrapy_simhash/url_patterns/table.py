@@ -14,7 +14,6 @@ from cachetools import LRUCache
 from scrapy_simhash.url_patterns.address import (
     MANY_VALUES,
     REMEMBERED,
-    STAR,
     Address,
     read_address,
     read_signature,
@@ -91,19 +90,14 @@ class Places:
         """Return the value itself, or the star that replaces it in a signature."""
         kind, star = shape(value)
         name = hash((place, star))
-        if learn and kind == STAR:
-            self._star(name)
-        elif learn and kind in MANY_VALUES and name not in self._starred:
+        if learn and kind in MANY_VALUES and name not in self._starred:
             values = self._values.setdefault(name, set())
             values.add(value)
             if len(values) > MANY_VALUES[kind]:
-                self._star(name)
+                del self._values[name]
+                self._starred.add(name)
+                self.has_starred = True
         return value if kind in MANY_VALUES and name not in self._starred else star
-
-    def _star(self, name: int) -> None:
-        self.has_starred |= name not in self._starred
-        self._starred.add(name)
-        self._values.pop(name, None)
 
 
 class HostTable:
