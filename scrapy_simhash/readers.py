@@ -51,8 +51,8 @@ _DIGITS_AS_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 def text_alone(text: str) -> Extraction:
     """Return a text that is all that its document shows; its first line names it."""
-    lines = text[:10_000].strip().split("\n")
-    name = lines[0].strip()[:300]
+    first_line, _, _ = text[:10_000].strip().partition("\n")
+    name = first_line.strip()[:300]
     return Extraction(
         text,
         thin=True,
@@ -282,12 +282,12 @@ def load_reader(name: str) -> Reader:
     Raises:
         ValueError: there is no such reader.
     """
-    reader: Any = READERS.get(name) or load(name)
+    reader: Reader = READERS.get(name) or load(name)
     if not callable(reader):
         raise ValueError(
             f"the reader {name!r:.200} is a {type(reader).__name__}, not a callable"
         )
-    return reader  # type: ignore[no-any-return]
+    return reader
 
 
 def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -296,11 +296,10 @@ def checked_readers(readers: Mapping[str, str | None]) -> dict[str, str | None]:
     Raises:
         ValueError: there is no such reader, or a name is no content type.
     """
-    for name in readers.values():
-        if name not in (None, HTML):
-            load_reader(name)
     kinds = {kind_of(kind): name for kind, name in readers.items()}
-    for kind in kinds:
+    for kind, name in kinds.items():
         if not _KIND.fullmatch(kind):
             raise ValueError(f"{kind!r:.80} is no content type such as text/csv")
+        if name not in (None, HTML):
+            load_reader(name)
     return kinds

@@ -156,7 +156,10 @@ def crawl(reactor_loop: asyncio.AbstractEventLoop) -> Callable[..., Crawl]:
         crawler.signals.connect(item_scraped, signal=signals.item_scraped)
 
         async def go() -> None:
+            earlier = asyncio.all_tasks()
             await crawler.crawl(**more).asFuture(reactor_loop)
+            # A round that comes later asks an index that is closed.
+            assert "Rounds" not in repr(asyncio.all_tasks() - earlier)
 
         for name in ("scrapy", "scrapy_simhash"):
             logging.getLogger(name).setLevel(logging.DEBUG)

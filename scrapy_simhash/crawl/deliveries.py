@@ -99,7 +99,7 @@ class Delivery:
         failed: bool,
     ) -> None:
         """Note that an item, whose key is ``key`` by now, was delivered or dropped, or failed."""
-        self.items_on_the_way = max(0, self.items_on_the_way - 1)
+        self.items_on_the_way -= 1
         if self.key is not None:
             self.upkeep.ended(self.key, failed=failed)
         # A pipeline may have changed its key, or made another item with the same key.

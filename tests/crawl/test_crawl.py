@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import Mock
 from weakref import ref
 
@@ -119,7 +119,10 @@ def test_scope_host_keeps_one_copy_for_each_host(visit, twins, scope, kept):
 
 def test_what_a_spider_does_to_the_verdict_in_its_meta_decides_nothing(visit, twins):
     class Changing(Pages):
+        followed: ClassVar[list[Any]] = []
+
         def parse(self, response: Any) -> Any:
+            self.followed.append(response.meta["simhash"].get("follow"))
             yield from super().parse(response)
             response.meta["simhash"] = {"verdict": "unique", "key": "another"}
             if response.url.endswith("/first"):
@@ -129,6 +132,7 @@ def test_what_a_spider_does_to_the_verdict_in_its_meta_decides_nothing(visit, tw
     assert [item["page"]["key"] for item in crawled.items] == [
         *(twins.url + path for path in ("/first", "/other"))
     ]
+    assert sorted(Changing.followed, key=bool) == [None, None, True]
     assert crawled.stat("followed") == crawled.stat("items_dropped") == 1
     assert crawled.stat("crawled_again") == 0
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -222,12 +223,22 @@ def test_pages_wait_while_no_more_than_three_and_one_of_a_hundred_waited_in_vain
     assert (preferred.request_before(last, response.replace(url=last.url)) is not None) is waits
 
 
-def test_a_page_that_cannot_wait_any_longer_is_delivered(crawl, prints, monkeypatch):
-    monkeypatch.setattr("scrapy_simhash.crawl.queue.MOST_BYTES", 20_000)
+def test_a_page_that_cannot_wait_any_longer_is_delivered(crawl, site, monkeypatch):
     monkeypatch.setattr(Preferred, "patience", 0.3)
-    crawled = crawl(Following, settings=SETTINGS, site=prints, paths=["/"])
-    assert len(crawled.items) == 11
-    assert {*prints.hits.values()} == {1}
+    is_delivered = Event()
+
+    class Telling(Pages):
+        def parse(self, response: Any) -> Any:
+            is_delivered.set()
+            yield from super().parse(response)
+
+    def late(_: Any) -> Any:
+        is_delivered.wait(30)
+        return 200, {"Content-Type": "text/html"}, page(1)
+
+    site.pages = {"/print": page(1, "/story"), "/story": late}
+    crawled = crawl(Telling, settings=SETTINGS, site=site, paths=["/print"])
+    assert paths(crawled) == ["/print"]
 
 
 def test_a_page_goes_on_if_the_queue_does_not_take_the_address_that_it_waits_for(crawl, site):
