@@ -185,12 +185,11 @@ class Index:
         """
         claims: dict[int, Claim] = {}
         lookups = Lookups(arrivals, self.spec)
-        twins = lookups.twins()
         seen = self._store.find(lookups) if self._store.is_here else Answer({}, {}, {})
         for _ in attempts():
             records = self._records(seen.entries)
             left = {n: page for n, page in enumerate(arrivals) if n not in claims}
-            decisions = decisions_on(left, twins, seen, records, self._terms())
+            decisions = decisions_on(left, lookups.twins, seen, records, self._terms())
             seen = self._commit(decisions, lookups, seen, claims)
             if len(claims) == len(arrivals):
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from operator import xor
 
 import numpy as np
@@ -112,13 +113,14 @@ class Lookups:
             near[self.pages[look]].add((distance, position))
         return [*map(sorted, near)]
 
+    @cached_property
     def twins(self) -> list[Near]:
-        """Return for each page the earlier ones near it or of its key, as unwritten entries.
+        """For each page the earlier ones near it or of its key, as unwritten entries.
 
         As in the log, near ones share a block with it.
         """
         twins: list[Near] = [[] for _ in self.arrivals]
-        if len(twins) == 1:  # as of most claims
+        if len(twins) == 1:  # most pages claim alone
             return twins
         words = self.sought[0][: len(twins)]
         values = self.sought[1][: len(twins)]

@@ -306,13 +306,14 @@ class SqliteStore:
         lookups: Lookups,
     ) -> None:
         """Take new entries into RAM."""
-        pairs = [*zip(parts, written, strict=True)]
-        positions = [at for _, some in pairs for at in some or ()]
-        numbers = [number for part, some in pairs if some for number in part.new]
-        if positions:
+        numbers: dict[int, int] = {}
+        for part, positions in zip(parts, written, strict=True):
+            numbers |= zip(positions or (), part.new, strict=False)
+        if numbers:
+            pages = [*numbers.values()]
             words, values = lookups.sought
-            self._neighbours.add(positions, words[numbers], values[numbers])
-            self._seen = positions[-1]
+            self._neighbours.add([*numbers], words[pages], values[pages])
+            self._seen = max(numbers)
 
     # Reading.
 

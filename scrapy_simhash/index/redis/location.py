@@ -4,16 +4,16 @@ import re
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from redis import Redis
 from redis.cluster import RedisCluster
 from redis.connection import parse_url, to_bool
 
+_HOST = r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::\d{1,5})?"
 _URL = re.compile(
-    r"([a-z]+)(?:\+([a-z]+))?://(?:([^/?#]*)@)?([^/?#@]*)(/[^?#@]*)?(?:\?([^#]*))?"
+    rf"([a-z]+)(?:\+([a-z]+))?://(?:([^/?#]*)@)?({_HOST}(?:,{_HOST})*)?(/[^?#@]*)?(?:\?([^#]*))?"
 )
-_HOST = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?")
 _PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 # The path of a URL by how an index is kept, and what is said of another one.
 _PATHS = {
@@ -93,42 +93,31 @@ def parse_location(url: str) -> Location:
             password.
     """
     # A variable may have a line with its end, and a scheme is of any case.
-    url = re.sub("[\t\r\n]", "", url).strip()
-    url = re.sub("[^:]+", lambda scheme: scheme[0].lower(), url, count=1)
-    found = _URL.fullmatch(url)
-    if found:
-        parts = _Parts(*found.groups(""))
+    scheme, colon, rest = re.sub("[\t\r\n]", "", url).strip().partition(":")
+    scheme = scheme.lower()
+    found = _URL.fullmatch(scheme + colon + rest)
+    parts = _Parts(*found.groups("")) if found else None
+    if parts and bool(parts.place) != (parts.scheme == "unix"):
+        shown = f"{scheme}://{parts.place}{parts.path}"
         hosts = _hosts(parts)
-        shown = f"{url.partition(':')[0]}://{parts.place}{parts.path}"
-        is_whole = not parts.place if parts.scheme == "unix" else bool(hosts)
         try:
-            if is_whole:
-                return _location(parts, hosts, shown)
+            return _location(parts, hosts, shown)
         except (TypeError, ValueError) as error:
             # An "@" in an option of a wrong URL may be the one that follows a password.
             if "@" not in parts.query:
                 raise ValueError(f"{shown}: {error}") from None
     raise ValueError(
-        f"{re.split('[+:]', url)[0]}:… is no URL of an index: two slashes stand before "
+        f"{re.split('[+/]', scheme)[0]}:… is no URL of an index: two slashes stand before "
         "user:password@host:port, and special characters of the password are written as %2F, %23, "
         "%3F, %40 and the like"
     )
 
 
 def _hosts(parts: _Parts) -> list[tuple[str, int]]:
-    """Return hosts and ports; nothing if one of them is no host or port.
-
-    The zone of an address follows %25 (RFC 6874).
-    """
-    hosts = [_HOST.fullmatch(host) for host in parts.place.split(",")]
+    """Return hosts and ports; the zone of an address follows %25 (RFC 6874)."""
     default = _PORTS.get(parts.topology, 0)
-    found = [
-        (unquote(host[1]).strip("[]"), int(host[2] or default))
-        for host in hosts
-        if host
-    ]
-    is_whole = len(found) == len(hosts) and all(port < 1 << 16 for _, port in found)
-    return found if is_whole else []
+    places = [urlsplit(f"//{host}") for host in parts.place.split(",") if host]
+    return [(unquote(place.hostname or ""), place.port or default) for place in places]
 
 
 def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Location:

@@ -185,18 +185,12 @@ class RedisStore:
         raise StoreUnavailable("the index is deleted again and again")
 
     def find(self, lookups: Lookups) -> Answer:
+        # The part is refused, and an entry that has a key may be of any scope.
+        part = Part(range(len(lookups.arrivals)), {0: _NEVER})
+        asked = {shard: [part] for shard in self._shards}
         total = Answer({}, {}, {})
-        # An entry that has a key may be of any scope.
-        pages = {shard: [*range(len(lookups.arrivals))] for shard in self._shards}
-        while pages:
-            refused = {
-                shard: [Part((number,), {0: _NEVER}) for number in pages[shard]]
-                for shard in pages
-            }
-            for shard, answer in self._committed(refused, lookups).items():
-                _extend(total, answer)
-                pages[shard] = [n for n in pages[shard] if n not in answer.near]
-            pages = {shard: left for shard, left in pages.items() if left}
+        for answer in self._committed(asked, lookups).values():
+            _extend(total, answer)
         return total
 
     # Reading.

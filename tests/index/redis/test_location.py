@@ -45,7 +45,7 @@ def test_a_url_with_a_typo_is_refused_without_its_password(opened, url, named):
 
 @pytest.mark.parametrize("url", ["REDIS+Cluster://{}", " redis://{}", "redis://{}\n?name=shop"])
 def test_the_case_of_a_scheme_and_blanks_around_a_url_do_not_matter(url):
-    assert parse_location(url.format("H:1")).hosts == [("H", 1)]
+    assert parse_location(url.format("H:1")).hosts == [("h", 1)]
 
 
 def test_the_zone_of_an_address_is_percent_encoded():
