@@ -59,10 +59,9 @@ class Seen:
 Case = tuple[str, bool, Seen, Seen]
 
 
-def seen(html: str) -> Seen:
-    return Seen(
-        html, analyse_body(Body(html.encode("utf-8", "replace"), "utf-8"), RECIPE)
-    )
+def seen(html: str, url: str | None) -> Seen:
+    body = Body(html.encode("utf-8", "replace"), "utf-8", url=url or "")
+    return Seen(html, analyse_body(body, RECIPE))
 
 
 def apart(one: Seen, other: Seen) -> int:
@@ -90,7 +89,8 @@ RULES: dict[str, Callable[[Seen, Seen], bool]] = {
 
 def pages_of(name: str) -> dict[str, Seen]:
     pages = {
-        page.name: seen(html_of(page)) for page in read_dataset(DATA / name).documents
+        page.name: seen(html_of(page), page.url)
+        for page in read_dataset(DATA / name).documents
     }
     return {name: page for name, page in pages.items() if page.analysis.fingerprint}
 
@@ -226,7 +226,7 @@ def edits(count: int = 100) -> Iterator[Case]:
             first, second = (with_byline(html, line) for line in bylines)
             made.append(("an age and a count in it", False, first or "", second))
             for what, is_change, old, new in made:
-                pair = (seen(old), seen(new)) if new else ()
+                pair = (seen(old, page.url), seen(new, page.url)) if new else ()
                 if pair and all(page.analysis.fingerprint for page in pair):
                     yield f"{what}, {name}", is_change, *pair
 
