@@ -78,22 +78,16 @@ def utf8_html(body: bytes, declared: str | None = None) -> bytes:
 
 def _decode_legacy(body: bytes, header: str | None) -> str:
     sample = _TAG.sub(b" ", body)[:_SAMPLE_BYTES]
-    # Cut short, or with a few damaged characters, it is UTF-8 all the same.
-    if _errors(sample, "utf-8") <= _MAX_ERRORS:
-        return body.decode("utf-8", "replace")
     likely = _likely(sample)
-    if likely not in _MULTIBYTE:
-        page = _decoder(html_body_declared_encoding(body))
-        for name in (header if header != _DEFAULT else None, page):
-            # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this
-            # lacks.
-            if (
-                name
-                and not name.startswith("utf")
-                and _errors(sample, name) <= _MAX_ERRORS
-            ):
-                return body.decode(name, "replace")
-    return body.decode(likely, "replace")
+    page = _decoder(html_body_declared_encoding(body))
+    names = [] if likely in _MULTIBYTE else [header, page]
+    if header == _DEFAULT:
+        names = names[1:]
+    # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this lacks.
+    # Cut short, or with a few damaged characters, it is UTF-8 all the same.
+    names = ["utf-8", *(name for name in names if name and not name.startswith("utf"))]
+    fitting = (name for name in names if _errors(sample, name) <= _MAX_ERRORS)
+    return body.decode(next(fitting, likely), "replace")
 
 
 def _likely(sample: bytes) -> str:
