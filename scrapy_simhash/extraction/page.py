@@ -19,15 +19,7 @@ from scrapy_simhash.extraction.declared import (
 )
 from scrapy_simhash.extraction.moments import with_moments
 from scrapy_simhash.extraction.outline import Flags, Ints, Outline
-from scrapy_simhash.extraction.roles import (
-    AGAINST,
-    HINTS,
-    INLINE_TAGS,
-    NAMED_FOOTER,
-    UNSEEN_TAGS,
-    Element,
-    role_and_class,
-)
+from scrapy_simhash.extraction.roles import INLINE_TAGS, UNSEEN_TAGS, Element
 
 #: Elements of a page that are looked at; what comes after them is not part of its text.
 MAX_ELEMENTS = 50_000
@@ -65,7 +57,6 @@ _SOURCES = (
 _PICTURES = (".avif", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _LONGEST_HEAD = 200_000  # bytes
 _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
-_MAX_OPEN_DRAWINGS = 30
 # A reader neither sees nor chooses what other fields hold, such as tokens.
 _WRITTEN = frozenset(
     ("text", "email", "tel", "number", "url", "date", "time", "month", "week")
@@ -406,7 +397,7 @@ def _value(el: Element) -> str:
     """Return what a field holds that a reader writes into or chooses.
 
     What was written into a form that asks for a page is the question, and no value of
-    the answer. A prompt is none either.
+    the answer.
     """
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
@@ -415,15 +406,9 @@ def _value(el: Element) -> str:
         # All boxes of a form may have one value, and those that only show something
         # have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"
-    elif kind not in _WRITTEN or _is_asked(el) or _is_prompt(el, value):
+    elif kind not in _WRITTEN or _is_asked(el):
         return ""
     return single_spaced(value[:LONGEST_VALUE])
-
-
-def _is_prompt(field: Element, value: str) -> bool:
-    """Return whether a field takes away its value when it is clicked, and writes it again."""
-    clicked = field.get("onfocus", "") or field.get("onclick", "")
-    return all(f"'{value}'" in code for code in (clicked, field.get("onblur", "")))
 
 
 def _is_asked(field: Element) -> bool:
@@ -473,32 +458,21 @@ def _leads_on(picture: Element) -> bool:
     return link is not None and not is_picture(link.get("href", "").partition("?")[0])
 
 
-def _close_drawings(found: Iterable[Element]) -> None:
+def _close_drawings(drawings: Iterable[Element]) -> None:
     """Make elements of a page of the drawings and formulas that were left open.
 
     HTML ends them in a browser; in this parser all that comes after them stands in
     them.
     """
-    drawings = iter(found)
-    left = _MAX_OPEN_DRAWINGS
-    for el in drawings:
-        first = next(
-            el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject"), None
-        )
-        if first is None:
-            # The drawings in it have none either; to look at them again is quadratic
-            # work.
-            for _ in islice(el.iter("svg", "math"), 1, None):
-                next(drawings)
-        elif first.tag != "foreignobject":
+    for el in islice(drawings, MOST):
+        inside = el.iter("p", "div", "h1", "h2", "ul", "table", "foreignobject")
+        first = next(inside, None)
+        if first is not None and first.tag != "foreignobject":
             el.tag = "div"
-            left -= 1
-            if not left:
-                break
 
 
 def _head(page: Page) -> None:
-    """Make an ``h1`` of the first line that is the whole title, but no link or part of the site.
+    """Make an ``h1`` of the first line that is the whole title, but no link.
 
     It stands in the first half of what is said, because nothing above a heading may count.
     """
@@ -507,21 +481,12 @@ def _head(page: Page) -> None:
     upper = said[: len(said) // 2]
     lines = upper[page.lengths[upper] == len(page.title)].tolist()
     alike = [line for line in lines if page.texts[line].casefold() == title]
-    named = [line for line in alike if page.holders[line].tag != "a"]
-    for line in named[:_MAX_HEADINGS]:
+    for line in alike[:_MAX_HEADINGS]:
         el = page.holders[line]
-        if inner_text(el).casefold() == title and not _is_sites(el):
+        if inner_text(el).casefold() == title:
             el.tag = "h1"
             page.titles["h1"] = [(line, el)]
             break
-
-
-def _is_sites(el: Element) -> bool:
-    """Return whether an element stands in a part of the site, by tags and plain names."""
-    # The names of the whole body tell nothing of a line in it.
-    around = [el, *el.iterancestors()][:-2]
-    roles = [role_and_class(each.tag, each.items())[0] for each in around]
-    return any(role & (AGAINST & ~HINTS | NAMED_FOOTER) for role in roles)
 
 
 def _rename(page: Page) -> None:

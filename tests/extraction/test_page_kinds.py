@@ -106,10 +106,6 @@ APART = {
     # All boxes of a form may have one value, and those of a table of features have none.
     "boxes": page("<input type=checkbox{2}> Lift<p><input type=checkbox{3}> Garage" + TEXT),
     "data in a form": page(f"{TEXT}<form method=post><input name=owner value='{{4}}'></form>"),
-    "data that a form restores": page(
-        f"{TEXT}<form method=post><input name=owner value='{{4}}'"
-        " onblur=\"if (!this.value) this.value = '{4}'\"></form>"
-    ),
     "link of the class title": page(f"{TEXT}<p><a class=title href=/7>Lamp {{0}}</a>"),
     "data for a script": page(f"{TEXT}<form><input name=owner value='{{4}}'></form>"),
     "data that no reader writes": page(
@@ -135,12 +131,6 @@ NOT_APART = {
     "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
     # No ticket has any of these owners.
     "question": page(f"{TEXT}<form method=GET><input name=owner value='{{4}}'></form>"),
-    # Before it was clicked into, a field of old pages says what belongs there.
-    "prompt": page(
-        f"{TEXT}<form method=post><input name=q value='{{4}}'"
-        " onfocus=\"if (this.value == '{4}') this.value = ''\""
-        " onblur=\"if (!this.value) this.value = '{4}'\"></form>"
-    ),
     # What a page calls itself is its heading, if it says something.
     "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
     "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
