@@ -17,6 +17,7 @@ from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import held, site_name
 from scrapy_simhash.extraction.main_text import (
     TAKEN,
+    THIN_BYTES,
     is_thin,
     main_text,
     thin_text,
@@ -233,10 +234,9 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = page.lines(content.own & ~page.in_links)
-        # Links are the text of a list alone.
-        if is_content or content.is_list or not lines:
-            lines = page.lines(content.own)
+        said = content.own & ~page.in_links
+        # Links are the text of a page that says hardly anything else.
+        lines = page.lines(content.own if page.sizes[said].sum() < THIN_BYTES else said)
         return _extraction(
             page, thin_text(page, lines + values), content, values, thin=True
         )

@@ -7,20 +7,13 @@ import re
 from datetime import datetime, timezone
 from email.utils import mktime_tz, parsedate_tz
 
+# The library knows those of America.
 _ZONES = {
     **dict.fromkeys(("UTC", "GMT", "WET", "Z"), "+0000"),
     **dict.fromkeys(("BST", "CET", "WEST", "MEZ"), "+0100"),
     **dict.fromkeys(("CEST", "EET", "MESZ"), "+0200"),
     **dict.fromkeys(("EEST", "MSK"), "+0300"),
-    **dict.fromkeys(("JST", "KST"), "+0900"),
-    **{
-        f"{zone}ST": f"-{hours:02}00"
-        for zone, hours in zip("ECMP", (5, 6, 7, 8), strict=True)
-    },
-    **{
-        f"{zone}DT": f"-{hours:02}00"
-        for zone, hours in zip("ECMP", (4, 5, 6, 7), strict=True)
-    },
+    "JST": "+0900",
 }
 _NAMED = re.compile(rf"\b(?:{'|'.join(_ZONES)})\b|(?<=\d)Z\b", re.IGNORECASE)
 # A time of day without a date and a zone around it is not looked at closer.
@@ -28,7 +21,7 @@ _TIME = re.compile(r":\d\d")
 _DAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6},?\s)?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w{0,6}"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:\.\d{1,6})?"
-_NAME = rf"(?:{'|'.join(_ZONES)})"
+_NAME = rf"(?:{'|'.join(_ZONES)}|[ECMP][DS]T)"
 _ZONE = rf"\s?(?:[+-]\d\d:?\d\d|{_NAME}\b)"
 _MOMENT = re.compile(
     # 2007-05-18T14:57:12-04:00
