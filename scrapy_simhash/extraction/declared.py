@@ -114,30 +114,25 @@ def _is_value(name: str, value: str) -> bool:
     return not (is_token or _NO_VALUE.match(value) or _OF_PROGRAM.search(name))
 
 
-def _json_values(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and values in JSON."""
-    if len(text) > _LONGEST_DATA:
-        return
+def _json_values(text: str) -> list[tuple[str, str]]:
+    """Return the names and values in JSON: strings, numbers and switches, also in lists."""
+    found = list[tuple[str, str]]()
+
+    def read(items: list[tuple[str, Any]]) -> None:
+        if dict(items).get("@type") not in _PLACES:
+            for name, value in items:
+                values = value if isinstance(value, list) else [value]
+                # No parser decodes the text of a script, and some sites write it anew
+                # each time.
+                found.extend(
+                    (name[:LONGEST_VALUE], unescape(str(each)[:LONGEST_VALUE]))
+                    for each in values[:MOST]
+                    if isinstance(each, (str, int, float))
+                )
+
+    decoder = json.JSONDecoder(object_pairs_hook=read, strict=False)
     try:
-        root = json.JSONDecoder(strict=False).raw_decode(text.lstrip())[0]
+        read([("", decoder.raw_decode(text[:_LONGEST_DATA].lstrip())[0])])
     except (ValueError, RecursionError):
-        return
-    waiting: list[tuple[str, Any]] = [("", root)]
-    found = 0
-    while waiting and found < MOST:
-        name, value = waiting.pop()
-        if isinstance(value, dict):
-            items = islice(value.items(), MOST)
-            is_place = value.get("@type") in _PLACES
-            waiting += [
-                item
-                for item in items
-                if not is_place or isinstance(item[1], (dict, list))
-            ]
-        elif isinstance(value, list):
-            waiting += [(name, each) for each in value[:MOST]]
-        else:
-            found += 1
-            # No parser decodes the text of a script, and some sites write it anew each
-            # time.
-            yield name[:LONGEST_VALUE], unescape(str(value)[:LONGEST_VALUE])
+        return []
+    return found[:MOST]

@@ -496,11 +496,10 @@ def _rename(page: Page) -> None:
     the heading of a box beside the page, so the page begins where it did.
     """
     sites = [el for _, el in page.titles["h1"] if _leads_home(el, page.folder)]
-    every = chain.from_iterable(page.titles.values()) if sites else ()
     names = {"", *map(inner_text, sites)}
-    named = (el for _, el in every if inner_text(el) in page.title)
-    for heading in named:
-        if inner_text(heading) not in names:
+    for _, heading in chain.from_iterable(page.titles.values()) if sites else ():
+        name = inner_text(heading)
+        if name in page.title and name not in names:
             for el in sites:
                 el.tag = "div"
             heading.tag = "h1"
