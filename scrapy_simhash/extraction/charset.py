@@ -80,12 +80,11 @@ def _decode_legacy(body: bytes, header: str | None) -> str:
     sample = _TAG.sub(b" ", body)[:_SAMPLE_BYTES]
     likely = _likely(sample)
     page = _decoder(html_body_declared_encoding(body))
-    names = [] if likely in _MULTIBYTE else [header, page]
-    if header == _DEFAULT:
-        names = names[1:]
-    # Nearly any bytes are valid UTF-16, and its ASCII has NUL bytes, which this lacks.
-    # Cut short, or with a few damaged characters, it is UTF-8 all the same.
-    names = ["utf-8", *(name for name in names if name and not name.startswith("utf"))]
+    declared = () if likely in _MULTIBYTE else (header, page)[header == _DEFAULT :]
+    # Cut short, or with a few damaged characters, it is UTF-8 all the same. Nearly any
+    # bytes are valid UTF-16, and its ASCII has NUL bytes, which this lacks.
+    names = ["utf-8"]
+    names += [name for name in declared if name and not name.startswith("utf")]
     fitting = (name for name in names if _errors(sample, name) <= _MAX_ERRORS)
     return body.decode(next(fitting, likely), "replace")
 
