@@ -124,12 +124,8 @@ class SimhashCommand(ScrapyCommand):
         refuse_unknown(self.settings)
         if opts.subcommand is None:
             self._parser.print_help()
-            placed = str(
-                [
-                    self.settings.getdict(name)
-                    for name in ("ADDONS", "DOWNLOADER_MIDDLEWARES")
-                ]
-            )
+            names = ("ADDONS", "DOWNLOADER_MIDDLEWARES")
+            placed = str([*map(self.settings.getdict, names)])
             if inside_project() and "scrapy_simhash" not in placed:
                 sys.stdout.write(_NO_ADDON)
         else:

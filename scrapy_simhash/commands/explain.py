@@ -84,10 +84,7 @@ def _from_log(logs: Sequence[Path], page: Selection) -> Iterator[str]:
             copies.discard(line.key)
         if line.original and page.has(line.original):
             copies.add(line.key)
-    if last is not None and last.what == "spared":
-        yield f"  not sent at {moment(last.time)} UTC"
-        yield f"    pages of {last.host}{last.signature} were copies"
-    elif last is not None:
+    if last is not None:
         yield from _fate(last)
         yield from _differences(last, logs)
     if copies:
@@ -110,6 +107,8 @@ def _fate(line: LogLine) -> Iterator[str]:
         yield f"    {line.distance} bits (k = {line.k}) from {compared_with}"
     if line.reason:
         yield f"    {sentence(line.reason)}"
+    if line.signature:
+        yield f"    not sent, because pages of {line.host}{line.signature} were copies"
 
 
 def _differences(line: LogLine, logs: Sequence[Path]) -> Iterator[str]:

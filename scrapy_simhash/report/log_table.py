@@ -196,5 +196,4 @@ def _marks(values: Collection[Any]) -> str:
 
 
 def _line_of_row(row: Collection[Any]) -> LogLine:
-    values = dict(zip(_COLUMNS, row, strict=True))
-    return LogLine(**values | {"doubtful": bool(values["doubtful"])})
+    return LogLine(**dict(zip(_COLUMNS, row, strict=True)))
