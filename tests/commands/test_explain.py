@@ -1,15 +1,17 @@
 """`scrapy simhash explain`: what became of a page, and why."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index.values import Entry
+from scrapy_simhash.index import open_existing
+from scrapy_simhash.index.values import Arrival, Entry
 from scrapy_simhash.report.dedup_log import to_json
 from scrapy_simhash.report.words import moment
 from scrapy_simhash.rule.rule import REASONS
 from tests.commands.running import filled, printed
-from tests.index.promises.made import fp
+from tests.index.promises.made import at, fp
 from tests.report.lines import copy, line, spared, write
 
 A, COPY = "http://a.example/1", "http://m.example/1"
@@ -18,7 +20,11 @@ SINCE = moment(1.7e9)
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    return filled(tmp_path / "i.sqlite", [Entry(A, fp(1), time=1.7e9)])
+    scoped = Entry(f"{A}s", fp(2**40), "a.example", time=1.7e9)
+    url = filled(tmp_path / "i.sqlite", [Entry(A, fp(1), time=1.7e9), scoped])
+    with closing(open_existing(url)) as index:
+        at(index, 1.7e9).claim(Arrival(f"{A}p", fp(2**60 - 1)))
+    return url
 
 
 @pytest.fixture
@@ -46,6 +52,11 @@ def test_the_index_says_since_when_it_has_a_page(url, log, capsys):
     assert "repeated by 1 page\n" in out
     places = ("--index", url, "--log", log)
     assert "not in the index" in printed(capsys, "explain", f"{COPY}b", *places)
+    for page, says in (
+        ("s", f"  original, in the index since {SINCE} UTC, among the pages of a.example\n"),
+        ("p", f"  in progress, in the index since {SINCE} UTC\n"),
+    ):
+        assert says in printed(capsys, "explain", A + page, *places)
     nowhere = printed(capsys, "explain", "http://nowhere.example/", *places, status=1)
     assert "not in the log" in nowhere
 

@@ -53,6 +53,7 @@ CASES = [
     ("stats --bogus", "unrecognized arguments: --bogus"),
     ("stats --index nowhere.sqlite", NO_INDEX),
     ("stats --index memory://", "memory"),
+    ("stats --index sqlite:///{spider}.sqlite", "each spider has its own index: name one"),
     ("stats --index i -s SIMHASH_DISTNCE=3", "did you mean SIMHASH_DISTANCE?"),
     ("stats --index redis:/user:s3cret@host", "redis:… is no URL of an index"),
     ("stats --index user:s3cret@host", "no index at '…'"),

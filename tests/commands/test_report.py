@@ -40,9 +40,12 @@ def test_the_lines_to_copy_are_commands_that_run(log):
         assert simhash(*shlex.split(unescape(command))) in (0, 1), command
 
 
-def test_the_report_of_an_index_is_of_the_log_beside_its_file(log, capsys):
-    log.rename("pages.dedup.jsonl")
-    assert printed(capsys, "report", "--index", "pages.sqlite").startswith("4 judged")
+def test_the_report_of_an_index_is_of_the_log_beside_its_file_and_the_full_one(log, capsys):
+    log.rename("simhash.dedup.jsonl")
+    for name in ("simhash.sqlite", "."):  # by its file, or by the folder of a job
+        assert printed(capsys, "report", "--index", name).startswith("4 judged")
+    write(log.with_name("simhash.dedup.jsonl.1"), [line()] * 10)
+    assert printed(capsys, "report", "--index", ".").startswith("14 judged")
 
 
 def test_logs_are_joined_and_each_counts_once(log, capsys):

@@ -29,18 +29,19 @@ def test_stats_are_those_of_the_index(stores, capsys):
 def test_runs_have_times_in_utc_and_what_is_unknown_is_null(tmp_path, capsys):
     """A run that was killed is not said to go on if another follows."""
     url = f"sqlite:///{tmp_path}/i"
-    for day in (1, 2, 3):
+    for day, finished in ((1, None), (2, True), (3, False), (4, None)):
         with closing(open_index(url, spec(spider="news"))) as index:
             at(index, day * 86400).begin_run()
-            if day == 2:
-                index.end_run(finished=True)
+            if finished is not None:
+                index.end_run(finished=finished)
     stats = json.loads(printed(capsys, "stats", "--index", url, "--json"))
     assert stats["pages"] == 0
     runs = [(run["begun"], run["ended"], run["state"]) for run in stats["runs"]]
     assert runs == [
         ("1970-01-02 00:00:00Z", None, "unfinished"),
         ("1970-01-03 00:00:00Z", "1970-01-03 00:00:00Z", "finished"),
-        ("1970-01-04 00:00:00Z", None, "running"),
+        ("1970-01-04 00:00:00Z", "1970-01-04 00:00:00Z", "stopped"),
+        ("1970-01-05 00:00:00Z", None, "running"),
     ]
 
 
