@@ -2,8 +2,8 @@
 
 SOURCE is an index, by its URL, SQLite file or job's folder; or fingerprints as Parquet:
 a file of "scrapy simhash dedupe --kept", or a folder of "scrapy simhash fingerprint".
-The command reads a file to its end before it adds a page, and makes the target index if
-there is none. If it is interrupted, run it again: it passes over pages that are there.
+The command reads all of it before it adds a page, and makes the target index if there
+is none. If it is interrupted, run it again: it passes over pages that are there.
 
     scrapy simhash import pages.sqlite --index redis://localhost/0
     scrapy simhash import redis://localhost/0 --index backup.sqlite
@@ -15,12 +15,12 @@ number or hexadecimal text, of 64 bits, as --recipe makes them.
 """
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from scrapy_simhash.commands.output import progress, say
 from scrapy_simhash.commands.selection import (
@@ -55,46 +55,31 @@ def run(options: Namespace) -> None:
     url = index_url(options)
     chosen = chosen_settings(options)
     with ExitStack() as stack:
-        source = _open_source(options, stack)
-        spec = replace(source.spec, scoped=chosen.scope != "global")
+        spec, read = _open_source(options, stack)
+        entries = progress("checking", None, of=read())
+        counts = Counter(entry.provisional for entry in entries)
+        spec = replace(spec, scoped=chosen.scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
-        entries = progress("importing", source.total, of=source.read())
+        entries = progress("importing", counts.total(), of=read())
         added = index.put(entry for entry in entries if not entry.provisional)
         say(f"{count(added, 'page')} added; the index has {len(index):,} now")
-    if source.provisional:
-        say(f"left out: {count(source.provisional, 'page')} in progress")
+    if counts[True]:
+        say(f"left out: {count(counts[True], 'page')} in progress")
 
 
-class _Source(NamedTuple):
-    """Entries, how they were made, how many they are, and how many of them are in progress."""
-
-    spec: IndexSpec
-    read: Callable[[], Iterable[Entry]]
-    total: int
-    provisional: int = 0
-
-
-def _open_source(options: Namespace, stack: ExitStack) -> _Source:
+def _open_source(
+    options: Namespace, stack: ExitStack
+) -> tuple[IndexSpec, Callable[[], Iterable[Entry]]]:
+    """Return how the entries of the source were made, and a function that reads them."""
     path = Path(options.source)
     recipe = chosen_settings(options).recipe
     if unpacked_name(path).endswith(JSON_SUFFIXES):
-        return _checked(spec_of(recipe), partial(read_foreign, path, recipe))
+        return spec_of(recipe), partial(read_foreign, path, recipe)
     if are_prints(path):
         files = print_files([path])
         spec = spec_of_prints(files)
-        return _checked(spec, partial(read_prints, files, spec))
+        return spec, partial(read_prints, files, spec)
     index = stack.enter_context(
         closing(open_existing(url_of_index(options.source, options.settings)))
     )
-    return _Source(
-        index.spec,
-        partial(index.entries, blocks=True),
-        len(index),
-        index.counts().provisional,
-    )
-
-
-def _checked(spec: IndexSpec, read: Callable[[], Iterable[Entry]]) -> _Source:
-    """Return the entries of files, which are read once before anything is added."""
-    total = sum(1 for _ in progress("checking", None, of=read()))
-    return _Source(spec, read, total)
+    return index.spec, partial(index.entries, blocks=True)
