@@ -27,7 +27,6 @@ from scrapy_simhash.commands.selection import (
     chosen_settings,
     index_url,
     shared_options,
-    url_of_index,
 )
 from scrapy_simhash.core.verdict import spec_of
 from scrapy_simhash.index import open_existing, open_index
@@ -79,7 +78,6 @@ def _open_source(
         files = print_files([path])
         spec = spec_of_prints(files)
         return spec, partial(read_prints, files, spec)
-    index = stack.enter_context(
-        closing(open_existing(url_of_index(options.source, options.settings)))
-    )
+    url = index_url(options, options.source)
+    index = stack.enter_context(closing(open_existing(url)))
     return index.spec, partial(index.entries, blocks=True)

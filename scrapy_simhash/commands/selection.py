@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
 
 from scrapy_simhash.commands.output import progress
 from scrapy_simhash.core.workers import Workers
@@ -132,24 +131,22 @@ def chosen_settings(options: Namespace) -> FilterSettings:
     return FilterSettings.from_settings(options.settings)
 
 
-def index_url(options: Namespace) -> str:
-    """Return the URL of the index that an option names, or else the settings."""
-    place = options.index or chosen_settings(options).index_url
-    return url_of_index(place, options.settings)
+def index_url(options: Namespace, place: str | None = None) -> str:
+    """Return the URL of an index in a place, or that an option names, or else the settings.
 
-
-def url_of_index(url: str, settings: BaseSettings) -> str:
-    """Return the URL of an index, given that, its SQLite file or the folder of a job.
-
-    An index in memory is a UsageError, and one that has the name of any spider.
+    Each may name it by its SQLite file or the folder of a job. An index in memory is a
+    UsageError, and one that has the name of any spider.
     """
+    url = place
+    if url is None:
+        url = options.index or chosen_settings(options).index_url
     # With a colon in its first part, it may be a URL with a password that lacks a
     # slash.
     if ":" not in url.partition("/")[0]:
         path = Path(url)
         url = url_of_file(path / INDEX_OF_JOB if path.is_dir() else path)
     store = store_of(url)
-    url = named_url(url, settings)
+    url = named_url(url, options.settings)
     if SPIDER in url:
         raise UsageError(
             f"each spider has its own index: name one, with --index and no {SPIDER}"

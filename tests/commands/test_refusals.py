@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -122,3 +123,17 @@ def test_wrong_use_is_one_line_and_makes_nothing(line, says, folder, monkeypatch
     assert says in error
     assert "s3cret" not in error
     assert files() == before
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "extra"),
+    [
+        ("pyarrow.parquet", "fingerprint pages.jsonl --to new", "corpus"),
+        ("duckdb", "dedupe prints --verdicts to.parquet", "corpus"),
+        ("warcio.archiveiterator", "dedupe cut.warc", "warc"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named(module, line, extra, folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, module, None)
+    says = f": pip install 'scrapy-simhash[{extra}]'"
+    test_wrong_use_is_one_line_and_makes_nothing(line, says, folder, monkeypatch, capsys)
