@@ -13,13 +13,10 @@ from scrapy_simhash.index.registry import store_of
 
 def uses_scrapy_redis(settings: BaseSettings) -> bool:
     """Return whether the scheduler is of scrapy-redis, or inherits from it."""
-    scheduler = settings.get("SCHEDULER")
-    if str(scheduler).startswith("scrapy_redis."):
-        return True
     with suppress(Exception):  # Scrapy says what is wrong with it
-        scheduler = load_object(scheduler)
-    bases = getattr(scheduler, "__mro__", ())
-    return any(base.__module__.startswith("scrapy_redis.") for base in bases)
+        bases = load_object(settings.get("SCHEDULER")).__mro__
+        return any(base.__module__.startswith("scrapy_redis.") for base in bases)
+    return False
 
 
 def scrapy_redis_url(settings: BaseSettings) -> str:
@@ -54,7 +51,7 @@ def scrapy_redis_url(settings: BaseSettings) -> str:
 def _params(settings: BaseSettings) -> dict[str, Any]:
     """Return what scrapy-redis hands to redis-py."""
     try:
-        params = dict(settings.getdict("REDIS_PARAMS"))
+        params = settings.getdict("REDIS_PARAMS")
     except (TypeError, ValueError):
         # Its own message may hold the password.
         raise SettingError("REDIS_PARAMS is not a dictionary") from None

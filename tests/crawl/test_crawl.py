@@ -11,13 +11,14 @@ import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 
 from scrapy_simhash.core.verdict import Verdict
 from scrapy_simhash.crawl.deliveries import Deliveries
-from scrapy_simhash.crawl.requests import request_key
+from scrapy_simhash.crawl.requests import QUEUED, request_key
 from scrapy_simhash.crawl.summary import Judged
 from scrapy_simhash.report.dedup_log import read_log
 from scrapy_simhash.settings import FilterSettings
@@ -40,6 +41,7 @@ LINKED, BOTH = ["/after-second"], ["/after-second", "/second"]
         ("/second", {"simhash_key": "the story"}, "drop", BOTH, "1 kept, crawled before"),
         ("/first?", {}, "drop", ["/first"], "1 kept, crawled before"),
         # A start request, and the page that it redirects to.
+        ("/second", {"depth": 0}, "flag", BOTH, "1 flagged and delivered"),
         ("/moved", {"depth": 0}, "drop", LINKED, "1 followed: requests sent"),
     ],
 )
@@ -79,12 +81,13 @@ def test_a_misspelt_action_or_key_of_meta_loses_no_page_and_is_told_once(visit, 
         assert caplog.text.count(said) == 1
 
 
-def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins):
+@pytest.mark.parametrize("marks", [{}, {"callback": NO_CALLBACK, "meta": {QUEUED: True}}])
+def test_download_in_a_callback_is_neither_compared_nor_remembered(visit, twins, marks):
     """It repeats the page of that very callback, whose other copies are dropped nevertheless."""
 
     class Fetching(Pages):
         async def parse(self, response: Any) -> Any:
-            asked = Request(self.base + "/second")
+            asked = Request(self.base + "/second", **marks)
             engine = self.crawler.engine
             if hasattr(engine, "download_async"):
                 fetched = await engine.download_async(asked)

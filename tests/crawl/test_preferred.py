@@ -176,8 +176,9 @@ def test_a_page_is_delivered_if_the_address_that_it_declares_canonical(visit, si
 
 def test_an_address_elsewhere_or_not_of_the_web_or_of_the_page_itself_is_not_fetched(crawl, site):
     elsewhere = ("http://elsewhere.test/page", "http://name:word@127.0.0.1/page")
-    not_of_the_web = ("ftp://127.0.0.1/page", "javascript:alert(1)", "http://127.0.0.1:99999/")
-    declared = [*elsewhere, *not_of_the_web, "http://[", "", "/7", "/8#top"]
+    not_of_the_web = ("ftp://127.0.0.1/page", "javascript:alert(1)")
+    without_port = ("http://127.0.0.1:99999/", "http://127.0.0.1:0/")
+    declared = [*elsewhere, *not_of_the_web, *without_port, "http://[", "", "/8", "/9#top"]
     for n, canonical in enumerate(declared):
         site.pages[f"/{n}"] = page(n, canonical)
     names = [*site.pages]

@@ -196,6 +196,16 @@ def test_unfinished_run_misses_nothing_and_its_job_goes_on_with_it(
     assert (run.number, run.finished, run.pages, run.missing) == (2, True, POSTS + 1, 0)
 
 
+def test_a_run_that_is_stopped_forgets_no_address_of_a_page_that_has_moved(day, site, index):
+    """It may not have got as far as that address."""
+    posts(site, range(2))
+    day(site)
+    site.pages["/moved"] = site.pages["/post-0"]
+    site.pages["/"] = front("/moved", "/post-1")
+    assert day(site, CLOSESPIDER_PAGECOUNT=2).stat("moved") == 1
+    assert f"{site.url}/post-0" in {entry.key for entry in entries_in(index)}
+
+
 def test_copy_of_a_page_of_another_spider_is_a_copy_on_each_day(day, site, caplog):
     links = posts(site, range(4))
     day(site)
