@@ -66,14 +66,18 @@ def read_fingerprint(content: bytes, scope: str, bits: int) -> Fingerprint:
 
 def check_fit(pages: Iterable[Arrival], spec: IndexSpec) -> None:
     """Raise ValueError if an index could not hold a page."""
-    for key, fingerprint, scope, facts, aliases in pages:
-        if max(map(len, map(str.encode, (key, scope, *aliases)))) >= 1 << 16:
-            raise ValueError(f"keys and scopes have less than 65,536 bytes: {key:.60}…")
-        widths = fingerprint.bits, len(fingerprint.blocks) / 4
-        if widths != (spec.bits, spec.blocks) or len(facts) > 255:
+    for page in pages:
+        names = page.key, page.scope, *page.aliases
+        if any(len(name.encode()) >= 1 << 16 for name in names):
+            raise ValueError(
+                f"keys and scopes have less than 65,536 bytes: {page.key:.60}…"
+            )
+        bits, blocks = page.fingerprint.bits, page.fingerprint.blocks
+        is_as_wide = bits == spec.bits and len(blocks) == 4 * spec.blocks
+        if not is_as_wide or len(page.facts) > 255:
             raise ValueError(
                 f"the index holds {spec.bits} bits, {spec.blocks} block values and up to 255 "
-                f"bytes of facts a page; {key:.60} has {widths[0]}, {widths[1]:g} and {len(facts)}"
+                f"bytes of facts a page, and {page.key:.60} has others"
             )
 
 

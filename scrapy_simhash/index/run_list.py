@@ -176,13 +176,11 @@ class RunList:
     ) -> _Row | None:
         """Return the run that the crawler joins; None if it begins one."""
         rows = cell.rows_of(self._spider)
-        last = rows[-1:]
-        named = [row for row in rows if row.run.number == resumed]
-        if resumed == "last":
-            named = last
-        resumable = [row for row in named if not row.run.finished]
-        living = [row for row in last if self._lives(row, now)]
-        return next(iter(resumable + living), None)
+        for row in rows:
+            is_last = resumed == "last" and row is rows[-1]
+            if (is_last or row.run.number == resumed) and not row.run.finished:
+                return row
+        return rows[-1] if rows and self._lives(rows[-1], now) else None
 
     def _lives(self, row: _Row, now: float) -> bool:
         """Return whether one of the crawlers of a run may live."""

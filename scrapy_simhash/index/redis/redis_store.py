@@ -293,18 +293,15 @@ class RedisStore:
             # From now on other crawlers write into another generation.
             self._client.call("UNLINK", shard.meta, shard.leases)
             shard.begin()
+        # Of all logs that were ever cleared, groups and leaves go.
         for keys in batches(self._client.scan("{*}:????[:;]*"), KEYS_AT_ONCE):
             for shard in self._shards:
-                self._delete_ended(shard, keys)
-
-    def _delete_ended(self, shard: Shard, keys: Sequence[bytes]) -> None:
-        """Delete the keys of groups and leaves that belong to a log that was cleared."""
-        prefix = shard.prefix.encode()
-        # It is read after the keys: they are no newer.
-        generation = self._client.call("HGET", shard.meta, "generation") or b""
-        living = prefix + generation
-        ended = (key for key in keys if not key.startswith(living))
-        self._client.send([("UNLINK", key) for key in ended if key.startswith(prefix)])
+                shard.begin()  # after the keys were read, which are no newer
+                prefix = shard.prefix.encode()
+                living = prefix + shard.generation.encode()
+                ours = (key for key in keys if key.startswith(prefix))
+                ended = [key for key in ours if not key.startswith(living)]
+                self._client.send([("UNLINK", key) for key in ended])
 
 
 def _extend(total: Answer, more: Answer) -> None:
