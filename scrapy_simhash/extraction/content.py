@@ -286,10 +286,9 @@ def _rows(page: Page, branches: Ints, is_short: Flags, follows: Flags) -> Ints:
     numbers = np.flatnonzero(is_short & (page.places != branches))
     together = np.maximum(branches, parents[parents[parents[page.places]]])
     alike = (together * len(parents) + page.manners)[numbers]
-    rows = np.unique(alike, return_inverse=True)[1]
-    after = np.bincount(rows, follows[numbers])
-    is_field = np.bincount(rows) >= np.maximum(_ROW, 2 * after)
-    return numbers[is_field[rows]]
+    rows, after = Counter(alike.tolist()), Counter(alike[follows[numbers]].tolist())
+    is_field = [rows[row] >= max(_ROW, 2 * after[row]) for row in alike.tolist()]
+    return numbers[is_field]
 
 
 def _may_be_name(lines: _Lines, others: Flags) -> Flags:

@@ -248,4 +248,4 @@ def _links(page: Page, own: Flags) -> Iterator[Element]:
 
 def _blocks(page: Page, places: Ints) -> list[Element]:
     """Return the elements at some places, each once, in the order of the page."""
-    return [page.outline.elements[place] for place in np.unique(places).tolist()]
+    return [page.outline.elements[place] for place in sorted({*places.tolist()})]

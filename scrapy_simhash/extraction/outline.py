@@ -66,8 +66,9 @@ class Outline:
             el for each in headings for el in (each, *each.iterancestors())
         }
         numbers: dict[Element, int] = {body: 0}
-        known_kinds: dict[tuple[str, str], int] = {}
-        places, parents, roles, kinds, around = [], [0], [0], [0], [0]
+        kinds = [("", "")]  # tags and first classes
+        known = dict[tuple[tuple[str, str], ...], int]()
+        places, parents, roles, manners, around = [], [0], [0], [0], [0]
         for holder in holders:
             el = holder
             path: list[Element] = []
@@ -88,7 +89,8 @@ class Outline:
                     role |= OUTER
                 parents.append(parent)
                 roles.append(roles[parent] & _INHERITED | role)
-                kinds.append(known_kinds.setdefault((tag, name), place))
+                kinds.append((tag, name))
+                manners.append(known.setdefault((kinds[parent], kinds[place]), place))
                 around.append(around[parent] if tag in FLOW_TAGS else place)
             places.append(place)
         ends = [*range(1, len(parents) + 1)]
@@ -103,10 +105,7 @@ class Outline:
         self.places: Ints = np.fromiter(places, np.intp)
         self.parents: Ints = np.fromiter(parents, np.intp)
         self.roles: Ints = np.fromiter(roles, np.intp)
-        made = np.fromiter(kinds, np.intp)
-        made += len(kinds) * made[self.parents]
-        first, manners = np.unique(made, return_index=True, return_inverse=True)[1:]
-        self.manners: Ints = first[manners]
+        self.manners: Ints = np.fromiter(manners, np.intp)
         self.around: Ints = np.fromiter(around, np.intp)
 
     def groups(self, places: Ints) -> Ints:
