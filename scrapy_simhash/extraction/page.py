@@ -61,7 +61,6 @@ _MAX_HEADINGS = 9  # of a sort that are looked at, because some are empty
 _WRITTEN = frozenset(
     ("text", "email", "tel", "number", "url", "date", "time", "month", "week")
 )
-_CHOSEN = frozenset(("checkbox", "radio"))
 # Characters that lxml reads but does not take; they become spaces.
 _NOT_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), " ")
 #: The front page of a site, as a link to it is resolved.
@@ -402,7 +401,7 @@ def _value(el: Element) -> str:
     if el.tag == "option":
         return single_spaced(el.text or "") if "selected" in el.attrib else ""
     kind, value = el.get("type", "text").lower(), el.get("value", "")
-    if kind in _CHOSEN and "checked" in el.attrib:
+    if "checked" in el.attrib:
         # All boxes of a form may have one value, and those that only show something
         # have none.
         value = f"[x] {el.get('name', '')[:LONGEST_VALUE]} {value} {el.tail or ''}"

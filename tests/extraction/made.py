@@ -81,7 +81,7 @@ PARTS = {
         "outside", False, each("<p><a href=/{0}>{0}</a></p><div>{0}, May</div>"), names(3, 3)
     ),
     "price": Part("outside", True, each("<div>{}</div>"), lambda seed: [f"From {seed + 12} €"]),
-    "address": Part("outside", True, PARAGRAPHS, lambda seed: [f"Mill {seed}, 8501, 05 44, 173"]),
+    "address": Part("outside", True, PARAGRAPHS, lambda seed: [f"Mill {seed}, 8501, 05 44"]),
     "row outside": Part("outside", True, each("<td>{}</td>", "<table><tr>{}</table>"), fields),
     "terms": Part(
         "outside", True, each("<dt>Rent<dd>{}", "<dl>{}</dl>"), lambda seed: [f"by {seed}"]

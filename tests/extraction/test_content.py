@@ -272,6 +272,8 @@ def test_a_name_in_the_sites_header_is_content_unless_the_title_has_it_or_an_h1(
     assert "Ann Berg" in own(body.format("Ann Berg", ""))
     assert "It is 12:03" not in own(body.format("It is 12:03", ""))
     assert "Page: The old mill" not in own(body.format("Page: The old mill", ""))
+    for colon in (":", "\uff1a"):
+        assert f"Members{colon}" not in own(f"<div>Members{colon}</div><div>{STORIES}</div>")
     for sign in ("", "<a href=#mill>¶</a>", " <a href=#mill>#</a>"):
         assert "Ann Berg" not in own(body.format("Ann Berg", f"<h1>The old mill{sign}</h1>"))
     assert "Ann Berg" in own(body.format("Ann Berg", "<h1>M#</h1>"))

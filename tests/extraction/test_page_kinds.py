@@ -104,7 +104,10 @@ APART = {
     "field": page("<textarea>{1}</textarea>"),
     "field beside a text": page(TEXT + "<textarea>{1}</textarea>"),
     # All boxes of a form may have one value, and those of a table of features have none.
-    "boxes": page("<input type=checkbox{2}> Lift<p><input type=checkbox{3}> Garage" + TEXT),
+    "boxes": page("<input type=checkbox{2}> Lift<p><input type=radio{3}> Garage" + TEXT),
+    "boxes by their names": page(
+        f"<input type=radio name=a{{2}}><input type=radio name=b{{3}}>{TEXT}"
+    ),
     "data in a form": page(f"{TEXT}<form method=post><input name=owner value='{{4}}'></form>"),
     "link of the class title": page(f"{TEXT}<p><a class=title href=/7>Lamp {{0}}</a>"),
     "data for a script": page(f"{TEXT}<form><input name=owner value='{{4}}'></form>"),
