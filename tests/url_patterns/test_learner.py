@@ -45,6 +45,8 @@ COMMIT = f"{SITE}/git?h={{:016x}}abc".format
         (100, ARTICLE, OLD, True, True),
         # Links lead to the first address, and the better one may be linked by the page alone.
         (60, NEW, EDIT, True, True),
+        # The original may have a key that is no address.
+        (100, "urn:story:{}".format, OLD, True, True),
         # What a path names needs more evidence.
         (100, PAGE, MIRRORED, True, True),
         (60, PAGE, MIRRORED, True, False),

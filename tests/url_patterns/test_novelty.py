@@ -55,6 +55,8 @@ def test_what_scripts_hold_counts_and_links_comments_and_styles_do_not():
     assert not novelty.is_new(ITEM(4), "<p>Files</p><a href=/>4a</a>")
     assert novelty.is_new(ITEM(5), '<p>Files</p><script>{"price": 17}</script>')
     assert novelty.is_new(ITEM(6), "<p>Files</p>".ljust(LONGEST_PAGE + 1))
+    for n, tag in enumerate(("<a name=top>", "<base href=/>"), 7):
+        assert novelty.is_new(ITEM(n), f"<p>Files</p>{tag}seats: {n + 90}")
 
 
 def test_a_text_without_tags_is_one_line():
