@@ -30,8 +30,10 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     lines = [
+        line(url=A, text="a flat of two rooms"),
+        line(url=A, text="a flat of three rooms"),
         line(url=A),
-        copy(f"{COPY}b", A, 2, reason="same-text"),
+        copy(f"{COPY}b", A, 2, reason="same-text", text="a flat of four rooms"),
         line(url=f"{COPY}c", near=A, distance=3, reason="other-heading"),
         line(url=f"{COPY}d", verdict="skipped", reason="status"),
         line(url=f"{COPY}e", change="same", action="drop"),
@@ -39,7 +41,9 @@ def log(tmp_path: Path) -> Path:
         line(url=f"{COPY}g", change="moved", moved_from=A),
         spared(f"{A}?print", "/{number}?print", time=1.7e9),
     ]
-    return write(tmp_path / "dedup.jsonl", lines)
+    path = write(tmp_path / "dedup.jsonl", lines)
+    path.write_text(path.read_text() + '{"url": "half a line\n')
+    return path
 
 
 def test_the_index_says_since_when_it_has_a_page(url, log, capsys):
@@ -66,6 +70,7 @@ def test_the_log_says_what_became_of_a_page(log, capsys):
     for page, says in (
         ("m.example/1b", f"duplicate (drop) at {at}    2 bits (k = 48) from "),
         ("M.example/1b#top", f"{REASONS['same-text']} (same-text)"),
+        (f"{COPY}b", "{+only that page shows+}\n    a flat of [-four-]{+three+} rooms\n"),
         (f"{COPY}c", f"3 bits (k = 48) from {A}\n    the headings differ (other-heading)"),
         (f"{COPY}d", f"skipped at {at}    status\n"),
         (f"{COPY}e", "the same as in earlier runs, so SIMHASH_RECRAWL withheld its items\n"),

@@ -55,17 +55,18 @@ def test_a_trap_is_a_pattern_and_sampled_less_the_longer_it_is_until_a_page_says
 
 def test_kinds_that_link_each_other_are_one_trap_and_end_together():
     traps = Traps()
-    kinds = {f"a.test/?{name}={{number}}": f"http://a.test/?{name}={{}}".format for name in "bc"}
+    kinds = {f"a.test/?{name}={{number}}": f"http://a.test/?{name}={{}}".format for name in "bcd"}
     for signature, url in kinds.items():
-        for n in range(PAGES_OF_TRAP // 2 + 2):
+        for n in range(PAGES_OF_TRAP // 3 + 3):
             traps.page(url(n), signature, f"<p>Number {n}</p>")
             assert not traps.link(url(n), url(n + 1), lambda _, signature=signature: signature)
-    (one, url), (other, other_url) = kinds.items()
-    assert traps.link(url(9), other_url(1000), lambda _: other) == other
-    for signature in kinds:
-        assert traps.length(kinds[signature](5000), signature) >= PAGES_OF_TRAP
-    traps.page(other_url(2000), other, "<p>Something else</p>")
-    assert not traps.length(url(5000), one)
+    b, c, d = kinds
+    assert not traps.link(kinds[b](9), kinds[c](1000), lambda _: c)
+    assert traps.link(kinds[d](9), kinds[b](1000), lambda _: b) == b
+    for signature, url in kinds.items():
+        assert traps.length(url(5000), signature) >= PAGES_OF_TRAP
+    traps.page(kinds[d](2000), d, "<p>Something else</p>")
+    assert not any(traps.length(url(5000), signature) for signature, url in kinds.items())
 
 
 def media(name: str, tab: str, image: str) -> str:
