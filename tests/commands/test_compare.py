@@ -94,13 +94,20 @@ def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     pages = page("a.html"), page("b.html", edited(TEXT, 1, 0.002))
     assert compared(capsys, *pages, settings={"SIMHASH_DISTANCE": 0})[0] == 1
     assert compared(capsys, "--text", "ab", "ab")[:2] == (0, 0)
-    pypi = ("--text", "--recipe", "pypi", "How are you? I am fine.", "How old are you? I am fine.")
+    pypi = ("--text", "--recipe", "pypi", "How are you? I am fine.", "How are you? I am finer.")
     assert "(k = 3)" in compared(capsys, *pypi)[2]
     steps = compared(capsys, *pypi, "--steps")[2]
-    assert len(re.findall(r"^ +\d+( +-?\d+){8}$", steps, re.MULTILINE)) == 2 * 8
-    status, distance, out = compared(capsys, *pypi, "-s", "SIMHASH_DISTANCE=15")
-    assert (status, distance) == (0, 15)
-    assert "(k = 15)" in out
+    rows = re.findall(r"^ +\d+((?: +-?\d+){8})\n((?: +[01]){8})$", steps, re.MULTILINE)
+    assert len(rows) == 2 * 8
+    assert 0 < steps.count("*") - 2 < 2 * 4
+    for sums, bits in rows:
+        assert [int(value) > 0 for value in sums.split()] == [*map("1".__eq__, bits.split())]
+    both = [row.split() for row in re.findall(r"that both have\n(.*)$", steps, re.MULTILINE)]
+    for a, b in zip(*both, strict=True):
+        assert a.endswith("*") == b.endswith("*") == (a[:8] == b[:8])
+    status, distance, out = compared(capsys, *pypi, "-s", "SIMHASH_DISTANCE=4")
+    assert (status, distance) == (0, 4)
+    assert "(k = 4)" in out
 
 
 def test_documents_are_compared_by_the_readers_of_a_crawl(site, tmp_path, capsys):
