@@ -41,6 +41,7 @@ def test_near_duplicates_are_told_from_other_pages(page, capsys):
         assert (0 < distance <= 48) == is_copy
         verdict = "near-duplicates" if is_copy else "not near-duplicates"
         assert f"{distance} of 256 bits (k = 48): {verdict}\n" in out
+        assert ("because   " in out) == is_copy
     status, distance, out = compared(capsys, original, page("c.html", title="Another title"))
     assert (status, distance) == (1, 0)
     assert "because   a page has numbers, names or values of its own, as records have" in out
@@ -93,7 +94,9 @@ def test_of_a_text_that_is_cut_the_least_length_is_shown(tmp_path, capsys):
 def test_settings_and_recipe_say_how_pages_are_compared(page, capsys):
     pages = page("a.html"), page("b.html", edited(TEXT, 1, 0.002))
     assert compared(capsys, *pages, settings={"SIMHASH_DISTANCE": 0})[0] == 1
-    assert compared(capsys, "--text", "ab", "ab")[:2] == (0, 0)
+    status, distance, out = compared(capsys, "--text", "a\nb", "ab" + " " * 99)
+    assert (status, distance) == (0, 0)
+    assert out.startswith("A  a b (3 characters)\nB  ab (2 characters)\n")
     pypi = ("--text", "--recipe", "pypi", "How are you? I am fine.", "How are you? I am finer.")
     assert "(k = 3)" in compared(capsys, *pypi)[2]
     steps = compared(capsys, *pypi, "--steps")[2]
