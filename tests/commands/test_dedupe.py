@@ -127,7 +127,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_what_dedupe_keeps_is_kept(items, tmp_path, capsys):
     prints, to, kept = tmp_path / "prints", tmp_path / "to.parquet", tmp_path / "kept.parquet"
-    assert simhash("fingerprint", items, "--to", prints) == 0
+    says = f"{prints}: 6 pages written\n"
+    assert printed(capsys, "fingerprint", items, "--to", prints) == says
     out = printed(capsys, "dedupe", prints, "--verdicts", to, "--kept", kept)
     assert "6 pages: 3 to keep, 3 copies\n" in out
     assert [row["key"] for row in rows(to) if row["kept"]] == KEPT
