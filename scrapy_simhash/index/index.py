@@ -203,16 +203,20 @@ class Index:
         claims: dict[int, Claim],
     ) -> Answer:
         """Add the claims of decisions that hold; return what is near the pages of the others."""
-        writing = [decision for decision in decisions if decision.changed]
-        parts = [decision.part(seen) for decision in writing]
-        answer = self._store.commit(parts, lookups) if parts else Answer({}, {}, {})
-        written = dict(zip(writing, answer.written, strict=True))
+        writing = list[Decision]()
         for decision in decisions:
-            positions = written.get(decision, ())
+            if decision.changed:
+                writing.append(decision)
+            else:
+                claims |= decision.claims
+        if not writing:
+            return Answer({}, {}, {})
+        parts = [decision.part(seen) for decision in writing]
+        answer = self._store.commit(parts, lookups)
+        for decision, positions in zip(writing, answer.written, strict=True):
             if positions is None:
                 continue
-            if positions:
-                decision.place(positions)
+            decision.place(positions)
             claims |= decision.claims
             for position, record in decision.changed.items():
                 if record and record.state.owner is not None:

@@ -136,7 +136,10 @@ def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Locati
     )
     if parts.scheme in ("rediss", "valkeys"):
         options["ssl"] = "true"
-    client = _client(options, topology) | _login(parts.login)
+    client = _client(options, topology)
+    if parts.login:
+        names = "username", "password"
+        client |= zip(names, map(unquote, parts.login.split(":", 1)), strict=False)
     if named.get("database"):
         client.setdefault("db", int(named["database"]))
     if parts.scheme == "unix":
@@ -163,11 +166,6 @@ def _named_in_path(parts: _Parts) -> dict[str, str]:
     if not path:
         raise ValueError(wrong)
     return path.groupdict("")
-
-
-def _login(text: str) -> dict[str, str]:
-    pairs = zip(("username", "password"), text.split(":", 1), strict=False)
-    return {name: unquote(value) for name, value in pairs if value}
 
 
 def _name(options: dict[str, str]) -> str:

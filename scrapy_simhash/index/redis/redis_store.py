@@ -152,16 +152,16 @@ class RedisStore:
         return self._shards[number % len(self._shards)]
 
     def commit(self, parts: Sequence[Part], lookups: Lookups | None = None) -> Answer:
-        shards = [self._shard_of(part, lookups) for part in parts]
-        split = defaultdict[Shard, list[Part]](list)
-        for shard, part in zip(shards, parts, strict=True):
-            split[shard].append(part)
-        answers = self._committed(split, lookups)
+        numbers = defaultdict[Shard, list[int]](list)
+        for number, part in enumerate(parts):
+            numbers[self._shard_of(part, lookups)].append(number)
+        asked = {shard: [parts[n] for n in numbers[shard]] for shard in numbers}
         total = Answer({}, {}, {})
-        for answer in answers.values():
+        written: dict[int, Sequence[int] | None] = {}
+        for shard, answer in self._committed(asked, lookups).items():
             _extend(total, answer)
-        written = {shard: iter(answers[shard].written) for shard in answers}
-        return total._replace(written=[next(written[shard]) for shard in shards])
+            written |= zip(numbers[shard], answer.written, strict=True)
+        return total._replace(written=[written[n] for n in range(len(parts))])
 
     def _committed(
         self, parts: Mapping[Shard, Sequence[Part]], lookups: Lookups | None
