@@ -3,7 +3,6 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +14,7 @@ class Scheme:
     """Opens the stores of a URL's scheme.
 
     Attributes:
-        store: ``module:name`` of a callable. Given the URL and a spec, it opens the
+        store: the import path of a callable. Given the URL and a spec, it opens the
             :class:`.Store` there, and makes one if it is missing; given None for the
             spec, it opens what is there, or raises :class:`.StoreMissing`. It returns
             the store, and the spec.
@@ -34,11 +33,11 @@ class Scheme:
     name_option: str = ""
 
     def open(self, url: str, spec: Any) -> Any:
-        return resolve_name(self.store)(url, spec)
+        return load(self.store)(url, spec)
 
 
-_SQLITE = "scrapy_simhash.index.sqlite_store:open_sqlite"
-_REDIS = "scrapy_simhash.index.redis.redis_store:open_redis"
+_SQLITE = "scrapy_simhash.index.sqlite_store.open_sqlite"
+_REDIS = "scrapy_simhash.index.redis.redis_store.open_redis"
 _SCHEMES = {
     "memory": Scheme(_SQLITE, remote=False, lasting=False),
     "sqlite": Scheme(_SQLITE, remote=False),

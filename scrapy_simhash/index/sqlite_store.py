@@ -41,7 +41,7 @@ APPLICATION_ID = int.from_bytes(b"simh", "big")
 FORMAT = 11
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
-    "CREATE TABLE header (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE header (name TEXT, value TEXT)",
     # SQLite uses no position twice.
     """CREATE TABLE entries (
         position INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, body BLOB NOT NULL,
@@ -151,8 +151,8 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
             for statement in _SCHEMA:
                 file.run(statement)
             header = header_of(spec, FORMAT) | {DISTANCE: str(spec.distance)}
-            for pair in header.items():
-                file.run("INSERT INTO header VALUES (?, ?)", pair)
+            sql = "INSERT INTO header SELECT key, value FROM json_each(?)"
+            file.run(sql, (json.dumps(header),))
         spec = _fitting(file, spec)
     # In WAL mode this survives kill -9; only a power cut may lose the last claims.
     file.run("PRAGMA synchronous = NORMAL")

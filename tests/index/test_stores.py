@@ -126,7 +126,7 @@ def open_mine(url: str, asked: IndexSpec | None) -> tuple[Store, IndexSpec]:
     return open_sqlite(url.replace(f"{__name__}.MINE://", "sqlite:///"), asked)
 
 
-MINE = Scheme(f"{__name__}:open_mine", remote=False)
+MINE = Scheme(f"{__name__}.open_mine", remote=False)
 
 
 def test_a_store_is_named_by_its_import_path(tmp_path):
