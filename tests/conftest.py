@@ -120,6 +120,8 @@ def left_over(crawl_filter: Any) -> Iterator[object]:
         yield from crawl_filter.queue.refused
         yield from crawl_filter.copies._fates
         yield from crawl_filter.deliveries._of_item
+        crawl_filter.deliveries.fail_lost(())
+        yield from crawl_filter.deliveries._expected
         yield from crawl_filter.dedup.upkeep._parts
         yield from crawl_filter.dedup.upkeep._failing
         yield from crawl_filter.preferred._pages

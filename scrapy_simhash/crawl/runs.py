@@ -95,10 +95,9 @@ class CrawlRun:
         # The counts of the runs are at hand; a large file takes seconds to count its
         # pages.
         pages = sum(each.pages for each in runs) or await self._dedup.ask(len) or 0
-        spider = self._crawler.spider or self._crawler.spidercls
         logger.info(
             "Near-duplicates of %s: %s in %s, %s, log: %s, copies: %s, recrawl: %s%s",
-            spider.name,
+            self._dedup.breaker.spec.spider,
             count(pages, "page"),
             place_of(settings.index_url),
             f"run {run.number}" if run else "no run",

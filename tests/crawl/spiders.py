@@ -33,6 +33,9 @@ class Pages(Spider):
         path = response.url.removeprefix(self.base)
         yield {"path": path, "page": response.meta["simhash"], "request": response.request}
 
+    def told(self, failure: Any) -> None:
+        self.crawler.stats.inc_value("told")
+
     def counted(self, stat: str) -> int:
         return int(self.crawler.stats.get_value(f"simhash/{stat}", 0))
 
@@ -74,7 +77,8 @@ class FailingLate(Pages):
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.base + "/0")
         await until(lambda: self.counted("unique"))
-        yield Request(self.base + "/0/copy", meta={"depth": 1, **self.meta})
+        meta = {"depth": 1, **self.meta}
+        yield Request(self.base + "/0/copy", errback=self.told, meta=meta)
 
     async def parse(self, response: Any) -> Any:
         if response.url.endswith("/0"):

@@ -9,6 +9,14 @@ import pytest
 from scrapy_simhash.crawl.deliveries import Delivery
 
 
+def test_a_callback_that_fails_half_way_ends_once():
+    upkeep = Mock()
+    delivery = Delivery(upkeep, "page")
+    for _ in ("as output", "as exception"):
+        delivery.callback_ended(failed=True)
+    upkeep.ended.assert_called_once_with("page", failed=True)
+
+
 @pytest.mark.parametrize("is_outside", [False, True])
 def test_an_item_fails_alone_whatever_keys_a_later_pipeline_gives(is_outside):
     """Its key may be that of another item by now."""

@@ -69,6 +69,7 @@ def test_requests_like_copies_are_not_sent_and_no_page_is_lost(crawl, shop, tmp_
     crawled = run(crawl, shop, {"SIMHASH_LOG": log})
     assert len({item["path"] for item in crawled.items}) == NUMBER + 1
     assert 0 < prints(shop) < NUMBER / 2
+    assert 0 < crawled.stat("spared/held_back") <= NUMBER  # each is counted once
     number = crawled.stat("spared/skipped")
     assert number == NUMBER - prints(shop)
     # Their errbacks are told, and the log has them.

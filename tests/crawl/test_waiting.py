@@ -39,6 +39,7 @@ def test_a_copy_stays_in_the_queue_until_its_original_has_ended(crawl, articles,
     assert paths(crawled) == (["/0/copy"] if fails else ["/0"])
     assert crawled.stat("crawled_again") == fails
     assert crawled.stats["downloader/request_count"] == 2
+    assert crawled.stats["told"] == 1
     # Each look at it takes a second, in which nothing else is asked.
     looks = crawled.stats["downloader/exception_type_count/scrapy.exceptions.IgnoreRequest"]
     assert looks < 3 + time.monotonic() - begun
