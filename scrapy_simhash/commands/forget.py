@@ -11,8 +11,8 @@ the pages that were dropped because of it.
     scrapy simhash forget http://www.example.com/a --log dedup.jsonl
 
 The command forgets the pages that meet all that is given. "scrapy simhash stats" lists
-the numbers of runs. With --log, the pages leave that dedup log, too, with their text;
-stop crawls that write to it first.
+the numbers of runs. With --log, the pages leave that dedup log, too, with their text,
+and so do lines that cannot be read; stop crawls that write to it first.
 """
 
 import sys

@@ -61,10 +61,13 @@ def merged(rows: Mapping[str, Row], more: Mapping[str, Row]) -> Rows:
         sums[signature] = sums.get(signature, NO_PAGES).plus(row)
     if len(sums) <= MOST_ROWS:
         return sums
-    best = nlargest(
-        MOST_ROWS // 2, sums, key=lambda name: (sums[name].copies, sums[name].distinct)
+    return dict(
+        nlargest(
+            MOST_ROWS // 2,
+            sums.items(),
+            key=lambda item: (item[1].copies, item[1].distinct),
+        )
     )
-    return {signature: sums[signature] for signature in best}
 
 
 def to_cell(rows: Rows) -> bytes:
