@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from scrapy_simhash.index import open_index
 from tests.commands.running import entries_in, printed, simhash
 from tests.conftest import Site
 from tests.crawl.spiders import Blog
+from tests.index.promises.made import page, spec
 from tests.pages import article, html
 from tests.report.lines import line, write
 
@@ -120,3 +122,17 @@ def test_missing_pages_are_forgotten(three_days, capsys):
     index = three_days[:2]
     assert "2 pages forgotten" in printed(capsys, "forget", "--missing-since", "3", "--yes", *index)
     assert {entry.run for entry in entries_in(index[1])} == {3}
+
+
+def test_a_run_that_goes_on_lacks_no_page_yet(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/i"
+    for number in (1, 2):
+        with closing(open_index(url, spec(spider="news"))) as index:
+            index.begin_run()
+            says = printed(capsys, "changes", "--run", number, "--index", url, status=1)
+            assert says.endswith(": 0 missing, 0 failed\n")
+            assert printed(capsys, "changes", "--index", url, status=1).startswith("run 1 of news")
+            index.claim(page("a" * number))
+            index.confirm(["a" * number])
+            if number == 1:
+                index.end_run(finished=True)
