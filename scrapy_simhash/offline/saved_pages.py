@@ -9,6 +9,7 @@ page, or else its place.
 from base64 import b64decode
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -135,8 +136,8 @@ class PageReader:
         texts = {name: item[name] for name in names if isinstance(item.get(name), str)}
         if not texts:
             return None
-        name = next((name for name in texts if texts[name]), "text")
-        text = texts.get(name, "")
+        # The first that has something, or else the first.
+        name, text = max(texts.items(), key=lambda pair: pair[1] != "")
         if name == "html_base64":
             return Body(b64decode(text))
         if name in (self.text_field, "text"):
@@ -182,12 +183,10 @@ def _saved(
 ) -> SavedPage:
     """Return a page; a malformed address is a name, because an archive cannot be mended."""
     address = url or name
-    try:
+    with suppress(ValueError):
         if "://" in address:
             body = body._replace(url=base_address(address, body.data))
             return SavedPage(name, page_key(address), body, address)
-    except ValueError:
-        pass
     return SavedPage(name, plain_key(name), body)
 
 
