@@ -75,11 +75,17 @@ AGAINST_LINES = np.array(
     ]
 )
 
-_TAGS = {
+#: What HTML's words tell as tags, and ARIA's as roles.
+_WORDS = {
     **dict.fromkeys(("h2", "h3", "h4", "h5", "h6"), SUBHEADING),
     "a": LINK,
+    "alert": DIALOG,
+    "alertdialog": DIALOG,
     "article": SECTION,
     "aside": ASIDE,
+    "banner": HEADER,
+    "complementary": ASIDE,
+    "contentinfo": FOOTER,
     "dialog": DIALOG,
     "dt": TERM,
     "figcaption": CAPTION,
@@ -89,20 +95,11 @@ _TAGS = {
     "li": ITEM,
     "main": MAIN | SECTION,
     "nav": NAVIGATION,
+    "navigation": NAVIGATION,
     "noscript": HIDDEN,
     "pre": CODE,
     "section": SECTION,
     "th": TERM,
-}
-_ARIA_ROLES = {
-    "alert": DIALOG,
-    "alertdialog": DIALOG,
-    "banner": HEADER,
-    "complementary": ASIDE,
-    "contentinfo": FOOTER,
-    "dialog": DIALOG,
-    "main": MAIN | SECTION,
-    "navigation": NAVIGATION,
 }
 _NOTICE = re.compile("cookie|consent")
 # Each alternative begins with a letter, and no two with the same one, because the
@@ -121,7 +118,7 @@ _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
 
 def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int, str]:
     """Return what an element's own tag and attributes tell, as bits, and its first class."""
-    role, first = _TAGS.get(tag, 0), ""
+    role, first = _WORDS.get(tag, 0), ""
     for name, value in attributes:
         # The id of a section is the slug of its heading: it tells the topic, not the
         # role.
@@ -137,7 +134,7 @@ def role_and_class(tag: str, attributes: Iterable[tuple[str, str]]) -> tuple[int
 
 def _role_of_attribute(name: str, value: str) -> int:
     if name == "role":
-        return _ARIA_ROLES.get(value, 0)
+        return _WORDS.get(value, 0)
     if name == "hidden" or value == "true" or _INVISIBLE.search(value[:LONGEST_NAMES]):
         return HIDDEN
     return 0

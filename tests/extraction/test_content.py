@@ -313,11 +313,10 @@ def test_an_element_of_the_class_title_names_a_page_beside_the_line_that_is_the_
     assert found == [("The old mill",), ("The old mill", "Lamp 7")]
 
 
-@pytest.mark.parametrize("place", ["footer", "div class=footer", "header", "nav", "div"])
-def test_a_line_that_is_the_title_is_no_heading_in_a_part_of_the_site_or_below_the_rest(place):
+def test_a_line_that_is_the_title_is_no_heading_below_most_of_the_rest():
     """All pages of a site may have its name there."""
     fields = "<div>First floor</div><div>By the river</div>"
-    found = extract(page(f"{fields}<{place}><p>The old mill</p></{place.split()[0]}>"))
+    found = extract(page(f"{fields}<div><p>The old mill</p></div>"))
     assert not found.headings
     assert {"First floor", "By the river"} <= {*found.content.split("\n")}
 
