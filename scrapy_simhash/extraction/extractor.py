@@ -140,14 +140,13 @@ def extract(
         TypeError: a callable returned neither a str nor an Extraction.
         Exception: whatever a callable given by import path raises.
     """
-    if isinstance(html, bytes) and extractor not in FAST_EXTRACTORS:
-        html = html.decode("utf-8", "replace")
     if extractor in FAST_EXTRACTORS:
         page = Page(html, url)
         if extractor == "text":
             return _whole(page, page.shown)
         return _main(page, is_content=is_content)
-    result = load_extractor(extractor)(html)
+    text = html if isinstance(html, str) else html.decode("utf-8", "replace")
+    result = load_extractor(extractor)(text)
     if isinstance(result, Extraction):
         canonical = result.canonical or declared_address(html)
         return replace(result, canonical=absolute(canonical, url))
