@@ -160,8 +160,6 @@ class CrawlRun:
             return
         self._counts["missing"] += this_run.missing
         self._counts["failed"] += this_run.failed
-        if file := _file_of_job(self._crawler):
-            file.unlink(missing_ok=True)
         if not this_run.counts:
             known_pages = this_run.seen + this_run.failed + this_run.missing
             logger.warning(

@@ -139,6 +139,7 @@ def test_page_that_a_server_or_a_callback_failed_to_give_is_not_missing(day, sit
         ({}, True),
         ({"POLICY": DummyPolicy}, True),
         ({"POLICY": RFC2616Policy}, False),
+        ({"EXPIRATION_SECS": 60}, False),
         ({"ENABLED": False}, False),
     ],
 )
