@@ -122,8 +122,10 @@ def test_an_index_starts_without_its_store_and_connects_later(store):
     with pytest.raises(StoreUnavailable):
         Breaker(store.open, store.spec, start_without=False)
     index = Breaker(store.open, store.spec)
-    assert index.away
-    assert claim(index, "0-0").outcome == ORIGINAL
+    index.retry()
+    original = claim(index, "0-0")
+    assert (original.outcome, original.change) == (ORIGINAL, None)
+    assert (index.away, index.refused) == (True, None)
     come_back(index, store)
     claim(index, "1-0")
     index.report(Report(delivered=["1-0"]))

@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from scrapy_simhash.core import workers as module
 from scrapy_simhash.core.analysis import Body, PageAnalysis, analyse_body, text_body
 from scrapy_simhash.core.worker import order_of, recipe_of
 from scrapy_simhash.core.workers import SITE_PAUSE, STRIKES, Job, Turns, Worker, Workers
@@ -168,6 +170,17 @@ def test_a_process_that_cannot_be_started_fails_its_pages_only(program, says):
         assert workers.ask(b"a fifth")[0].fingerprint
 
 
+def test_a_page_whose_process_cannot_be_started_goes_to_another_one(monkeypatch):
+    def start_one(stream: int) -> Any:
+        monkeypatch.setattr(module, "_start_child", Mock(side_effect=OSError("no memory")))
+        return start(stream)
+
+    start = module._start_child
+    monkeypatch.setattr(module, "_start_child", start_one)
+    with crew(processes=2) as workers:
+        assert all(answer.fingerprint for answer in workers.ask(b"a page", b"another page"))
+
+
 def test_modules_and_paths_of_a_crawl_do_no_harm(monkeypatch, tmp_path):
     """A module that is named as one of Python's hides none; a path may be no text."""
     (tmp_path / "token.py").touch()
@@ -240,6 +253,7 @@ def test_a_site_is_let_through_for_a_while_with_one_warning(now, caplog):
     waiting, innocent, item = put(turns, "evil"), put(turns, "good"), put(turns, "")
     for _ in range(STRIKES):
         assert reason(waiting) is None
+        turns.strike("")
         turns.strike("evil")
     assert reason(waiting) == reason(put(turns, "evil")) == "slow_host"
     assert reason(innocent) == reason(item) == reason(put(turns, "good")) is None

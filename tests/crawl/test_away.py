@@ -3,6 +3,7 @@
 import logging
 import resource
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl import filter_of
 from scrapy_simhash.crawl.filter import open_dedup
 from scrapy_simhash.exceptions import SettingError
+from scrapy_simhash.index import open_existing
 from scrapy_simhash.index.store import StoreMismatch
 from scrapy_simhash.settings import FilterSettings
 from tests.core.failing import FailingStore
@@ -104,6 +106,8 @@ def test_a_store_that_is_away_for_a_while_costs_no_page(crawl, families, store, 
     assert len(warnings) == 2  # it is away, and it lacks pages at the end
     kept = {key.rpartition("/")[2] for key in store.confirmed()}
     assert kept == {"0-0", "1-0", "2-2", "3-0"}
+    with closing(open_existing(store.url)) as index:
+        assert not any(run.finished for run in index.runs())  # it has not seen all pages
 
 
 @pytest.mark.parametrize("fails", [False, True])
