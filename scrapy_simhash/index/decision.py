@@ -223,7 +223,7 @@ class Decision:
         replaced = case.replaced
         # The end of the run tells whether a page without an alias has left its old
         # address.
-        if moved and (moved.key in case.page.aliases or not moved.delivered):
+        if moved and moved.key in case.page.aliases:
             replaced.append(moved)
         self._admit(case, replaced, before.time if before and unchanged else None)
         return Claim("unique", (), case.near, change, before, unchanged)

@@ -109,7 +109,8 @@ class Run(NamedTuple):
             end.
         counts: whether a page that it did not see comes closer to leaving the index. A
             run counts that is finished, unless more than a tenth of the known pages
-            failed, or it saw less than a tenth of what the last run saw that counts.
+            failed, or it saw less than a tenth of what the last run saw that counts,
+            and of the known pages.
     """
 
     number: int

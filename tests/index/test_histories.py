@@ -94,9 +94,11 @@ class History:
         self.chance.choice(self.acts)()
 
     def page(self) -> Arrival:
-        if self.model.log and self.chance.random() < 0.3:
-            return self.chance.choice(self.model.log).page
-        return page_of(self.chance, self.centres, self.bits, self.distance)
+        page = page_of(self.chance, self.centres, self.bits, self.distance)
+        if self.model.log and self.chance.random() < 0.4:
+            known = self.chance.choice(self.model.log).page
+            return known._replace(facts=self.chance.choice([known.facts, page.facts]))
+        return page
 
     def claim(self) -> None:
         page = self.page()._replace(
@@ -115,6 +117,7 @@ class History:
         """Settle some pages, renew the leases of others, and ask about all entries."""
         some = {key: self.chance.choice("dfr") for key in self.chance.sample(KEYS, 2)}
         delivered, failed, renewed = ([k for k in some if some[k] == kind] for kind in "dfr")
+        renewed = self.chance.choice([renewed, renewed and [*some]])
         if self.chance.random() < 0.4:
             self.find_positions()
         reply = self.index.report(Report(failed, delivered, renewed or None, [*self.positions]))

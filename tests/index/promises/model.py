@@ -276,7 +276,7 @@ class Model:
         run.missing = len(self.missing(own.run))
         good = [n for n in self.earlier(own.run) if self.runs[n].counts]
         known = run.saw + run.failed + run.missing
-        is_whole = not good or 10 * run.saw >= self.runs[good[-1]].saw
+        is_whole = not good or 10 * run.saw >= min(self.runs[good[-1]].saw, known)
         run.counts = finished and is_whole and 10 * run.failed <= known
 
     def others(self, owner: int, run: int, now: int) -> bool:
