@@ -117,10 +117,10 @@ class History:
         """Settle some pages, renew the leases of others, and ask about all entries."""
         some = {key: self.chance.choice("dfr") for key in self.chance.sample(KEYS, 2)}
         delivered, failed, renewed = ([k for k in some if some[k] == kind] for kind in "dfr")
-        renewed = self.chance.choice([renewed, renewed and [*some]])
+        renewed = self.chance.choice([None, renewed, [*some]])
         if self.chance.random() < 0.4:
             self.find_positions()
-        reply = self.index.report(Report(failed, delivered, renewed or None, [*self.positions]))
+        reply = self.index.report(Report(failed, delivered, renewed, [*self.positions]))
         self.model.report(self.number, delivered, failed, renewed, self.now)
         assert reply == self.model.fates(self.number, self.positions, self.now)
 

@@ -22,16 +22,17 @@ def in_run(store, *seen: Arrival, failed: Iterable[str] = ()) -> Run:
 
 
 def test_a_run_counts_if_few_pages_failed_and_it_saw_what_the_last_good_one_saw(store):
-    pages = [page(f"{value}", value) for value in values(30)]
+    pages = [page(f"{value}", value) for value in values(31)]
     keys = [one.key for one in pages]
     in_run(store, *pages)
     assert [
         in_run(store, *pages[seen:], failed=keys[:failed]).counts
-        for failed, seen in ((3, 3), (4, 4), (0, 28), (0, 28), (0, 27))
+        for failed, seen in ((3, 3), (4, 4), (0, 29), (0, 29), (0, 28))
     ] == [True, False, False, False, True]
     # Pages that the index was told to forget are not expected.
-    store.open().gone(keys[:28])
-    assert in_run(store, pages[28]).counts
+    assert in_run(store, *pages).counts
+    store.open().gone(keys[:30])
+    assert in_run(store, pages[30]).counts
 
 
 def test_a_run_after_the_list_of_runs_was_lost_has_a_new_number(store):

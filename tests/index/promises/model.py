@@ -209,15 +209,17 @@ class Model:
         else:
             known.owner, known.run, known.back = None, known.back, None
 
-    def report(self, owner: int, delivered: Keys, failed: Keys, renewed: Keys, now: int) -> None:
+    def report(
+        self, owner: int, delivered: Keys, failed: Keys, renewed: Keys | None, now: int
+    ) -> None:
         for key in delivered:
             self.settle(owner, key, good=True)
         for key in failed:
             self.settle(owner, key, good=False)
         for known in self.log:
-            if known.page.key in renewed and known.owner == owner:
+            if known.page.key in (renewed or ()) and known.owner == owner:
                 known.expires = now + LEASE
-        if renewed and self.crawlers[owner].expires:
+        if renewed is not None and self.crawlers[owner].expires:
             self.crawlers[owner].expires = now + LEASE
 
     def fates(self, owner: int, places: Mapping[int, Known], now: int) -> dict[int, bool]:
