@@ -109,7 +109,7 @@ _DOUBTFUL = re.compile(
 )
 _COMMENT = re.compile(r"comment(?!ary|s-open)|respond")
 _UNLIKELY = re.compile(
-    r"ad[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)"
+    r"a(?<![a-z]a)d[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)"
 )
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at

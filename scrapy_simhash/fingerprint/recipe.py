@@ -31,7 +31,7 @@ _VERSIONS = {
     "words": 2,
     "slices": 2,
     "bands": 2,
-    "main": 26,
+    "main": 27,
     "text": 13,
     "facts": 43,
 }

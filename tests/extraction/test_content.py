@@ -53,7 +53,7 @@ def test_what_is_the_pages_and_what_is_the_sites(elements, parts, telling, seed)
 
 
 COMMENTS = (
-    "<ol class=comment-list><li class=comment><p>{}</p></li></ol>",
+    "<ol class=comment-list><li class='comment thread-even depth-1'><p>{}</p></li></ol>",
     "<section class=comment-wrapper><article><footer class=comment-meta>Ann</footer><p>{}</p>"
     "</article></section>",
     "<dl id=comments><dt>Ann<dd>{}</dl>",
