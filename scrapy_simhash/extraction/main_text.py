@@ -7,7 +7,7 @@ import numpy as np
 from scrapy_simhash.extraction.likelihood import likelihoods
 from scrapy_simhash.extraction.outline import Flags, Ints
 from scrapy_simhash.extraction.page import Page, is_picture, sizes_of
-from scrapy_simhash.extraction.roles import TITLE
+from scrapy_simhash.extraction.roles import SUBHEADING, TITLE
 
 # Sizes are UTF-8 bytes, not characters: 80 bytes are about 80 Latin letters or 27 Han
 # characters, which say about as much.
@@ -33,20 +33,20 @@ def main_text(page: Page) -> Ints:
     template the odds of a line are others, but few lines go from the least weight to
     the greatest.
     """
-    weights = np.zeros(len(page.texts), np.intp)
+    weights = np.zeros_like(page.lengths)
     numbers = candidates(page)
-    if len(numbers):
+    if numbers.size:
         doubt = likelihoods(page, numbers) / DOUBT
-        weights[numbers] = np.rint(SURE * (doubt.clip(-1, 1) + 1) / 2)
+        weights[numbers] = np.rint(SURE * (doubt + 1) / 2).clip(0, SURE)
     return weights
 
 
 def with_lines_between(page: Page, weights: Ints, own: Flags, text: Flags) -> Ints:
     """Return weights by which a line between two of the main text has the lesser of theirs.
 
-    A short line, such as a heading or an item of a list, has it between two that are
-    made alike. A link has no more than its own weight: it is main text in a text, but
-    not below it, where links to the next mail stand.
+    A heading has it. A short line, such as an item of a list, has it between two that
+    are made alike. A link has no more than its own weight: it is main text in a text,
+    but not below it, where links to the next mail stand.
 
     Args:
         page: the page.
@@ -55,32 +55,31 @@ def with_lines_between(page: Page, weights: Ints, own: Flags, text: Flags) -> In
         text: for each line whether it is main text, whatever stands beside it.
     """
     is_long = (page.sizes >= MIN_LINE) & (text | ~page.in_links)
-    weighed = np.where(text | (weights < TAKEN), weights, 0)
-    long = np.flatnonzero(is_long)
+    weighed = weights * (text | (weights < TAKEN))
     lines = np.flatnonzero(own & ~is_long & (page.roles & TITLE == 0))
-    around = _around(weighed[long], page.manners[long])
-    around = around[:, np.searchsorted(long, lines)]
+    around = _around(weighed[is_long], page.manners[is_long])
+    around = around[:, is_long.cumsum()[lines]]
     weighed[lines] = np.where(
         page.in_links[lines], np.minimum(around[0], weights[lines]), around[1]
     )
+    # Beside lines that are less sure, a heading may be left over from a list.
+    is_heading = (around[0] >= TAKEN) & (page.roles[lines] & SUBHEADING != 0)
+    weighed[lines[is_heading]] = around[0, is_heading]
     return weighed
 
 
 def _around(weights: Ints, manners: Ints) -> Ints:
-    """Return the weights of links, and of short lines, before each long line and after the last."""
-    around = np.zeros((2, len(weights) + 1), np.intp)
-    around[:, 1:-1] = np.minimum(weights[:-1], weights[1:])
-    around[1, 1:-1] *= manners[:-1] == manners[1:]
-    return around
+    """Return weights before each long line and after the last: of any line, and of short ones."""
+    between = np.minimum(np.append(0, weights), np.append(weights, 0))
+    alike = np.append(0, manners) == np.append(manners, 0)
+    return np.stack((between, between * alike))
 
 
 def is_thin(page: Page, text: Flags) -> bool:
     """Return whether no main text stands out, but at most some lines of a page."""
     sizes = page.sizes
-    size = int(sizes[text].sum())
-    return size < THIN_BYTES or size < min(
-        THIN_BYTES_OF_MUCH, THIN_SHARE * int(sizes.sum())
-    )
+    least = min(THIN_BYTES_OF_MUCH, THIN_SHARE * sizes.sum())
+    return bool(sizes[text].sum() < max(THIN_BYTES, least))
 
 
 def candidates(page: Page) -> Ints:
