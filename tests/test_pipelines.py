@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from scrapy import Spider
 
+from scrapy_simhash.downloadermiddlewares import NearDuplicateDownloaderMiddleware
 from scrapy_simhash.index import open_existing
 from scrapy_simhash.report.dedup_log import read_log
 from tests.conftest import Crawl
@@ -101,23 +102,30 @@ def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplo
     assert [(line.verdict, line.reason) for line in logged] == [("skipped", "too_short")]
 
 
-def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path):
+@pytest.mark.parametrize("has_pages", [True, False])
+def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path, has_pages):
+    """Whether pages are compared or not."""
     url = f"sqlite:///{tmp_path}/items.sqlite"
     items = [{"url": A, "text": article(number)} for number in range(3)]
-    assert len(yielded(items, SIMHASH_INDEX_URL=url).items) == 3
+    left_out = {} if has_pages else dict.fromkeys([NearDuplicateDownloaderMiddleware])
+    crawled = yielded(items, SIMHASH_INDEX_URL=url, DOWNLOADER_MIDDLEWARES=left_out)
+    assert len(crawled.items) == 3
     with closing(open_existing(url)) as index:
         assert [entry.key for entry in index].count(A) == 1
         assert not any(entry.provisional for entry in index)
 
 
 def test_only_items_that_changed_come_out_if_that_is_asked_for(yielded, tmp_path):
-    settings = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/items", "SIMHASH_RECRAWL": "changed"}
-    yielded(texts({A: article(1), B: article(2)}), **settings)
+    index = {"SIMHASH_INDEX_URL": f"sqlite:///{tmp_path}/items"}
+    settings = index | {"SIMHASH_RECRAWL": "changed"}
+    items = texts({A: article(1), B: article(2)})
+    for _ in range(2):
+        assert urls(yielded(items, **index)) == [A, B]
     crawled = yielded(texts({A: article(1), B: article(3)}), **settings)
     assert urls(crawled) == [B]
     assert crawled.stat("items_unchanged") == 1
     lines = [line for line in read_log([tmp_path / "items.dedup.jsonl"]) if line.what == "item"]
-    assert [line.action for line in lines] == [None, None, "drop", None]
+    assert [line.action for line in lines] == [None] * 4 + ["drop", None]
 
 
 def test_items_that_repeat_the_page_they_come_from_go_with_it_at_once(crawl, site, tmp_path):
