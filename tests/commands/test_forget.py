@@ -83,7 +83,9 @@ def test_what_is_chosen_is_forgotten(arguments, left, url):
 
 
 def test_the_first_of_many_pages_are_named(tmp_path, capsys):
-    url = filled(tmp_path / "i.sqlite", [entry(f"{A}{n}", n, 9) for n in range(7)])
+    pages = [entry(f"{A}{n}", n, 9) for n in range(6)]
+    posted = entry(f"POST 0123456789abcdef {A}", 0xFF, 9)
+    url = filled(tmp_path / "i.sqlite", [*pages, posted])
     named = [f"  {A}{n}" for n in range(5)]
     out = printed(capsys, "forget", "--host", "a.example", "--yes", "--index", url)
     assert out.splitlines() == ["7 of 7 pages", *named, "7 pages forgotten"]
