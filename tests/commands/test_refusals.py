@@ -58,6 +58,7 @@ CASES = [
     ("stats --index i -s SIMHASH_DISTNCE=3", "did you mean SIMHASH_DISTANCE?"),
     ("stats --index redis:/user:s3cret@host", "redis:… is no URL of an index"),
     ("stats --index user:s3cret@host", "no index at '…'"),
+    ("stats --index none/a:b.sqlite", NO_INDEX),
     ("report", NO_LOG),
     ("report nowhere.jsonl", "nowhere.jsonl: No such file"),
     ("report none", "none: Is a directory"),

@@ -13,8 +13,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.core.verdict import Verdict
+from scrapy_simhash.index.values import Match
 from scrapy_simhash.printable import excerpt
-from scrapy_simhash.report.dedup_log import DedupLog, LogLine, aside, read_lines, read_log, to_json
+from scrapy_simhash.report.dedup_log import (
+    DedupLog,
+    LogLine,
+    aside,
+    line_of,
+    read_lines,
+    read_log,
+    to_json,
+)
 from tests.report.lines import line
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +57,13 @@ def test_every_line_is_an_object_with_all_fields_in_readable_letters(tmp_path):
         "time what url key host verdict reason action original near distance k bytes text run "
         "change moved_from better details doubtful crawl signature".split()
     ]
+
+
+def test_a_page_of_an_earlier_run_is_compared_with_what_that_saw():
+    near, before = Match(1, "near", 7, 0.0, False), Match(2, "key", 9, 0.0, False)
+    new = line_of("page", "http://a/", Verdict("unique", "key", near=(near,)))
+    known = line_of("page", "http://a/", Verdict("unique", "key", near=(near,), before=before))
+    assert [(each.near, each.distance) for each in (new, known)] == [("near", 7), (None, 9)]
 
 
 def test_half_a_line_of_a_killed_process_spoils_no_other(tmp_path):

@@ -162,6 +162,13 @@ def test_what_hides_many_addresses_stands_first_and_then_what_is_doubtful():
     assert "Look at the 1 group with doubtful drops." in text_of(*plain, *doubtful)
 
 
+@pytest.mark.parametrize(("copies", "hides_many"), [(15, True), (14, False)])
+def test_a_page_that_hides_a_tenth_of_the_crawl_hides_many(copies, hides_many):
+    lines = [*alike(copies, "http://a.example/"), *[line()] * (150 - copies)]
+    [group] = groups(LogTable(lines), CRAWL)
+    assert group.hides_many is hides_many
+
+
 def test_the_overview_counts_drops_by_original_reason_form_and_host():
     """Of the pages with most copies there are five."""
     lines = [
@@ -226,8 +233,8 @@ def test_numbers_are_written_for_people():
     counts = [(1, "page"), (2000, "copy"), (1, "host"), (3, "entry")]
     written = ["1 page", "2,000 copies", "1 host", "3 entries"]
     assert [count(*each) for each in counts] == written
-    sizes = ["0 bytes", "1 byte", "999 bytes", "1.5 kB", "100 kB", "73.5 MB"]
-    assert [size(number) for number in (0, 1, 999, 1_500, 99_600, 73_466_031)] == sizes
+    sizes = ["0 bytes", "1 byte", "999 bytes", "1.0 kB", "100 kB", "73.5 MB"]
+    assert [size(number) for number in (0, 1, 999, 1_000, 99_600, 73_466_031)] == sizes
     shares = [(0, 9), (1, 9999), (9999, 10_000), (3, 3)]
     assert [percent(*share) for share in shares] == ["0%", "<0.1%", "99.9%", "100%"]
     assert clipped("a" * 99, 9) == "aaaaa…aaa"
