@@ -105,12 +105,10 @@ _NOTICE = re.compile("cookie|consent")
 # Each alternative begins with a letter, and no two with the same one, because the
 # search then looks closer at few characters only.
 _DOUBTFUL = re.compile(
-    r"caption|foot|promo|re(?:lated|commend)|si(?:de-?bar|gnature)|teaser|widget"
+    r"caption|foot|promo|related|si(?:de-?bar|gnature)|teaser|widget"
 )
-_COMMENT = re.compile(r"comment(?!ary|s-open)|respond")
-_UNLIKELY = re.compile(
-    r"a(?<![a-z]a)d[-s]|crumb|head|menu|nav|pag(?:er|in)|s(?:ide(?<!inside)|hare|ocial)"
-)
+_COMMENT = re.compile(r"comment(?!ary|s-open)")
+_UNLIKELY = re.compile(r"a(?<![a-z]a)d[-s]|crumb|head|menu|nav|side(?<!inside)")
 _INVISIBLE = re.compile(r"display\s{0,3}:\s{0,3}none")
 LONGEST_NAMES = 200  # characters of an attribute that are looked at
 _TELLING = frozenset(("role", "hidden", "aria-hidden", "style"))
