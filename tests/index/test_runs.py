@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from scrapy_simhash.index import run_list
-from scrapy_simhash.index.values import Arrival, Run
+from scrapy_simhash.index.values import Arrival, Entry, Run
 from tests.index.conftest import ON_SQLITE_AND_REDIS
-from tests.index.promises.made import page, release, values
+from tests.index.promises.made import at, fp, page, release, renew, values
 
 pytestmark = ON_SQLITE_AND_REDIS
 
@@ -61,3 +61,22 @@ def test_two_crawlers_that_change_the_runs_at_once_both_do(store, monkeypatch):
     three.end_run(finished=True)
     two.end_run(finished=True)
     assert one.runs()[0].ended is None
+
+
+def test_a_copy_leaves_alone_what_another_spider_has_in_progress(store):
+    one, other = store.open(spider="one"), store.open(spider="other")
+    one.put([Entry("a", fp(0)), Entry("b", fp(0))])
+    other.begin_run()
+    one.begin_run()
+    changes = [crawler.claim(page(key)).change for crawler, key in ((other, "a"), (one, "b"))]
+    assert changes == ["same", "same"]
+    assert one.claim(page("a")).outcome == "duplicate"
+    assert [entry.provisional for entry in one if entry.key == "a"] == [True]
+
+
+def test_a_crawler_that_was_taken_for_dead_revives_no_run_that_has_ended(store):
+    late, index = at(store.open(), 1000), at(store.open(), 1000)
+    assert [late.begin_run().number, index.begin_run().number] == [1, 1]
+    at(index, 1100).end_run(finished=True)
+    renew(at(late, 1100))
+    assert index.begin_run().number == 2
