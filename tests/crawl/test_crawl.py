@@ -245,6 +245,14 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
     assert crawled.stat("dropped") > 0
 
 
+def test_page_that_links_to_itself_is_delivered(visit, twins):
+    """A crawl does not ask for it again, in spite of the link."""
+    twins.pages["/first"] = html(article(1), links=("/first",))
+    crawled = visit(twins, "/first", "/second", spider=Following)
+    assert {*paths(crawled)} == {"/first"}
+    assert crawled.stat("crawled_again") == 0
+
+
 def test_twin_of_a_page_that_a_later_middleware_drops_need_not_wait_for_the_end(crawl, twins):
     class Late:
         def process_response(self, request: Any, response: Any, spider: Any = None) -> Any:
