@@ -28,7 +28,7 @@ import os
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -161,10 +161,7 @@ def _join(
         parts = {
             path: stack.enter_context(whole_file(path, *files)).name for path in targets
         }
-        # What its memory does not hold goes beside the results.
-        beside = Path(next(iter(parts), ".")).parent
-        folder = stack.enter_context(TemporaryDirectory(prefix=".join-", dir=beside))
-        engine = stack.enter_context(closing(DuckDB(files, Path(folder))))
+        engine = stack.enter_context(_engine(files, next(iter(parts), ".")))
         copies = find_copies(engine, spec)
         if options.verdicts:
             engine.write(parts[options.verdicts], VERDICTS, {})
@@ -172,6 +169,16 @@ def _join(
             engine.write(parts[options.kept], KEPT, metadata_of(spec))
         [(pages,)] = engine.rows("select count(*) from prints")
     say(_total(pages, copies))
+
+
+@contextmanager
+def _engine(files: list[Path], beside: str) -> Iterator[DuckDB]:
+    """Yield an engine, with a folder beside a file for what its memory does not hold."""
+    with (
+        TemporaryDirectory(prefix=".join-", dir=Path(beside).parent) as folder,
+        closing(DuckDB(files, Path(folder))) as engine,
+    ):
+        yield engine
 
 
 def _refuse_others(files: list[Path], spec: IndexSpec) -> None:

@@ -37,7 +37,7 @@ from scrapy_simhash.commands.selection import (
 )
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.values import Entry
-from scrapy_simhash.report.dedup_log import to_json
+from scrapy_simhash.report.dedup_log import LogLine, to_json
 from scrapy_simhash.report.words import count
 
 # The fields of a line of the log that name other pages.
@@ -75,16 +75,12 @@ def run(options: Namespace) -> int:
             say("0 pages forgotten")
             return 1
         # First, because the index tells which pages are meant as long as it has them.
-        lines = Counter[str]()
-        for path in options.log or ():
-            lines += _leave_log(Path(path), selection, {*keys, *selection.keys})
+        lines = _leave_logs(options.log or (), selection, {*keys, *selection.keys})
         if options.all:
             index.clear()
         else:
             chosen = index.gone(keys)
-    say(f"{count(chosen, 'page')} forgotten")
-    for reason, number in lines.items():
-        say(f"{count(number, 'line')} of the log removed: {reason}")
+    say(f"{count(chosen, 'page')} forgotten", *lines)
     return 0 if chosen or lines else 1
 
 
@@ -110,24 +106,33 @@ def _selection(options: Namespace) -> Selection:
     return selection
 
 
-def _leave_log(
-    path: Path,
+def _leave_logs(
+    paths: Iterable[str],
     selection: Selection,
     keys: Collection[str],
-) -> Counter[str]:
-    """Take pages out of a log, and return how many lines were removed, by the reason."""
+) -> list[str]:
+    """Take pages out of logs, and say how many lines were removed, and why."""
     removed = Counter[str]()
-    with whole_file(str(path)) as file:
-        for line in log_lines([path]):
-            if line is None:
-                removed["not readable"] += 1
-            elif selection.has(line.key, line.url):
-                removed["of these pages"] += 1
-            else:
-                names = [name for name in _OTHER_PAGES if getattr(line, name) in keys]
-                nothing: dict[str, Any] = dict.fromkeys(names)
-                file.write(f"{to_json(replace(line, **nothing))}\n".encode())
-    return removed
+    for path in paths:
+        with whole_file(path) as file:
+            for line in log_lines([Path(path)]):
+                if line is None:
+                    removed["not readable"] += 1
+                elif selection.has(line.key, line.url):
+                    removed["of these pages"] += 1
+                else:
+                    file.write(f"{to_json(_without(line, keys))}\n".encode())
+    return [
+        f"{count(number, 'line')} of the log removed: {reason}"
+        for reason, number in removed.items()
+    ]
+
+
+def _without(line: LogLine, keys: Collection[str]) -> LogLine:
+    """Return a line that names no page with one of the keys beside its own."""
+    names = [name for name in _OTHER_PAGES if getattr(line, name) in keys]
+    nothing: dict[str, Any] = dict.fromkeys(names)
+    return replace(line, **nothing)
 
 
 def _keys(

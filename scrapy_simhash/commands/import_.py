@@ -52,12 +52,11 @@ OPTIONS = {
 
 def run(options: Namespace) -> None:
     url = index_url(options)
-    chosen = chosen_settings(options)
     with ExitStack() as stack:
         spec, read = _open_source(options, stack)
         entries = progress("checking", None, of=read())
         counts = Counter(entry.provisional for entry in entries)
-        spec = replace(spec, scoped=chosen.scope != "global")
+        spec = replace(spec, scoped=chosen_settings(options).scope != "global")
         index = stack.enter_context(closing(open_index(url, spec)))
         entries = progress("importing", counts.total(), of=read())
         added = index.put(entry for entry in entries if not entry.provisional)

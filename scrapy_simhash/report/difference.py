@@ -71,11 +71,18 @@ def difference_lines(differing: Sequence[Difference], most: int) -> list[str]:
     return [*lines, f"and {more} more"] if more > 0 else lines
 
 
-def _aligned(old: list[str], new: list[str]) -> list[tuple[bool, list[str], list[str]]]:
-    """Return the parts of two lists, each with whether it is the same in both."""
+class _Part(NamedTuple):
+    """A part of two lists that is the same in both, or differs."""
+
+    is_equal: bool
+    old: list[str]
+    new: list[str]
+
+
+def _aligned(old: list[str], new: list[str]) -> list[_Part]:
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return [
-        (tag == "equal", old[start:end], new[new_start:new_end])
+        _Part(tag == "equal", old[start:end], new[new_start:new_end])
         for tag, start, end, new_start, new_end in matcher.get_opcodes()
     ]
 
@@ -84,12 +91,12 @@ def stretches(before: str, after: str) -> list[Stretch]:
     """Compare two texts word by word; runs of white space count as one space."""
     parts = _aligned(_tokens(before), _tokens(after))
     joined: list[Stretch] = []
-    for number, (is_equal, old, new) in enumerate(parts):
-        removed = "".join(old)
-        added = "".join(new)
+    for number, part in enumerate(parts):
+        removed = "".join(part.old)
+        added = "".join(part.new)
         # A narrow part between two changes, such as a Han character, joins them.
         is_between = 0 < number < len(parts) - 1
-        changed = not is_equal or (is_between and width(removed) < 4)
+        changed = not part.is_equal or (is_between and width(removed) < 4)
         if joined and joined[-1].changed == changed:
             last = joined.pop()
             removed = last.before + removed
@@ -117,13 +124,13 @@ def own_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, st
         del parts[-1:]
     pairs: list[tuple[str, str]] = []
     field = ""
-    for is_equal, removed, added in parts:
-        if is_equal:
-            field = removed[-1]
+    for part in parts:
+        if part.is_equal:
+            field = part.old[-1]
         else:
             pairs += zip_longest(
-                _differing(removed, field, both),
-                _differing(added, field, both),
+                _differing(part.old, field, both),
+                _differing(part.new, field, both),
                 fillvalue="",
             )
     return pairs

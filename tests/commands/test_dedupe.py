@@ -96,13 +96,14 @@ def test_a_key_with_two_texts_keeps_both(tmp_path):
     assert kept(path, folder=tmp_path) == ["http://a.example/"] * 2
 
 
-def test_an_index_is_filled_and_knows_its_pages_afterwards(items, tmp_path, stores):
+def test_an_index_is_filled_and_knows_its_pages_afterwards(items, tmp_path, stores, capsys):
     url = stores("redis").url
     for _ in range(2):  # a second run keeps what the first one kept
         assert kept(items, "--index", url, folder=tmp_path) == KEPT
         entries = entries_in(url)
         assert [entry.key for entry in entries] == KEPT[:2]
         assert not any(entry.provisional for entry in entries)
+    assert "\n2 of those to keep were in the index already\n" in capsys.readouterr().out
     other = tmp_path / "other.jsonl"
     other.write_bytes(feed({"http://new.example/": html(edited(TWO, 3))}))
     assert kept(other, "--index", url, folder=tmp_path) == []

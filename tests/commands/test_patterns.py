@@ -47,7 +47,9 @@ def listed(url: str, capsys: Any, *options: str) -> list[str]:
 def test_patterns_are_listed_the_largest_first(url, capsys):
     assert listed(url, capsys) == ["a.test" + SESSION, "a.test" + PRINT]
     assert listed(url, capsys, "--all")[-1] == "b.test" + MIXED
-    assert "such as http://a.test/item/1?view=print" in printed(capsys, "patterns", "--index", url)
+    out = printed(capsys, "patterns", "--index", url)
+    assert "such as http://a.test/item/1?view=print" in out
+    assert "\n50      0         93%       900 kB    a.test/item?sid={token}\n" in out
 
 
 def test_signatures_that_are_no_patterns_are_counted(tmp_path, capsys):
