@@ -260,11 +260,6 @@ class Cluster:
         self.replicas = replicas
         self.url = "redis+cluster://" + ",".join(f"{HOST}:{node.port}" for node in masters[:2])
 
-    def client(self, **options: Any) -> redis.RedisCluster:
-        """Return a client; it is the caller's to close."""
-        host, port = self.masters[0].address
-        return redis.RedisCluster(host, port, **options)
-
     def owner(self, slot: int) -> RedisServer:
         """Return the master of a slot."""
         ids = {call(node, "CLUSTER MYID"): node for node in self.masters}

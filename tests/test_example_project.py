@@ -31,7 +31,6 @@ def start(*arguments: str, **variables: str) -> subprocess.Popen[str]:
 
 
 def test_the_demo_prints_what_it_dropped_and_what_has_changed(capfd):
-    """``make demo`` shows each drop with its original, distance and difference, and ends well."""
     assert start("-m", "example.demo").wait() == 0
     # Warnings and errors of the crawl are on stderr: there must be none.
     demo, errors = capfd.readouterr()
@@ -60,7 +59,6 @@ def test_the_demo_prints_what_it_dropped_and_what_has_changed(capfd):
 
 
 def test_a_wrong_crawl_is_told_from_a_right_one(site):
-    """The judge sees a page kept twice, a wrong original, a lost page and a wrong drop."""
     whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}
     first, second = sorted(site.clusters().values(), key=sorted)[:2]
     alone = next(page.url for page in site.pages.values() if page.kind == "same template")

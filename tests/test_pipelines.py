@@ -104,7 +104,6 @@ def test_item_without_key_or_text_passes_and_the_summary_says_why(yielded, caplo
 
 @pytest.mark.parametrize("has_pages", [True, False])
 def test_items_of_one_key_are_delivered_and_the_last_one_counts(yielded, tmp_path, has_pages):
-    """Whether pages are compared or not."""
     url = f"sqlite:///{tmp_path}/items.sqlite"
     items = [{"url": A, "text": article(number)} for number in range(3)]
     left_out = {} if has_pages else dict.fromkeys([NearDuplicateDownloaderMiddleware])

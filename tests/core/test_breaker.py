@@ -165,7 +165,6 @@ ACTS = st.tuples(st.sampled_from(["arrive", "arrive", "settle", "settle", "round
 )
 @settings(max_examples=40, deadline=None)
 def test_no_cluster_is_lost(acts, answers, bad, pause):
-    """Whatever the pattern of outages, and whichever pages fail."""
     script = iter([answer for answer, times in answers for _ in range(times)])
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(breaker, "STORE_PAUSE", pause)

@@ -94,9 +94,6 @@ def test_an_index_is_told_whether_its_pages_have_scopes_by_which_a_cluster_sprea
     assert Dedup(scope=scope, processes=0).breaker.spec.scoped is (scope != "global")
 
 
-# Delivery.
-
-
 async def handle(dedup: Dedup, document: Document, fails: bool = False) -> Verdict:
     async with dedup.page(document) as verdict:
         await asyncio.sleep(0.05)

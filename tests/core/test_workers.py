@@ -216,9 +216,6 @@ def test_a_page_that_nobody_waits_for_any_more_does_no_harm():
         assert all(answer.fingerprint for answer in workers.ask(b"a page", b"another page"))
 
 
-# Sites that hold up others.
-
-
 def put(turns: Turns, site: str) -> Job:
     """Have a page of a site wait."""
     job = Job(Body(b""), site, Future(), turns.strikes)  # type: ignore[arg-type]
@@ -286,9 +283,6 @@ def test_a_page_beside_hanging_ones_of_a_site_has_its_answer():
     assert ended[: ended.index("good None")].count("evil timeout") <= 2
     assert ended.count("evil timeout") <= STRIKES + 1
     assert ended.count("evil slow_host") >= 30 - STRIKES - 1
-
-
-# Without an event loop.
 
 
 @pytest.mark.parametrize("processes", [0, 1])

@@ -217,11 +217,7 @@ def test_extractor_that_fails_costs_no_page(visit, twins, caplog):
 def test_page_whose_callback_asks_for_it_again_is_no_original(
     crawl, site, monkeypatch, request, queue, seconds
 ):
-    """Answers that put the crawl off are all alike, and each stands for another page.
-
-    Whether the index is told that the first answer failed before the second comes, or while it is
-    in progress.
-    """
+    """Answers that put the crawl off are all alike, and each stands for another page."""
     monkeypatch.setattr("scrapy_simhash.core.upkeep.ROUND_SECONDS", seconds)
 
     def at_second_asking(text: str) -> Any:
@@ -246,7 +242,6 @@ def test_page_whose_callback_asks_for_it_again_is_no_original(
 
 
 def test_page_that_links_to_itself_is_delivered(visit, twins):
-    """A crawl does not ask for it again, in spite of the link."""
     twins.pages["/first"] = html(article(1), links=("/first",))
     crawled = visit(twins, "/first", "/second", spider=Following)
     assert {*paths(crawled)} == {"/first"}

@@ -73,5 +73,4 @@ def test_a_byte_order_mark_decides_and_is_no_part_of_the_text():
 
 @given(st.binary(max_size=300), st.sampled_from([None, "gbk", "utf-16", "latin-1", "", "é", "x\0"]))
 def test_any_bytes_decode(body, declared):
-    """No body and no header makes decoding raise."""
     assert isinstance(decode_html(body, declared), str)

@@ -37,10 +37,7 @@ def own(body: str) -> list[str]:
     st.lists(st.sampled_from([*PARTS]), unique=True), st.sampled_from(TELLING), st.integers(0, 99)
 )
 def test_what_is_the_pages_and_what_is_the_sites(elements, parts, telling, seed):
-    """Whatever other parts a page has, its own lines are content, and the site's are not.
-
-    The main text is a part of the content.
-    """
+    """The main text is a part of the content."""
     # A page that says little has nothing to tell what stands outside from what it is about.
     is_outside = any(PARTS[name].place == "outside" for name in parts)
     names = dict.fromkeys([*parts, telling, *(["text"] if is_outside else [])])

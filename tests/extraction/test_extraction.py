@@ -35,7 +35,6 @@ def broken(html: str) -> str:
 
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_each_named_extractor_finds_the_text(name):
-    """A plain article comes out whole, and is not thin."""
     extraction = extract(PAGE, name)
     assert extraction.text.split() == f"{article(1)} {article(2)}".split()
     assert not extraction.thin
@@ -142,7 +141,6 @@ _PIECES = st.one_of(
 @example("<html><frameset><frame src=a></frameset></html>", "text")
 @example("no markup at all", "trafilatura")
 def test_no_markup_makes_a_named_extractor_raise(html, name):
-    """Bad, deep, huge or no markup gives some text that can be encoded, at worst an empty one."""
     extract(html, name).text.encode("utf-8")
 
 

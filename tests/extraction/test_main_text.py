@@ -130,7 +130,6 @@ BODIES = {"Short": texts_of} | {name: partial(paragraphs, name) for name in LANG
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("site", SITES)
 def test_each_kind_of_site_gives_its_body_in_any_language(site, body):
-    """Forums, encyclopedias, portals, news: the body comes out, hardly anything else does."""
     texts = BODIES[body](1)
     extraction = extract(SITES[site](texts))
     found, wanted = shingles(extraction.text), shingles("\n".join(texts))
@@ -142,14 +141,12 @@ def test_each_kind_of_site_gives_its_body_in_any_language(site, body):
 @pytest.mark.parametrize("body", ["Short", "Chinese"])
 @pytest.mark.parametrize("site", SITES)
 def test_a_template_makes_no_duplicates(site, body):
-    """Two bodies in one template are far apart."""
     one, other = (SITES[site](BODIES[body](seed)) for seed in (1, 2))
     assert distance_of(one, other) > 1.5 * DEFAULT.distance
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_body_is_the_same_on_any_two_sites(body):
-    """One body in two templates is a near-duplicate, whichever templates they are."""
     # A thread of few letters is diluted by the rules of its forum.
     pages = {name: site(BODIES[body](3)) for name, site in SITES.items() if name != "phpbb"}
     far = [

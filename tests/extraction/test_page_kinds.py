@@ -33,10 +33,7 @@ def listing(first: int, count: int = 12) -> str:
 
 
 def test_pages_of_a_list_are_kept_and_the_same_list_is_a_copy():
-    """Nothing behind page 2 may be lost because page 1 has the same template.
-
-    A new item may be linked from nowhere else. A session token leads to the same links again.
-    """
+    """A new item may be linked from nowhere else. A session token leads to the same links again."""
     pages = [page(listing(first)) for first in (0, 12, 24, 1, 0)]
     assert checked(*pages) == [NEW, NEW, NEW, NEW, ("duplicate", "0")]
     lists = [f"<main><h1>Contents</h1>{listing(first, 60)}</main>" for first in (0, 1, 60, 0)]

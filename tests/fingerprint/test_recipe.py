@@ -136,10 +136,7 @@ def slow_sums(grams: Mapping[str, float], bits: int, seed: str | None = None) ->
     st.sampled_from([None, "secret"]),
 )
 def test_the_fast_path_weighs_lines_as_the_slow_one(lines, n, bits, seed):
-    """The sums of a text at once are those of the features that explain it.
-
-    An n-gram has the greatest weight of the lines in which it stands, and crosses none.
-    """
+    """The sums of a text at once are those of the features that explain it."""
     spec = FeatureSpec("characters", n)
     recipe = replace(RECIPES["default"], spec=spec, bits=bits, distance=3, seed=seed)
     text, weights = "\n".join(line for line, _ in lines), [weight for _, weight in lines]

@@ -220,7 +220,6 @@ def shown(matches: Iterable[Match]) -> set[tuple[str, int, bool, str]]:
 @given(seed=st.integers(0, 2**32))
 @few_examples
 def test_batches_get_the_answers_of_one_after_the_other(backend, stores, seed):
-    """The same pages, alone and in batches: fresh and known keys, near ones in one batch."""
     chance = random.Random(seed)
     alone, together = (stores(backend).open(judge=same_facts, lease=LEASE) for _ in range(2))
     centres = values(3, seed)

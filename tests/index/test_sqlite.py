@@ -171,9 +171,6 @@ def test_while_another_writes_for_long_the_file_is_unavailable(path, monkeypatch
         assert index.claim(page("new")).outcome == ORIGINAL
 
 
-# Other processes.
-
-
 def test_a_crawler_is_dead_once_it_is_closed_and_its_run_and_its_page_with_it(path):
     one = opened(path)
     one.claim(page("a"))

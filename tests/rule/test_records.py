@@ -42,8 +42,6 @@ def test_a_field_tells_records_apart():
 
 
 TEXT = article(1, 900) + " It has 146 seats."
-
-
 AFTER = {
     "another number": TEXT.replace("146", "74"),
     "the same": TEXT,

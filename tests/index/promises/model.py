@@ -303,8 +303,6 @@ class Model:
                 del self.runs[number]
         return len(abandoned) + len([known for known in gone if known not in abandoned])
 
-    # What stands in the log of a run.
-
     def seen(self, run: int, *, failed: bool = False) -> list[Known]:
         """Return what was last seen in a run, and what has failed in it, if that is asked for."""
         return [k for k in self.log if k.run == run or (failed and k.run == failed_in(run))]

@@ -44,9 +44,6 @@ def test_numbers_go_to_redis_as_text_because_ctrl_c_would_kill_hiredis(url, monk
     client.close()
 
 
-# Redis forgets.
-
-
 def test_an_answer_that_is_read_late_does_not_put_the_clock_back(url, opened, monkeypatch):
     one, other = (opened(url, lease=1.0) for _ in range(2))
     call = Client.call
@@ -113,9 +110,6 @@ def test_the_end_of_a_claim_in_a_lost_index_touches_no_page_of_the_new_one(opene
         for value in values(3):
             assert index.claim(page("more", value ^ 2)).outcome == "duplicate"
         assert {entry.key for entry in index if entry.provisional} >= {"new0", "new1", "new2"}
-
-
-# Redis refuses.
 
 
 KILL = "CLIENT KILL TYPE normal SKIPME yes"
