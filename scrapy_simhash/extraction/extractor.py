@@ -17,7 +17,6 @@ from scrapy_simhash.extraction.content import Content, content_of, offers
 from scrapy_simhash.extraction.declared import held, site_name
 from scrapy_simhash.extraction.main_text import (
     TAKEN,
-    THIN_BYTES,
     is_thin,
     main_text,
     thin_text,
@@ -233,9 +232,7 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        said = content.own & ~page.in_links
-        # Links are the text of a page that says hardly anything else.
-        lines = page.lines(content.own if page.sizes[said].sum() < THIN_BYTES else said)
+        lines = page.lines(content.own)
         return _extraction(
             page, thin_text(page, lines + values), content, values, thin=True
         )

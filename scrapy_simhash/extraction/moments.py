@@ -13,7 +13,7 @@ _ZONES = {
     **dict.fromkeys(("BST", "CET", "WEST", "MEZ"), "+0100"),
     **dict.fromkeys(("CEST", "EET", "MESZ"), "+0200"),
     **dict.fromkeys(("EEST", "MSK"), "+0300"),
-    "JST": "+0900",
+    **dict.fromkeys(("JST", "KST"), "+0900"),
 }
 _NAMED = re.compile(rf"\b(?:{'|'.join(_ZONES)})\b|(?<=\d)Z\b", re.IGNORECASE)
 # A time of day without a date and a zone around it is not looked at closer.

@@ -101,6 +101,16 @@ def test_the_text_is_whole_and_no_more(rule):
     assert lines_of(f"<body>{html}</body>") == texts
 
 
+def test_the_text_of_a_page_without_main_text_has_its_links():
+    rows = [
+        f"<tr><td><a href=/{at}>Mill {at} of the valley</a></td><td>{at} wheels</td></tr>"
+        for at in range(30)
+    ]
+    found = extract(f"<h1>Mills</h1><table>{''.join(rows)}</table>")
+    assert found.thin
+    assert {"Mill 7 of the valley", "7 wheels"} <= {*found.text.split("\n")}
+
+
 def test_parts_that_are_made_alike_go_together():
     """An advertisement splits an article; of the steps of a guide, one is marked, one wrapped."""
     step = "<div class=step><div class='{}'>{}</div></div>".format
