@@ -9,10 +9,9 @@ from scrapy_simhash.index.values import IndexSpec
 DISTANCE = "distance"
 
 
-def header_of(spec: IndexSpec, version: int) -> dict[str, str]:
-    """Return what all crawlers of an index have in common, in a version of its format."""
+def header_of(spec: IndexSpec) -> dict[str, str]:
+    """Return what all crawlers of an index have in common."""
     return {
-        "format": str(version),
         "recipe": spec.recipe,
         "bits": str(spec.bits),
         "blocks": str(spec.blocks),
@@ -33,6 +32,6 @@ def check_header(
     for name, value in expected.items():
         if header.get(name) != value:
             raise StoreMismatch(
-                f"{where} was made with {name}={header.get(name)}, not {value}: use the same "
-                "or another index, or delete this one to start anew"
+                f"{where} was made with {name}={header.get(name)!s:.200}, not {value}: use what "
+                "made it, or another index, or delete this one to start anew"
             )

@@ -41,6 +41,7 @@ APPLICATION_ID = int.from_bytes(b"simh", "big")
 FORMAT = 11
 _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE header (name TEXT, value TEXT)",
     # SQLite uses no position twice.
     """CREATE TABLE entries (
@@ -150,7 +151,7 @@ def open_sqlite(url: str, spec: IndexSpec | None) -> tuple[SqliteStore, IndexSpe
         if spec and not kinds and file.run("PRAGMA application_id") == [(0,)]:
             for statement in _SCHEMA:
                 file.run(statement)
-            header = header_of(spec, FORMAT) | {DISTANCE: str(spec.distance)}
+            header = header_of(spec) | {DISTANCE: str(spec.distance)}
             sql = "INSERT INTO header SELECT key, value FROM json_each(?)"
             file.run(sql, (json.dumps(header),))
         spec = _fitting(file, spec)
@@ -168,10 +169,13 @@ def _fitting(file: SqliteFile, spec: IndexSpec | None) -> IndexSpec:
         raise StoreDamaged(
             f"{file.name} is a SQLite file of another program: use another file"
         )
+    # The tables of other formats may have other columns.
+    ((version,),) = file.run("PRAGMA user_version")
+    check_header({"format": str(version)}, {"format": str(FORMAT)}, file.name)
     header = dict(file.run("SELECT name, value FROM header LIMIT 9"))
     with readable(f"the header of {file.name}"):
         stored = spec_in(header)
-    check_header(header, header_of(spec or stored, FORMAT), file.name)
+    check_header(header, header_of(spec or stored), file.name)
     return spec or stored
 
 

@@ -77,7 +77,9 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 SET = "UPDATE header SET value = {1} WHERE name = '{0}'".format
 STRANGE = {
     "another program": ["CREATE TABLE entries (a)", "PRAGMA application_id = 7"],
-    f"format={sqlite_store.FORMAT + 1}": [SET("format", sqlite_store.FORMAT + 1)],
+    "format=10": [
+        "PRAGMA user_version = 10; DROP TABLE header; CREATE TABLE header (recipe, bits)"
+    ],
     "header": [
         *("DELETE FROM header", SET("bits", 65), SET("distance", 1.5), SET("blocks", "x'80'")),
         *(SET("blocks", value) for value in ("'many'", 4.5, 1000000000)),

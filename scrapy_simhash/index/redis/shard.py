@@ -114,7 +114,11 @@ class Shard:
         self._width = spec.bits // 8
         self._number = number
         self._count = count
-        self._header = header_of(spec, FORMAT) | {"shard": f"{number} of {count}"}
+        self._header = {
+            "format": str(FORMAT),
+            **header_of(spec),
+            "shard": f"{number} of {count}",
+        }
         self._ahead = -math.inf
         self.begin()
 
