@@ -99,9 +99,8 @@ def parse_location(url: str) -> Location:
     parts = _Parts(*found.groups("")) if found else None
     if parts and bool(parts.place) != (parts.scheme == "unix"):
         shown = f"{scheme}://{parts.place}{parts.path}"
-        hosts = _hosts(parts)
         try:
-            return _location(parts, hosts, shown)
+            return _location(parts, _hosts(parts), shown)
         except (TypeError, ValueError) as error:
             # An "@" in an option of a wrong URL may be the one that follows a password.
             if "@" not in parts.query:
@@ -137,9 +136,8 @@ def _location(parts: _Parts, hosts: list[tuple[str, int]], shown: str) -> Locati
     if parts.scheme in ("rediss", "valkeys"):
         options["ssl"] = "true"
     client = _client(options, topology)
-    if parts.login:
-        names = "username", "password"
-        client |= zip(names, map(unquote, parts.login.split(":", 1)), strict=False)
+    login = zip(("username", "password"), parts.login.split(":", 1), strict=False)
+    client |= {name: unquote(value) for name, value in login if value}
     if named.get("database"):
         client.setdefault("db", int(named["database"]))
     if parts.scheme == "unix":

@@ -26,6 +26,7 @@ def test_a_server_that_repeats_a_part_of_a_long_password_does_not_show_it(opened
         ("redis://h?path=/r.sock", "no option path"),
         ("redis+sentinel://h/m?sentinel_socket_timeout=soon", "socket_timeout"),
         ("redis://u:secret@h:1/one", "redis://h:1/one: the database must be a number"),
+        ("redis://u:secret@h:99999", "redis://h:99999: Port out of range"),
         ("reddis://user:secret", "reddis:…"),
         ("redis//user:secret", "no index at '…'"),
         ("redis://:secret/more@h:1/0", "%2F"),
@@ -59,6 +60,10 @@ def test_the_zone_of_an_address_is_percent_encoded():
 def test_a_password_may_be_an_option(place, password):
     found = parse_location(f"{place}?password={quote(password, safe='@')}").client
     assert found["password"] == password
+
+
+def test_a_user_may_be_an_option_beside_a_password():
+    assert parse_location("redis://:secret@h?username=ann").client["username"] == "ann"
 
 
 @pytest.mark.parametrize("option", ["read_from_replicas=1", "load_balancing_strategy=x"])
