@@ -138,9 +138,9 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
 
     A count may stand in a name, so the names are without digits. The entry of a link to
     a file has its address as well. What frames and players show is an entry, too.
-    Beside a text, a link to another page of the same folder is a teaser. A page that
-    shows little may show no more than pictures, and so may one that has more of them
-    than lines.
+    Beside a text, a link to another page of the folder in which the page is, or is
+    declared to be, is a teaser. A page that shows little may show no more than
+    pictures, and so may one that has more of them than lines.
 
     Args:
         page: the page.
@@ -156,7 +156,7 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
         if target.rpartition(".")[2].lower() in _FILES:
             yield f"{target} {name.strip()}"
-        elif few or not page.folder.has(target):
+        elif few or not page.home.has(target):
             yield name.strip()
     if few:
         yield from page.pictures

@@ -100,6 +100,8 @@ class Page:
         stated: names and values that the page states for programs, see
             :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
+        home: the folder of this address, if that is on its host and no front page; else
+            its own.
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before
             it.
         has_h1: there is an ``h1`` in its source.
@@ -159,6 +161,8 @@ class Page:
         self.path = path_of(url)
         self.target = self.folder.resolved(url)
         self.canonical = absolute(canonical_address(marked["link"]), base)
+        is_apart = self.folder.resolved(self.canonical)[:2] in ("", "/", "//")
+        self.home = self.folder if is_apart else Folder(self.canonical)
         self.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
         self.scripts = marked["script"]
         self.stated = [*stated(self.metas, self.scripts)]

@@ -191,6 +191,13 @@ LISTED = [
     ),
     # Teasers lead to other pages of one folder.
     (TEAM.format(", ".join(NAMES)), "http://a.test/", set()),
+    # That is the folder of the address which the page declares on its host.
+    (f"<link rel=canonical href=/7>{TEAM.format(NAMES[0])}", "http://a.test/go/post", set()),
+    (
+        f"<link rel=canonical href=http://b.test/7>{TEAM.format(NAMES[0])}",
+        "http://a.test/go/post",
+        {"Ann ()"},
+    ),
     # All links and pictures of a page without text.
     ("<ul><li><a href=/Ann>Ann</a></ul><img src=/8.jpg>", "http://a.test/", {"Ann", "/8.jpg"}),
     # Files and players that it offers.
