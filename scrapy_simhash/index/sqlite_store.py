@@ -76,7 +76,7 @@ class SqliteFile:
         try:
             if path:
                 # SQLite gives the files beside it the same permissions.
-                path.touch(0o600)
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(
                 # Opened by "mode=ro", SQLite leaves the files of its write-ahead log
                 # behind.

@@ -50,13 +50,13 @@ def execute(path: Path, statements: str) -> None:
 
 def refused(path: Path, error: type[Exception]) -> str:
     """Open the file; return the error's message, which is one line and names the file."""
-    before = path.read_bytes() if path.is_file() else None
+    before = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None
     with pytest.raises(error) as raised:
         opened(path)
     message = str(raised.value)
     assert "\n" not in message
     assert str(path) in message
-    assert before == (path.read_bytes() if path.is_file() else None)
+    assert before == ((path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None)
     return message
 
 
