@@ -194,8 +194,7 @@ class Sparing:
             is_optional=self.skips or self._is_optional(request, url),
         )
         if self.skips:
-            forecast = self._on_their_way.pop(url, Forecast(url))
-            self._learner.record(forecast, visit)
+            self._learner.record(self._on_their_way.pop(url, Forecast(url)), visit)
         else:
             self._replay.note(url, visit)
         html = ""
