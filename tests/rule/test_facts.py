@@ -2,7 +2,6 @@
 
 import json
 import time
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -149,13 +148,6 @@ def test_the_name_of_a_page_is_a_heading_or_what_the_text_speaks_of(title, known
 def test_a_text_says_a_heading_whose_words_it_has_in_any_script(heading, text):
     assert not facts(headings=(heading,), text=text).unsaid.size
     assert facts(headings=(heading,), text="12").unsaid.size == len(heading.split())
-
-
-@pytest.mark.parametrize("name", ["Cây cầu cũ mở lại", "Η παλιά γέφυρα", "ペンキをぬった橋"])
-def test_headings_are_the_same_composed_and_decomposed(name):
-    forms = [unicodedata.normalize(form, name) for form in ("NFC", "NFD")]
-    one, other = (facts(title=f"{form} | Site", headings=(form,)) for form in forms)
-    assert one == other
 
 
 def test_a_page_without_headings_has_no_hash_of_any():
