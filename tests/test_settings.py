@@ -13,6 +13,7 @@ from scrapy_simhash.exceptions import SettingError
 from scrapy_simhash.settings import FilterSettings
 
 SCRAPY_REDIS = {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}
+TLS = "rediss://h/0"
 
 
 def read(**settings: Any) -> FilterSettings:
@@ -139,9 +140,6 @@ def test_unusable_setting_of_scrapy_redis_is_named_without_its_value(name, value
     with pytest.raises(SettingError, match=name) as caught:
         read(**SCRAPY_REDIS, **{name: value})
     assert "s3cret" not in str(caught.value)
-
-
-TLS = "rediss://h/0"
 
 
 def queued(params: dict[str, Any] | None = None, **settings: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from scrapy_simhash.keys import base_address
 from tests.pages import analysed, article, judged
 
 RECIPE = replace(named_recipe("default"), min_length=10)
+OFFER = "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Ann."
 
 
 def test_what_has_few_letters_is_too_short_and_a_page_without_text_is_empty():
@@ -30,9 +31,6 @@ def test_features_of_a_project_are_not_asked_for_a_text_that_is_too_short():
     spec = FeatureSpec(f"{__name__}.words_and_the_first", 1)
     recipe = replace(RECIPE, extractor="none", spec=spec)
     assert analyse_text(".", recipe).reason == "too_short"
-
-
-OFFER = "A flat with 3 rooms and a balcony near the tram, free from May. Please write to Ann."
 
 
 @pytest.mark.parametrize("size", [1, 30, 200])

@@ -60,9 +60,7 @@ def test_a_page_waits_a_moment_for_others_that_are_on_their_way(store, monkeypat
     with_thread(store, lambda thread: thread.claim(PAGES[0]))
 
 
-def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer(
-    store,
-):
+def test_a_page_that_cannot_stand_in_the_index_is_refused_and_costs_no_other_its_answer(store):
     async def work(thread: IndexThread) -> list[Any]:
         pages = PAGES[0], PAGES[1]._replace(scope="a" * 70_000)
         return await asyncio.gather(*map(thread.claim, pages), return_exceptions=True)

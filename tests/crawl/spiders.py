@@ -12,6 +12,7 @@ from scrapy_simhash.crawl import filter_of
 from tests.pages import html
 
 ONE_AT_A_TIME = {"CONCURRENT_REQUESTS": 1}
+TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
 
 
 class Pages(Spider):
@@ -125,9 +126,6 @@ class Items(Spider):
 
     def parse(self, response: Any) -> Any:
         yield from self.items
-
-
-TEXT = {"SIMHASH_ITEM_TEXT_FIELD": "text"}
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -20,7 +20,7 @@ from tests.core.failing import FailingStore
 from tests.crawl.spiders import FailingLate, InTurn, Pages, paths, settled, stopping, until
 from tests.pages import article, html
 
-URL = "redis://nowhere.example/0?name=away"
+SETTINGS = {"SIMHASH_INDEX_URL": "redis://nowhere.example/0?name=away"}
 
 
 @pytest.fixture
@@ -38,9 +38,6 @@ def families(site: Any) -> Any:
         for copy in range(3):
             site.pages[f"/{text}-{copy}"] = html(article(text, 600)) + b"<!-- %d -->" % copy
     return site
-
-
-SETTINGS = {"SIMHASH_INDEX_URL": URL}
 
 
 def test_crawl_stops_if_told_so(crawl, families, store, caplog):

@@ -86,10 +86,7 @@ WHOLE = {
         PARTED.format("<a href=/mill>Between</a>"),
         [*PARTS[:4], "Between", *PARTS[4:]],
     ),
-    "no other short line there": (
-        PARTED.replace("h3", "div").format("Between"),
-        PARTS,
-    ),
+    "no other short line there": (PARTED.replace("h3", "div").format("Between"), PARTS),
     "a link in a text, but none below it": (LINKS, [*PARTS[:4], article(9, words=12), *PARTS[4:]]),
     "a page of short lines is not empty": (f"<div>{tagged(SHORT)}</div>", SHORT),
 }

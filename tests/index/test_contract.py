@@ -22,6 +22,7 @@ from tests.index.promises.made import (
     values,
 )
 
+WRONG = [("bits", 65), ("distance", 64), ("distance", -1), ("blocks", 0), ("blocks", 257)]
 FILES = ["sqlite:", "sqlite:///", "sqlite://host/a", "sqlite:a", "sqlite:/a", "sqlite+x:///a"]
 
 
@@ -30,9 +31,6 @@ def test_an_unknown_url_is_refused_with_the_known_ones(url):
     with pytest.raises(ValueError, match=r"memory://, sqlite:///relative") as error:
         open_index(url, spec())
     assert "\n" not in str(error.value)
-
-
-WRONG = [("bits", 65), ("distance", 64), ("distance", -1), ("blocks", 0), ("blocks", 257)]
 
 
 @pytest.mark.parametrize(("name", "value"), [*WRONG, ("lease", 0)])

@@ -13,12 +13,7 @@ import pytest
 
 from scrapy_simhash.index import crawler_names, open_existing, open_index, sqlite_store
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.store import (
-    StoreDamaged,
-    StoreError,
-    StoreMismatch,
-    StoreUnavailable,
-)
+from scrapy_simhash.index.store import StoreDamaged, StoreError, StoreMismatch, StoreUnavailable
 from scrapy_simhash.index.values import Entry
 from tests.index.promises.made import DUPLICATE, ORIGINAL, fp, page, spec, values
 

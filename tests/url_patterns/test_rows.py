@@ -12,14 +12,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.index import Index
 from scrapy_simhash.index.store import StoreDamaged, StoreUnavailable
 from scrapy_simhash.url_patterns import rows as module
-from scrapy_simhash.url_patterns.rows import (
-    FAMILY,
-    MOST_ROWS,
-    Row,
-    SharedRows,
-    merged,
-    to_cell,
-)
+from scrapy_simhash.url_patterns.rows import FAMILY, MOST_ROWS, Row, SharedRows, merged, to_cell
 from tests.index.promises.made import spec
 
 

@@ -21,6 +21,7 @@ WIDTHS = [(64, 3), (128, 22), (256, 48)]
 LEASE = 60
 # A value that is far from 0.
 FAR = 2**40 - 1
+ORIGINAL, DUPLICATE, REVISIT = "unique", "duplicate", "revisit"
 
 
 def spec(bits: int = 64, distance: int = 3, **changed: Any) -> IndexSpec:
@@ -91,9 +92,6 @@ def at(index: Index, now: float | None) -> Index:
     """Set the clock of a crawler; None lets it go."""
     index.now = index._store.time if now is None else lambda: float(now)
     return index
-
-
-ORIGINAL, DUPLICATE, REVISIT = "unique", "duplicate", "revisit"
 
 
 def query(index: Index, fingerprint: Fingerprint, *, scope: str = "") -> list[Match]:

@@ -100,21 +100,19 @@ def test_pages_that_are_not_near_each_other_claim_in_one_turn(url, opened, turns
     assert len(turns) == 1
 
 
-FULL = 1 << 20
-
-
 def test_a_script_compares_a_bounded_number_of_entries(url, opened, turns):
     """Each bucket of these pages is full of entries that are far from them."""
     index = opened(url, bits=256, distance=48, blocks=BANDS)
+    flooded = 1 << 20
     far = iter(values(BANDS * BUCKET_LIMIT + 20, bits=256))
     flood = []
     for full, n in product(range(BANDS), range(1, BUCKET_LIMIT + 1)):
-        blocks = [FULL if block == full else n for block in range(BANDS)]
+        blocks = [flooded if block == full else n for block in range(BANDS)]
         flood.append(Entry(f"{full} {n}", blocked(next(far), blocks)))
     index.put(flood)
     turns.clear()
     claims = index.claim_all(
-        [Arrival(f"{n}", blocked(next(far), [FULL] * BANDS)) for n in range(20)]
+        [Arrival(f"{n}", blocked(next(far), [flooded] * BANDS)) for n in range(20)]
     )
     assert {claim.outcome for claim in claims} == {"unique"}
     assert len(turns) > 1
