@@ -68,7 +68,8 @@ def readable(name: str) -> Iterator[None]:
         RecursionError,
         struct.error,
     ) as error:
-        raise StoreDamaged(f"{name} is damaged: {error}") from error
+        # It may quote what it met.
+        raise StoreDamaged(f"{name} is damaged: {error!s:.300}") from error
 
 
 #: The part of an entry that changes, which a commit compares: the run in which it was
