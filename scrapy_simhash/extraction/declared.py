@@ -115,24 +115,27 @@ def _is_value(name: str, value: str) -> bool:
 
 
 def _json_values(text: str) -> list[tuple[str, str]]:
-    """Return the names and values in JSON: strings, numbers and switches, also in lists."""
+    """Return the last names and values in JSON: strings, numbers and switches, also in lists.
+
+    The values of an object come after those of the objects in it.
+    """
     found = list[tuple[str, str]]()
 
     def read(items: list[tuple[str, Any]]) -> None:
-        if dict(items).get("@type") not in _PLACES:
-            for name, value in items:
-                values = value if isinstance(value, list) else [value]
+        if dict(items).get("@type") in _PLACES:
+            return
+        for name, value in items:
+            if isinstance(value, list):
+                read([(name, each) for each in value[:MOST]])
+            elif isinstance(value, (str, int, float)):
                 # No parser decodes the text of a script, and some sites write it anew
                 # each time.
-                found.extend(
-                    (name[:LONGEST_VALUE], unescape(str(each)[:LONGEST_VALUE]))
-                    for each in values[:MOST]
-                    if isinstance(each, (str, int, float))
-                )
+                shown = unescape(str(value)[:LONGEST_VALUE])
+                found.append((name[:LONGEST_VALUE], shown))
 
     decoder = json.JSONDecoder(object_pairs_hook=read, strict=False)
     try:
         read([("", decoder.raw_decode(text[:_LONGEST_DATA].lstrip())[0])])
     except (ValueError, RecursionError):
         return []
-    return found[:MOST]
+    return found[-MOST:]

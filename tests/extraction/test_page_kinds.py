@@ -75,6 +75,8 @@ LAZY = "<img src='data:image/gif;base64,R0lGODlhAQABAAD/ACw='"
 PLAYER = "<title>Films</title><body><p>The player will load shortly.</p>"
 TEXT = f"<p>{article(99, 60)}</p>"
 GOODS = "".join(f"<li><a href='/p/{{0}}{n}'>Lamp number {n}</a></li>" for n in range(20))
+LINKED_DATA = '<script type="application/ld+json">'
+MANY = str([{"rating": 5}] * 500).replace("'", '"').replace("{", "{{").replace("}", "}}")
 APART = {
     # All that a crawler without a browser sees of these is one and the same notice.
     "JSON": SHELL + "<script id=d type='application/json'>{{'id': '{1}'}}</script>",
@@ -115,8 +117,12 @@ APART = {
     "links below one text": page(f"<h1>Lamps</h1><p>{article(99, 30)}</p><ul>{GOODS}</ul>"),
     # The author of a book, the team of a player: most sites link a value to its own page.
     "linked value": page(f"<h1>Book</h1><p>Author: <a href='/by/{{0}}'>{{4}}</a></p>{TEXT}"),
-    "SKU": page(TEXT + '<script type="application/ld+json">{{"sku": "{0}"}}</script>'),
-    "number": page(TEXT + '<script type="application/ld+json">[{{"value": {0}}}]</script>'),
+    "SKU": page(TEXT + LINKED_DATA + '{{"sku": "{0}"}}</script>'),
+    "number": page(TEXT + LINKED_DATA + '[{{"value": {0}}}]</script>'),
+    "list of lists": page(TEXT + LINKED_DATA + '{{"rows": [["{0}"]]}}</script>'),
+    "SKU before many reviews": page(
+        TEXT + LINKED_DATA + '{{"sku": "{0}", "review": ' + f"{MANY}}}}}</script>"
+    ),
     "microdata": page(TEXT + '<meta itemprop=color content="{0}">'),
     "og:title of a page without a text": PLAYER + '<meta property="og:title" content="Film {0}">',
 }
@@ -128,12 +134,12 @@ NOT_APART = {
     ),
     "teaser below a date": page("<h1>Book</h1>" + TEXT + "<p>4 May</p><a href=/{0}>{4}</a>"),
     # Addresses, dates and counts are others on each visit, or on each path of one page.
-    "date": page(TEXT + '<script type="application/ld+json">{{"dateModified": "{0}"}}</script>'),
+    "date": page(TEXT + LINKED_DATA + '{{"dateModified": "{0}"}}</script>'),
     # No ticket has any of these owners.
     "question": page(f"{TEXT}<form method=GET><input name=owner value='{{4}}'></form>"),
     # What a page calls itself is its heading, if it says something.
     "og:title": page(TEXT + '<meta property="og:title" content="Lamp {0}">'),
-    "address": page(TEXT + '<script type="application/ld+json">{{"url": "http://s/{0}"}}</script>'),
+    "address": page(TEXT + LINKED_DATA + '{{"url": "http://s/{0}"}}</script>'),
     "count": page(TEXT + '<meta itemprop=interactionCount content="{0}">'),
 }
 
