@@ -27,10 +27,13 @@ _INSIDE_LINES = frozenset(("a", "img", *INLINE_TAGS))
 #: Stripped tags leave the text around them in pieces, which lxml joins in quadratic
 #: time.
 _MAX_STRIPPED = 20_000
-#: Bytes without ``>`` and words in them from which on a tag is cut: the parser takes
-#: quadratic time for the attributes of one element.
+#: A tag is looked at in pieces of so many bytes, and is cut where those without its end
+#: have more words than this: the parser takes quadratic time for the attributes of one
+#: element.
 _LONG_TAG = 4096
-_MANY_WORDS = 400
+_MANY_WORDS = 1000
+#: Values in a piece that may hold a ``>``.
+_MANY_VALUES = 20
 #: Tags that are looked at before they are stripped, or that stand in a head, and kinds
 #: of them.
 _MARKED = {
@@ -331,15 +334,44 @@ def with_short_tags(data: bytes) -> bytes:
     """Return the page with every tag cut that has more attributes than any page needs."""
     pieces = []
     in_tag = False
+    words = 0
     for start in range(0, len(data), _LONG_TAG):
         piece = data[start : start + _LONG_TAG]
-        _, end, rest = piece.rpartition(b">")
+        end, outside = _last_end(data, start, start + len(piece))
+        words = words + _words(outside) if in_tag and end < 0 else 0
         # Inside the quotes of one long value, a cut changes nothing but the value.
-        if in_tag and not end and _words(piece) > _MANY_WORDS:
+        if words > _MANY_WORDS:
             pieces.append(b">")
-        in_tag = b"<" in rest or (in_tag and not end)
+            words = 0
+        in_tag = b"<" in piece[max(end - start, 0) :] or (in_tag and end < 0)
         pieces.append(piece)
     return b"".join(pieces)
+
+
+def _last_end(data: bytes, start: int, stop: int) -> tuple[int, bytes]:
+    """Return where the last ``>`` in a part of a page is that may end a tag, or -1, and the rest.
+
+    A value holds one that comes after a quote with an equals sign before it, wherever
+    the page has its values. The rest is what such values do not hold.
+    """
+    rest = b""
+    for _ in range(_MANY_VALUES):
+        end = data.rfind(b">", start, stop)
+        if end < 0:
+            break
+        quotes = (data.rfind(quote, 0, end) for quote in (b'"', b"'"))
+        opened = [at for at in quotes if at > 0 and _opens_value(data, at)]
+        if not opened:
+            return end, rest
+        rest += data[end:stop]
+        stop = max(opened)
+    return -1, rest + data[start : max(start, stop)]
+
+
+def _opens_value(data: bytes, quote: int) -> bool:
+    # More spaces than any page has here may hide the sign.
+    before = data[max(quote - 64, 0) : quote]
+    return before.rstrip()[-1:] in (b"=", b"")
 
 
 def _words(tag: bytes) -> int:

@@ -12,6 +12,7 @@ from scrapy_simhash.extraction.extractor import (
     extract,
     load_extractor,
 )
+from scrapy_simhash.extraction.page import parse, with_short_tags
 from tests.pages import article
 
 PAGE = f"<html><body><article><p>{article(1)}</p><p>{article(2)}</p></article></body></html>"
@@ -88,6 +89,16 @@ SHOWN = [
 @pytest.mark.parametrize(("markup", "shown"), SHOWN, ids=range(len(SHOWN)))
 def test_no_markup_hides_or_adds_text(markup, shown):
     assert extract(f"<html><body>{markup}</body></html>").shown == shown
+
+
+ATTRIBUTES = ["a{0}", "a-name-of-many-letters-{0}", 'a{0}=">"', "a{0}='<\">'", 'a{0} \n= \t">="']
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES)
+def test_no_element_keeps_many_thousand_attributes_whatever_their_values_hold(attribute):
+    """The parser takes quadratic time for them."""
+    tag = f"<p {' '.join(map(attribute.format, range(20_000)))}>".encode()
+    assert max(len(el.attrib) for el in parse(with_short_tags(tag)).iter()) < 5000
 
 
 @pytest.mark.parametrize("name", FAST_EXTRACTORS)
