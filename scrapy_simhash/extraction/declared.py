@@ -12,6 +12,7 @@ MOST = 400
 #: Characters of a value that are looked at.
 LONGEST_VALUE = 300
 _LONGEST_DATA = 500_000  # characters of a script
+_LONGEST_ADDRESS = 2000  # characters; few servers take a longer one
 #: A session or a token: another one in each visit.
 TOKEN = re.compile(r"[0-9A-Fa-f]{16,}|[0-9A-Za-z_-]{32,}")
 # Settings of a program, and what is another value on each visit: a switch, an address,
@@ -48,7 +49,8 @@ def canonical_address(links: Iterable[Any]) -> str:
     """
     for link in islice(links, MOST):
         address: str = link.get("href", "").strip()
-        if address and "canonical" in link.get("rel", "").lower().split():
+        is_canonical = "canonical" in link.get("rel", "").lower().split()
+        if is_canonical and 0 < len(address) < _LONGEST_ADDRESS:
             return address
     return ""
 

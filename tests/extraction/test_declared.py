@@ -13,6 +13,7 @@ UNDECLARED = [
     *("", "<p>no links</p>", '<link rel="canonical">'),
     '<!-- <link rel="canonical" href="/a"> -->',
     '<link rel="alternate" href="/canonical">',
+    f'<link rel="canonical" href="/{"a" * 2000}">',
 ]
 
 
