@@ -49,12 +49,6 @@ def shown(document: SavedPage) -> str:
     return extract(html_of(document), "text").text
 
 
-def template_of(mirror: SavedPage) -> SavedPage:
-    """Return the page whose template a mirror has."""
-    (number,) = re.findall(r"Foot of the site number (\d+)", shown(mirror))
-    return PAGES[int(number)]
-
-
 def test_every_kind_is_made_of_every_page_and_two_copies_of_one_page_are_ambiguous():
     labels = Counter(pair.kind for pair in made().pairs.values() if pair.label == "duplicate")
     assert labels == dict.fromkeys(DUPLICATES, len(PAGES))
@@ -67,7 +61,8 @@ def test_a_mirror_has_the_template_of_another_site_and_nothing_of_its_text():
     """It is set as its template sets its own text."""
     by_layout = ("<p id=", "<br><br>", '<div class="part">')
     for original, mirror in pages_of("mirror"):
-        template = template_of(mirror)
+        (number,) = re.findall(r"Foot of the site number (\d+)", shown(mirror))
+        template = PAGES[int(number)]
         assert template.url != original.url
         assert f"Title of page {int(original.name)}" in shown(mirror)
         assert not shingles(template.line["body"] or "", 20) & shingles(html_of(mirror), 20)

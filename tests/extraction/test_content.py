@@ -193,7 +193,6 @@ SITES = [
     *(
         (TIP, f"<div>{ARTICLE}</div><div {attribute}><p>{TIP}</p></div>")
         for attribute in (
-            "hidden",
             "aria-hidden=true",
             "style='color: red; display : none'",
             "class=cookie-note",

@@ -73,19 +73,14 @@ LINK = f"<p><a href=/mill>{article(9, words=12)}</a></p>"
 LINKS = f"{tagged(PARTS[:4])}{LINK}{tagged(PARTS[4:])}{LINK.replace('/mill', '/next')}"
 HEADED = f"<h2>Above</h2>{tagged(PARTS[:2])}<h2>Between</h2>{tagged(PARTS[2:])}<h2>Below</h2>"
 PARTED = f"{tagged(PARTS[:4])}<h3>{{}}</h3><ul>{tagged(PARTS[4:], 'li')}</ul>"
+BETWEEN = [*PARTS[:4], "Between", *PARTS[4:]]
 WHOLE = {
     "a line runs through inline tags, up to a break or a nested block": (SPLIT, [P0, *PARTS[:2]]),
     "text of doubtful names goes": (f"<article>{tagged(PARTS)}{DOUBTFUL}", PARTS),
     "a specification has one paragraph": (f"<p>{P0}</p>{tagged(SHORT)}", [P0, *SHORT]),
     "short lines between two made alike": (HEADED, [*PARTS[:2], "Between", *PARTS[2:]]),
-    "a heading between two made otherwise": (
-        PARTED.format("Between"),
-        [*PARTS[:4], "Between", *PARTS[4:]],
-    ),
-    "a heading that is a link": (
-        PARTED.format("<a href=/mill>Between</a>"),
-        [*PARTS[:4], "Between", *PARTS[4:]],
-    ),
+    "a heading between two made otherwise": (PARTED.format("Between"), BETWEEN),
+    "a heading that is a link": (PARTED.format("<a href=/mill>Between</a>"), BETWEEN),
     "no other short line there": (PARTED.replace("h3", "div").format("Between"), PARTS),
     "a link in a text, but none below it": (LINKS, [*PARTS[:4], article(9, words=12), *PARTS[4:]]),
     "a page of short lines is not empty": (f"<div>{tagged(SHORT)}</div>", SHORT),

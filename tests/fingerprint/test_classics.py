@@ -58,16 +58,11 @@ def string_hash(word: str, bits: int) -> int:
     return x ^ len(word)
 
 
-def java_chars(word: str) -> list[int]:
-    data = word.encode("utf-16-be")
-    return [data[i] << 8 | data[i + 1] for i in range(0, len(data), 2)]
-
-
 def fnv_of_java(word: str) -> int:
     """FNV-1 in unlimited integers, over what charAt gives, cut to 64 bits at the end."""
-    value = 14695981039346656037
-    for unit in java_chars(word):
-        value = value * 1099511628211 ^ unit
+    value, data = 14695981039346656037, word.encode("utf-16-be")
+    for i in range(0, len(data), 2):
+        value = value * 1099511628211 ^ (data[i] << 8 | data[i + 1])
     return value & (2**64 - 1)
 
 
