@@ -27,6 +27,8 @@ _ADDRESS = re.compile(r"/|\w+://")
 # "Rooms: 3", but no hour, and no address.
 _LABEL = re.compile(r"([^\d:\uff1a]{2,60})(?::(?!//|\d\d)|\uff1a)")
 _LONGEST_PART = 60
+#: An archive may have all of its texts in one list, and differ in the last of them.
+_MOST_LINKS = 4000
 # "Edition", but no sentence, and nothing with a number.
 _NAME = re.compile(r"(?=.*[^\W_])[^\d.!?\u3002\uff01\uff1f]{2,40}")
 # A link to such a file leads to no page; the address of the file may be all that
@@ -112,7 +114,7 @@ def marks(page: Page, own: Flags, few: bool, thin: bool) -> tuple[str, ...]:
     if few or shown < _FEW:
         found += page.pictures
     if few:
-        found += islice(targets(page, own, thin), MOST)
+        found += islice(targets(page, own, thin), _MOST_LINKS)
     return (*found, page.canonical) if is_shell else tuple(found)
 
 
@@ -149,7 +151,7 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
     """
     # One line may have many links, and one element many lines.
     blocks = _blocks(page, page.places[own & page.in_links])
-    links = [*islice(chain.from_iterable(el.iter("a") for el in blocks), MOST)]
+    links = [*islice(chain.from_iterable(el.iter("a") for el in blocks), _MOST_LINKS)]
     # All at once, because a call for each name takes longer than what it does.
     names = _DIGIT.sub("", "\0".join(map(_name_of, links))).split("\0")
     for link, name in zip(links, names, strict=False):
@@ -185,7 +187,7 @@ def targets(page: Page, own: Flags, thin: bool) -> Iterator[str]:
     have.
     """
     yield from _redirections(page)
-    links = islice(_links(page, own), MOST)
+    links = islice(_links(page, own), _MOST_LINKS)
     resolved = (
         TOKEN.sub("*", page.folder.resolved(link.get("href", "")))
         for link in (links if thin else _untold(links))

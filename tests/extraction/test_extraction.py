@@ -192,7 +192,16 @@ def test_a_picture_in_the_header_of_an_article_is_of_the_article():
 NAMES = [f"<a href=/{name}>{name} (7)</a>" for name in ("Ann", "Bob", "Cem")]
 TEAM = f"<p>{TEXT}</p><ul><li>{{}}</li></ul><img src=/8.jpg>"
 PLAYERS = "<iframe src=https://tube.test/embed/7a?t=3></iframe><audio src=a.mp3></audio>"
+
+
 #: What stands below a heading, the address of the page, and what it lists.
+def test_the_last_link_of_a_long_list_is_its_entry_and_mark():
+    links = (f"<li><a href=/{at}>{chr(0x4E00 + at)}</a>" for at in range(1000))
+    found = extract(f"<ul>{''.join(links)}</ul>")
+    assert chr(0x4E00 + 999) in found.listed
+    assert "/999" in found.marks
+
+
 LISTED = [
     # Links of the content, without their counts.
     *(
