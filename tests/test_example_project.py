@@ -62,7 +62,6 @@ def test_a_wrong_crawl_is_told_from_a_right_one(site):
     whole = {url for url, page in site.pages.items() if page.kind not in ("redirect", "missing")}
     first, second = sorted(site.clusters().values(), key=sorted)[:2]
     alone = next(page.url for page in site.pages.values() if page.kind == "same template")
-
     assert len(judge(site, {}, whole).mistakes) == len(site.clusters())
     assert judge(site, {max(first): max(second)}, whole).wrong == 1
     assert judge(site, {alone: max(first)}, whole - {alone}).wrong == 1
@@ -99,10 +98,8 @@ def test_the_pages_spider_follows_links_over_saved_pages(tmp_path, crawl):
         '<a href="https://pages.test/sub/">in</a> <a href="http://elsewhere.test/">out</a>'
     )
     (folder / "sub" / "index.html").write_text("<p>A page under two addresses.</p>")
-
     settings = {"DOWNLOADER_MIDDLEWARES": {"example.middlewares.LoopbackMiddleware": 740}}
     crawled = crawl(PagesSpider, settings=settings, pages=str(folder), follow="1")
-
     # The folder and its index are one page under two addresses.
     urls = sorted(item.url.removesuffix("index.html") for item in crawled.items)
     assert urls == ["http://pages.test/start.html", "http://pages.test/sub/"]

@@ -113,7 +113,6 @@ def test_a_crawl_in_the_same_order_keeps_the_same_pages(crawl, site, tmp_path):
     """Each of six texts comes four times, twice with a word that differs."""
     texts = [edited(article(n // 4), n % 2, 0.01) for n in range(24)]
     site.pages = {f"/{n}": html(text, title=f"Page {n // 4}") for n, text in enumerate(texts)}
-
     done = crawl(Pages, settings=ONE_AT_A_TIME, site=site, paths=[*site.pages])
     path = tmp_path / "items.jsonl"
     path.write_bytes(feed({site.url + name: body for name, body in site.pages.items()}))

@@ -118,7 +118,6 @@ def test_a_page_that_failed_is_told_at_once_and_nothing_is_asked_then(crawl, oth
 
 def test_an_idle_crawl_stays_while_copies_wait_for_other_crawlers(crawl, other):
     """The event loop does not wait long for the index."""
-
     stays = crawl.upkeep.are_copies_waiting
     assert not stays()
     crawl.arrive(["0-1"])
