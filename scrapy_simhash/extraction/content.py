@@ -112,10 +112,10 @@ class _Lines(NamedTuple):
         return float(self.page.lengths @ which)
 
     def since(self, line: int) -> Flags:
-        """Return the plain lines from one on."""
-        plain: Flags = self.is_plain.copy()
-        plain[:line] = False
-        return plain
+        """Return the lines from one on that are plain, or in ``main`` and no part of the site."""
+        since: Flags = self.is_plain | (~self.is_sites & (self.page.roles & MAIN != 0))
+        since[:line] = False
+        return since
 
 
 def content_of(page: Page, is_likely: Flags) -> Content:

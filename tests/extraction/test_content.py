@@ -101,6 +101,11 @@ SHORT = repeated("<p>{1}</p>", 9, 6)
 OWNER = "<table><tr><td>Rooms<td>3<tr><td>Owner<td><a href=/ann>Ann</a></table>"
 #: Lines that are the page's own, and the page.
 OWN = [
+    # Below the heading in "main", whatever a class hints at.
+    (
+        "Mill 7",
+        "<main><div><h1>Mills</h1></div><p class=post-head><a href=/7>Mill 7</a></p></main>",
+    ),
     # What readers write is content.
     *((SAID, f"<main>{ARTICLE}{markup.format(SAID)}</main>") for markup in COMMENTS),
     ("Quite so", both(ARTICLE, "<ol class=comments><li>Fine<li>Quite so</ol>")),
