@@ -52,7 +52,7 @@ _LONG = 100
 _NO_TEXT = 150
 #: This many lines of links are a list if they have more characters than the rest of the
 #: content.
-_LIST = 5
+LIST = 5
 _PRICE = re.compile(
     r"[$\u00a3\u00a5\u20a0-\u20cf\uffe5]\s?\d|\d\s?(?:[\u00a3\u20a0-\u20cf]|\u5143|\u5186|\uc6d0|EUR|USD|kr\b|z\u0142"
     r"|\u0440\u0443\u0431)"
@@ -165,7 +165,7 @@ def _is_list(lines: _Lines, own: Flags) -> bool:
     """Return whether links make up most of the content."""
     links = own & ~lines.is_said
     return bool(
-        links.sum() >= _LIST and lines.size(links) > lines.size(own & lines.is_said)
+        links.sum() >= LIST and lines.size(links) > lines.size(own & lines.is_said)
     )
 
 

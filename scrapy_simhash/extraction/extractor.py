@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scrapy_simhash.extraction.addresses import absolute, without_path
-from scrapy_simhash.extraction.content import Content, content_of, offers
+from scrapy_simhash.extraction.content import LIST, Content, content_of, offers
 from scrapy_simhash.extraction.declared import held, site_name
 from scrapy_simhash.extraction.main_text import (
     TAKEN,
@@ -232,7 +232,10 @@ def _main(page: Page, *, is_content: bool) -> Extraction:
     is_shell = shown_bytes(page, content.own) < SHELL
     values = held(page.scripts, page.elements) if is_shell else []
     if is_thin(page, content.text):
-        lines = page.lines(content.own)
+        said = content.own & ~page.in_links
+        # A link or two may lead to the next picture of a gallery.
+        has_list = content.own.sum() - said.sum() >= LIST or not said.any()
+        lines = page.lines(content.own if has_list else said)
         return _extraction(
             page, thin_text(page, lines + values), content, values, thin=True
         )
