@@ -158,7 +158,7 @@ def listed(page: Page, own: Flags, few: bool) -> Iterator[str]:
         target = page.folder.resolved(link.get("href", "")).partition("?")[0]
         if target.rpartition(".")[2].lower() in _FILES:
             yield f"{target} {name.strip()}"
-        elif few or not page.home.has(target):
+        elif few or not page.canonical_folder.has(target):
             yield name.strip()
     if few:
         yield from page.pictures

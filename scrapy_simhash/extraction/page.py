@@ -103,8 +103,8 @@ class Page:
         stated: names and values that the page states for programs, see
             :mod:`.declared`.
         canonical: the address that it declares canonical, resolved; or nothing.
-        home: the folder of this address, if that is on its host and no front page; else
-            its own.
+        canonical_folder: the folder of this address, if that is on the page's host and
+            no front page; else :attr:`folder`.
         titles: all elements from ``h1`` to ``h4``, each with how many lines come before
             it.
         has_h1: there is an ``h1`` in its source.
@@ -165,7 +165,7 @@ class Page:
         self.target = self.folder.resolved(url)
         self.canonical = absolute(canonical_address(marked["link"]), base)
         is_apart = self.folder.resolved(self.canonical)[:2] in ("", "/", "//")
-        self.home = self.folder if is_apart else Folder(self.canonical)
+        self.canonical_folder = self.folder if is_apart else Folder(self.canonical)
         self.metas = [dict(el.items()) for el in marked["meta"][:MOST]]
         self.scripts = marked["script"]
         self.stated = [*stated(self.metas, self.scripts)]
@@ -369,7 +369,7 @@ def _last_end(data: bytes, start: int, stop: int) -> tuple[int, bytes]:
 
 
 def _opens_value(data: bytes, quote: int) -> bool:
-    # More spaces than any page has here may hide the sign.
+    # No page has more spaces here; a sign may stand before them.
     before = data[max(quote - 64, 0) : quote]
     return before.rstrip()[-1:] in (b"=", b"")
 

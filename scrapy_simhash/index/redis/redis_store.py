@@ -293,7 +293,7 @@ class RedisStore:
             # From now on other crawlers write into another generation.
             self._client.call("UNLINK", shard.meta, shard.leases)
             shard.begin()
-        # Of all logs that were ever cleared, groups and leaves go.
+        # Groups and leaves go, of every log that was ever cleared.
         for keys in batches(self._client.scan("{*}:????[:;]*"), KEYS_AT_ONCE):
             for shard in self._shards:
                 shard.begin()  # after the keys were read, which are no newer
